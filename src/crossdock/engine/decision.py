@@ -1,0 +1,19 @@
+"""What deciding gives: events for the journal, the outcome for the door, and the queues that stir."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.events import AnyEvent
+
+T = TypeVar("T")
+
+#: (events, outcome, notices). A notice names a queue in which a job became ready: who waits on it is asked again.
+Decision = tuple[Sequence[AnyEvent], T, Sequence[str]]
+
+
+def later(memory: Memory, now: Now) -> float:
+    """An event's `at`: the wall clock, but never before the event before it."""
+    last = memory.counters.at
+    return now.wall if now.wall > last else last

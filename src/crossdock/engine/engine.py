@@ -1,0 +1,73 @@
+"""The engine: a pure state machine. `decide` looks and says what would happen; `apply` makes it so.
+
+No clock, socket, thread, SQL or randomness inside: `now` and a seeded random source are handed in. So the whole of it can
+be replayed from its events, simulated, and compared with a model.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, TypeVar
+
+from crossdock.engine import enqueue, lease, moves, queues, settle, timers
+from crossdock.engine.decision import Decision
+from crossdock.engine.memory import Memory
+from crossdock.model import commands as c
+from crossdock.model import events as e
+from crossdock.model.clock import Now
+
+T = TypeVar("T")
+
+_APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
+    e.Pushed: enqueue.pushed,
+    e.Leased: lease.leased,
+    e.Succeeded: settle.succeeded,
+    e.Failed: settle.failed,
+    e.Lapsed: settle.lapsed,
+    e.Returned: lease.returned,
+    e.Readied: moves.readied,
+    e.Buried: moves.buried,
+    e.Removed: moves.removed,
+    e.QueueSeen: lease.queue_seen,
+    e.QueuePaused: queues.queue_paused,
+    e.QueueResumed: queues.queue_resumed,
+    e.QueueForgotten: queues.queue_forgotten,
+    e.Flushed: queues.flushed,
+    e.Started: timers.started,
+}
+
+
+class Engine:
+    def __init__(self, memory: Memory, random: Random) -> None:
+        self.memory = memory
+        self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any]]] = {
+            c.Enqueue: enqueue.enqueue,
+            c.LeaseNext: lease.lease_next,
+            c.Succeed: settle.succeed,
+            c.Fail: lambda memory, command, now: settle.fail(memory, command, now, random),
+            c.GiveBack: lease.give_back,
+            c.Requeue: moves.requeue,
+            c.Bury: moves.bury,
+            c.Remove: moves.remove,
+            c.PauseQueues: queues.pause,
+            c.ResumeQueues: queues.resume,
+            c.ForgetQueue: queues.forget,
+            c.Flush: queues.flush,
+            c.Tick: lambda memory, command, now: timers.tick(memory, command, now, random),
+            c.Start: timers.start,
+        }
+
+    def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
+        """What this command would change, and its outcome. Nothing is changed yet."""
+        return self._decide[type(command)](self.memory, command, now)
+
+    def apply(self, event: e.AnyEvent) -> None:
+        apply(self.memory, event)
+
+    def due_in(self, now: Now) -> float | None:
+        return timers.due_in(self.memory, now)
+
+
+def apply(memory: Memory, event: e.AnyEvent) -> None:
+    """Fold one event into the state. Nothing else changes it, live or at recovery."""
+    memory.counters.at = event.at
+    _APPLY[type(event)](memory, event)

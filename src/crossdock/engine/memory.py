@@ -1,0 +1,155 @@
+"""Everything the engine knows, and where each job stands in it.
+
+A job is in `jobs` under its number, in `jids` under its name, and in exactly one order: its queue's `ready` while it
+is ready, the shelf of its state otherwise. `place` and `displace` are the only code that knows which; an apply function
+changes a job between the two calls. Only apply functions may write here.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from sortedcontainers import SortedList
+
+from crossdock.engine.stats import Stats
+from crossdock.model.errors import Damaged
+from crossdock.model.events import Row
+from crossdock.model.job import Job, Number, Place, Token
+from crossdock.model.states import State
+
+READY: Final = State.READY
+LEASED: Final = State.LEASED
+
+#: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
+SHELVED: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD)
+
+#: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
+_NAMES_AT_MOST: Final = 10_000
+
+
+class Queue:
+    __slots__ = ("first_seen", "name", "paused", "ready")
+
+    def __init__(self, name: str, first_seen: float, paused: bool = False) -> None:
+        self.name = name
+        self.first_seen = first_seen
+        self.paused = paused
+        self.ready: SortedList[Place] = SortedList()
+
+    def oldest(self) -> float | None:
+        """When the longest waiting job came: the earliest head among the priorities."""
+        ready = self.ready
+        stamps: list[float] = []
+        at = 0
+        while at < len(ready):
+            priority, band, stamp, _ = ready[at]
+            stamps.append(stamp)
+            at = ready.bisect_left((priority, band + 1, 0.0, 0))
+        return min(stamps, default=None)
+
+
+class Counters(msgspec.Struct):
+    """Plain numbers of the state; a snapshot keeps them as they are."""
+
+    number: int = 0  #: the last job's
+    token: int = 0  #: the last lease's
+    at: float = 0.0  #: the last event's
+    epoch: int = 0  #: how often the server has started
+    first_token: int = 1  #: leases below it were given before this start
+    processed: int = 0
+    failures: int = 0
+
+
+class Memory:
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all but numbers. The old containers are dropped, not emptied: who holds one may free it in slices."""
+        self.jobs: dict[Number, Job] = {}
+        self.jids: dict[str, Number | tuple[Number, ...]] = {}
+        self.queues: dict[str, Queue] = {}
+        self.shelves: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in SHELVED}
+        self.stats = Stats()
+        self.names: dict[str, str] = {}
+        self.counters.processed = self.counters.failures = 0
+
+    def queue(self, name: str, at: float) -> Queue:
+        """The queue of that name, registered if it is new."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, at)
+        return queue
+
+    def share(self, name: str) -> str:
+        """The one string object of that text that all jobs point to."""
+        known = self.names.get(name)
+        if known is not None:
+            return known
+        if len(self.names) < _NAMES_AT_MOST:
+            self.names[name] = name
+        return name
+
+    def add(self, job: Job) -> None:
+        self.know(job)
+        self.place(job)
+
+    def know(self, job: Job) -> None:
+        number = job.number
+        self.jobs[number] = job
+        before = self.jids.setdefault(job.jid, number)
+        if before != number:  # Faktory lets a jid be pushed again while the first is alive
+            self.jids[job.jid] = (*before, number) if isinstance(before, tuple) else (before, number)
+
+    def drop(self, job: Job) -> None:
+        """Take the job out altogether; it must not stand in any order any more."""
+        del self.jobs[job.number]
+        named = self.jids.pop(job.jid)
+        if isinstance(named, tuple):
+            rest = tuple(number for number in named if number != job.number)
+            self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+
+    def place(self, job: Job) -> None:
+        state = job.state
+        if state is READY:
+            self.queues[job.queue].ready.add(job.place)
+        elif state is LEASED:
+            if job.lease is None:
+                raise Damaged(f"job {job.number} is leased without a lease")
+            self.shelves[LEASED].add((job.lease.end, job.number))
+        else:
+            self.shelves[state].add((job.due, job.number))
+
+    def displace(self, job: Job) -> None:
+        state = job.state
+        if state is READY:
+            ready = self.queues[job.queue].ready
+            if ready[0] == job.place:
+                ready.pop(0)
+            else:
+                ready.remove(job.place)
+        elif state is LEASED:
+            if job.lease is None:
+                raise Damaged(f"job {job.number} is leased without a lease")
+            self.shelves[LEASED].remove((job.lease.end, job.number))
+        else:
+            self.shelves[state].remove((job.due, job.number))
+
+    def named(self, jid: str) -> Iterator[Job]:
+        """All live jobs of that jid, oldest first."""
+        numbers = self.jids.get(jid)
+        if isinstance(numbers, tuple):
+            for number in numbers:
+                yield self.jobs[number]
+        elif numbers is not None:
+            yield self.jobs[numbers]
+
+
+def row(job: Job) -> Row:
+    return Row(
+        job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload)
+    )
+
+
+__all__ = ["LEASED", "READY", "SHELVED", "Counters", "Memory", "Queue", "Token", "row"]

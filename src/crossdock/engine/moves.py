@@ -1,0 +1,74 @@
+"""Moves of many jobs at once, by hand: make ready, bury, remove. The caller slices; each call is one event."""
+
+from collections.abc import Iterable
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.memory import Memory, row
+from crossdock.model.clock import Now
+from crossdock.model.commands import Bury, Remove, Requeue
+from crossdock.model.events import Buried, Readied, Removed
+from crossdock.model.job import BAND_NORMAL, Job, Number
+from crossdock.model.rules import DEAD_FOR
+from crossdock.model.states import State, move
+
+_AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
+
+
+def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
+    """Those of these jobs that still are in one of these states: the caller looked a slice ago."""
+    return [job for number in numbers if (job := memory.jobs.get(number)) is not None and job.state in states]
+
+
+def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
+    jobs = _in(memory, command.numbers, _AT_REST)
+    if not jobs:
+        return (), 0, ()
+    event = Readied(later(memory, now), "requeued", command.via, [row(job) for job in jobs])
+    return (event,), len(jobs), tuple({job.queue: None for job in jobs})
+
+
+def readied(memory: Memory, event: Readied) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        state = move(job.state, State.READY)
+        memory.displace(job)
+        # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
+        job.since = min(job.due, event.at) if event.why == "due" else event.at
+        job.state = state
+        job.due = 0.0
+        job.place = (-job.priority, BAND_NORMAL, job.since, job.number)
+        memory.queue(job.queue, event.at)
+        memory.place(job)
+
+
+def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
+    jobs = _in(memory, command.numbers, _AT_REST)
+    if not jobs:
+        return (), 0, ()
+    at = later(memory, now)
+    return (Buried(at, command.via, at + DEAD_FOR, [row(job) for job in jobs]),), len(jobs), ()
+
+
+def buried(memory: Memory, event: Buried) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        state = move(job.state, State.DEAD)
+        memory.displace(job)
+        job.state = state
+        job.due = event.due
+        memory.place(job)
+
+
+def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
+    jobs = _in(memory, command.numbers, command.states)
+    if not jobs:
+        return (), 0, ()
+    return (Removed(later(memory, now), command.why, command.via, [row(job) for job in jobs]),), len(jobs), ()
+
+
+def removed(memory: Memory, event: Removed) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        move(job.state, State.GONE)
+        memory.displace(job)
+        memory.drop(job)

@@ -1,0 +1,200 @@
+"""Settling: who may end a lease, and what the job's rules make of it (MODEL section 6)."""
+
+from random import Random
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.lease import to_old_place
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Claim, Fail, Succeed
+from crossdock.model.errors import Damaged
+from crossdock.model.events import AnyEvent, Failed, Lapsed, Succeeded
+from crossdock.model.job import Bound, Extra, Failure, Job, Lease
+from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
+from crossdock.model.states import State, move
+
+_ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
+
+
+def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
+    """The job this claim may settle. A lease it was given and that is over means: none, whoever holds the job now."""
+    if claim.held is not None:
+        number, token = claim.held
+        job = memory.jobs.get(number)
+        if job is None or job.lease is None or job.lease.token != token:
+            return None
+        return job, job.lease
+    oldest: tuple[Job, Lease] | None = None
+    for job in memory.named(jid):
+        lease = job.lease
+        if lease is None:
+            continue
+        if claim.worker and lease.worker == claim.worker:
+            return job, lease
+        if lease.bound is not Bound.NOBODY or _another_before_restart(memory, lease, claim):
+            continue
+        if oldest is None or lease.token < oldest[1].token:
+            oldest = job, lease
+    return oldest
+
+
+def _another_before_restart(memory: Memory, lease: Lease, claim: Claim) -> bool:
+    """What a session was given before a restart is forgotten; then the name recorded on the lease must do."""
+    return bool(lease.token < memory.counters.first_token and claim.worker and lease.worker)
+
+
+def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
+    found = claimed(memory, command.jid, command.claim)
+    if found is None:
+        return (), False, ()
+    job, lease = found
+    at = later(memory, now)
+    event = Succeeded(
+        at,
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        command.claim.via,
+        lease.worker,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        lease.token,
+        lease.at,
+        lease.wait_s,
+        max(0.0, at - lease.at),
+        lease.beats,
+        _ENDS[job.rules.success],
+    )
+    return (event,), True, ()
+
+
+def succeeded(memory: Memory, event: Succeeded) -> None:
+    job = memory.jobs[event.number]
+    state = move(job.state, event.then)
+    memory.displace(job)
+    job.state = state
+    job.lease = None
+    memory.drop(job)
+    memory.counters.processed += 1
+    memory.stats.on(event.queue, event.at).run.book(event.run_s)
+
+
+def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bool]:
+    found = claimed(memory, command.jid, command.claim)
+    if found is None:
+        return (), False, ()
+    job, lease = found
+    at = later(memory, now)
+    event = _failure(
+        job, lease, at, command.claim.via, random, command.group, command.message, command.backtrace, lost=False
+    )
+    return (event,), True, ()
+
+
+def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
+    """What the end of a lease means to its job; called by the timer."""
+    lease = job.lease
+    if lease is None:
+        raise Damaged(f"job {job.number} stands among the leased without a lease")
+    at = later(memory, now)
+    if job.rules.lapse is Lapse.FAILURE:
+        return _failure(job, lease, at, "", random, "lease-expired", "the lease ran out", (), lost=True)
+    return Lapsed(
+        at,
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        "",
+        lease.worker,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        lease.token,
+        lease.at,
+        lease.wait_s,
+        max(0.0, at - lease.at),
+        lease.beats,
+    )
+
+
+def _failure(
+    job: Job,
+    lease: Lease,
+    at: float,
+    via: str,
+    random: Random,
+    group: str,
+    message: str,
+    backtrace: tuple[str, ...],
+    *,
+    lost: bool,
+) -> Failed:
+    before = job.extra.error if job.extra else None
+    next_at = before.next_at if before else 0.0
+    if job.failures >= job.rules.max_failures:
+        then = _ENDS[job.rules.exhausted]
+        due = at + DEAD_FOR
+    else:
+        then = State.RETRYING
+        due = next_at = at + delay(job.rules.backoff, job.failures, random)
+    failure = Failure(group, message, backtrace, before.first_at if before else at, at, next_at, lost)
+    return Failed(
+        at,
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        via,
+        lease.worker,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        lease.token,
+        lease.at,
+        lease.wait_s,
+        max(0.0, at - lease.at),
+        lease.beats,
+        lost,
+        then,
+        due,
+        failure,
+    )
+
+
+def delay(backoff: Backoff, failures: int, random: Random) -> float:
+    """Seconds until the next try of a job that had `failures` before this one."""
+    if backoff is Backoff.POLYNOMIAL:
+        return float(failures**4 + 15 + random.randrange(30) * (failures + 1))
+    if backoff is Backoff.QUARTIC:
+        return float((failures + 1) ** 4)
+    return 0.0
+
+
+def failed(memory: Memory, event: Failed) -> None:
+    job = memory.jobs[event.number]
+    state = move(job.state, event.then)
+    memory.displace(job)
+    job.state = state
+    job.lease = None
+    job.place = None
+    job.failures += 1
+    memory.counters.processed += 1
+    memory.counters.failures += 1
+    memory.stats.on(event.queue, event.at).failures += 1
+    if state is State.GONE:
+        memory.drop(job)
+        return
+    job.due = event.due
+    extra = job.extra or Extra()
+    job.extra = Extra(extra.custom, extra.face, event.failure)
+    memory.place(job)
+
+
+def lapsed(memory: Memory, event: Lapsed) -> None:
+    to_old_place(memory, memory.jobs[event.number])

@@ -1,0 +1,63 @@
+"""The compactor: a child process that folds the journal's tail into a new snapshot beside the running server.
+
+    python -m crossdock.journal.compaction FOLDER UNTIL
+
+It opens the journal read-only, folds with the engine's own `apply`, writes the file, reads it back and prints what it
+made. The server installs it: a child that dies at any moment has changed nothing. It runs when nothing else wants the
+processor, and ends when its stdin does: with the server.
+"""
+
+import gc
+import os
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from crossdock.journal import snapshot
+from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+
+
+class Made(msgspec.Struct):
+    """The child's report, one JSON line."""
+
+    seq: int
+    file: str
+    jobs: int
+    bytes: int
+
+
+def compact(folder: Folder, until: int) -> Made:
+    journal = SqliteJournal(folder, read_only=True)
+    try:
+        found = recover(journal, until)
+    finally:
+        journal.close()
+    path = folder.path / snapshot_name(found.seq)
+    size = snapshot.write(path, found.memory, found.seq, found.wall, found.steady)
+    jobs = len(found.memory.jobs)
+    del found
+    if len(snapshot.load(path).memory.jobs) != jobs:
+        raise RuntimeError(f"{path} reads back with another number of jobs")
+    return Made(until, path.name, jobs, size)
+
+
+def _end_with_server() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def main() -> None:
+    folder, until = sys.argv[1:]
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    gc.disable()
+    made = compact(Folder(Path(folder)), int(until))
+    print(msgspec.json.encode(made).decode(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Every file write of ours that must survive a power cut. (SQLite does its own.)
+
+A file is written beside its name, synced as it grows, renamed, and its folder synced: it is there whole or not at all.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+#: Sync this often while writing, so that one late sync does not stall the journal's own.
+_SYNC_EVERY: Final = 8 * 1024 * 1024
+
+
+def write_whole(path: Path, chunks: Iterable[bytes]) -> int:
+    """Put the chunks into `path`, atomically and durably. Returns the number of bytes."""
+    beside = path.with_name(path.name + ".tmp")
+    written = unsynced = 0
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        for chunk in chunks:
+            view = memoryview(chunk)
+            while view:
+                done = os.write(fd, view)
+                view = view[done:]
+                written += done
+                unsynced += done
+            if unsynced >= _SYNC_EVERY:
+                os.fdatasync(fd)
+                unsynced = 0
+        os.fsync(fd)
+    except OSError:
+        os.close(fd)
+        beside.unlink(missing_ok=True)
+        raise
+    os.close(fd)
+    os.rename(beside, path)
+    sync_folder(path.parent)
+    return written
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new names in this folder durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def reserve(path: Path, size: int) -> None:
+    """A file of real blocks, to be deleted when the disk is full."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(fd).st_size < size:
+            os.posix_fallocate(fd, 0, size)
+            os.fsync(fd)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+
+
+def free_bytes(folder: Path) -> int:
+    stat = os.statvfs(folder)
+    return stat.f_bavail * stat.f_frsize
+
+
+def total_bytes(folder: Path) -> int:
+    stat = os.statvfs(folder)
+    return stat.f_blocks * stat.f_frsize

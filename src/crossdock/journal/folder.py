@@ -1,0 +1,49 @@
+"""The data folder: its files, and the lock that keeps a second server out."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Final
+
+from crossdock.model.errors import CrossdockError
+
+DATABASE: Final = "journal.db"
+LOCK: Final = "lock"
+BALLAST: Final = "ballast"
+
+
+class FolderInUse(CrossdockError):
+    """Another server has this data folder open."""
+
+
+def snapshot_name(seq: int) -> str:
+    return f"snapshot-{seq:016d}"
+
+
+class Folder:
+    """An existing data folder, created on demand with nobody else allowed in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Hold the folder until `unlock` or the end of the process. A crash leaves nothing to clean up."""
+        fd = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(fd)
+            raise FolderInUse(
+                f"{self.path} is in use by process {holder}; stop it, or give this server another folder with --data"
+            ) from error
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+        self._lock = fd
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

@@ -1,0 +1,152 @@
+"""Snapshots: the whole state in one plain file, so that recovery need not read the journal from its beginning.
+
+    header   magic, then a block: format, event version, seq, wall, steady
+    blocks   length, CRC, msgpack: chunks of 10,000 jobs, then the rest of the state
+    footer   a block that counts the jobs
+
+Every block is checked while it is read; a file without its footer was never finished.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+from sortedcontainers import SortedList
+
+from crossdock.engine.memory import SHELVED, Counters, Memory, Queue
+from crossdock.engine.stats import QueueDay, Stats
+from crossdock.journal.disk import write_whole
+from crossdock.model.errors import Damaged
+from crossdock.model.events import EVENT_VERSION
+from crossdock.model.job import Job, Number, Place
+from crossdock.model.rules import intern
+from crossdock.model.states import State
+
+_MAGIC: Final = b"crossdock snapshot\n"
+_FORMAT: Final = 1
+_CHUNK: Final = 10_000
+_BLOCK: Final = struct.Struct("<II")
+
+
+class Header(msgspec.Struct, array_like=True, frozen=True):
+    format: int
+    version: int
+    seq: int
+    wall: float
+    steady: float
+    jobs: int
+
+
+class Rest(msgspec.Struct, array_like=True, frozen=True):
+    """What is not a job."""
+
+    counters: Counters
+    queues: list[tuple[str, float, bool]]
+    stats: dict[str, dict[int, QueueDay]]
+
+
+class Footer(msgspec.Struct, array_like=True, frozen=True):
+    jobs: int
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def write(path: Path, memory: Memory, seq: int, wall: float, steady: float) -> int:
+    header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(memory.jobs))
+    return write_whole(path, _blocks(memory, header))
+
+
+def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
+    yield _MAGIC + _block(header)
+    jobs = iter(memory.jobs.values())
+    while chunk := list(islice(jobs, _CHUNK)):
+        yield _block(chunk)
+    queues = [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()]
+    yield _block(Rest(memory.counters, queues, memory.stats.days))
+    yield _block(Footer(len(memory.jobs)))
+
+
+def _block(value: object) -> bytes:
+    data = _encode(value)
+    return _BLOCK.pack(len(data), zlib.crc32(data)) + data
+
+
+class Loaded(msgspec.Struct):
+    memory: Memory
+    seq: int
+    wall: float
+    steady: float
+
+
+def load(path: Path) -> Loaded:
+    try:
+        with path.open("rb") as file:
+            return _load(file)
+    except (OSError, msgspec.MsgspecError, struct.error) as error:
+        raise Damaged(f"snapshot {path} cannot be read: {error}; restore a backup") from error
+    except Damaged as error:
+        raise Damaged(f"snapshot {path}: {error}; restore a backup") from error
+
+
+def _load(file: BinaryIO) -> Loaded:
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise Damaged("does not begin like a snapshot")
+    header = msgspec.msgpack.decode(_read(file), type=Header)
+    if header.format != _FORMAT or header.version > EVENT_VERSION:
+        raise Damaged(f"was written by a newer Crossdock (format {header.format}, events {header.version})")
+    memory = Memory()
+    decode = msgspec.msgpack.Decoder(list[Job]).decode
+    left = header.jobs
+    while left > 0:
+        jobs = decode(_read(file))
+        left -= len(jobs)
+        _adopt(memory, jobs)
+    rest = msgspec.msgpack.decode(_read(file), type=Rest)
+    if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(memory.jobs):
+        raise Damaged("holds another number of jobs than it says")
+    memory.counters = rest.counters
+    memory.stats = Stats(rest.stats)
+    memory.queues = {name: Queue(name, seen, paused) for name, seen, paused in rest.queues}
+    _order(memory, memory.jobs.values())
+    return Loaded(memory, header.seq, header.wall, header.steady)
+
+
+def _read(file: BinaryIO) -> bytes:
+    head = file.read(_BLOCK.size)
+    size, crc = _BLOCK.unpack(head)
+    data = file.read(size)
+    if len(data) != size:
+        raise Damaged("ends too early")
+    if zlib.crc32(data) != crc:
+        raise Damaged(f"fails a checksum before byte {file.tell()}")
+    return data
+
+
+def _adopt(memory: Memory, jobs: Iterable[Job]) -> None:
+    for job in jobs:
+        job.queue = memory.share(job.queue)
+        job.kind = memory.share(job.kind)
+        job.origin = memory.share(job.origin)
+        job.rules = intern(job.rules)
+        memory.know(job)
+
+
+def _order(memory: Memory, jobs: Iterable[Job]) -> None:
+    """Build each order in one sort instead of a million insertions."""
+    ready: dict[str, list[Place]] = {}
+    shelves: dict[State, list[tuple[float, Number]]] = {state: [] for state in SHELVED}
+    for job in jobs:
+        if job.state is State.READY and job.place is not None:
+            ready.setdefault(job.queue, []).append(job.place)
+        elif job.lease is not None:
+            shelves[job.state].append((job.lease.end, job.number))
+        else:
+            shelves[job.state].append((job.due, job.number))
+    for name, places in ready.items():
+        memory.queues[name].ready = SortedList(places)
+    memory.shelves = {state: SortedList(keys) for state, keys in shelves.items()}

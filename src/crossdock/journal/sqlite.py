@@ -1,0 +1,185 @@
+"""The journal on SQLite: one row a batch, one connection that writes and checkpoints.
+
+WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence. Every row carries a CRC
+over its sequence number and its bytes. A failed check raises `Damaged`; nothing here ever deletes or repairs on one.
+"""
+
+import os
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+import apsw
+
+from crossdock.journal.folder import DATABASE, Folder, snapshot_name
+from crossdock.journal.port import JournalFailed, Snapshot
+from crossdock.model.errors import Damaged
+
+#: 3.51.3 is the first release without the WAL-reset bug.
+_LEAST_SQLITE: Final = (3, 51, 3)
+
+_FORMAT: Final = 1
+_PAGE: Final = 250  # rows a statement: more would pin the write-ahead log
+_CHECKPOINT_PAGES: Final = 1_000
+
+_SCHEMA: Final = """
+    create table if not exists journal (seq integer primary key, crc integer not null, batch blob not null);
+    create table if not exists meta (key text primary key, value integer not null) without rowid;
+    create table if not exists hold (name text primary key, seq integer not null) without rowid;
+"""
+_PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
+    ("journal_mode", "wal", "wal"),
+    ("wal_autocheckpoint", "0", 0),
+    ("mmap_size", "0", 0),
+    ("trusted_schema", "off", 0),
+    ("cell_size_check", "on", 1),
+    ("journal_size_limit", str(64 * 1024 * 1024), 64 * 1024 * 1024),
+)
+
+
+def checksum(seq: int, batch: bytes) -> int:
+    return zlib.crc32(batch, seq & 0xFFFFFFFF)
+
+
+class SqliteJournal:
+    """`durability` is "always" (synced before `append` returns) or "everysec" (synced by `sync`, once a second)."""
+
+    def __init__(
+        self, folder: Folder, durability: str = "always", *, read_only: bool = False, vfs: str | None = None
+    ) -> None:
+        if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < _LEAST_SQLITE:
+            raise JournalFailed(f"SQLite {apsw.sqlite_lib_version()} is too old; install apsw 3.51.3 or newer")
+        self._folder = folder
+        path = folder.path / DATABASE
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        try:
+            self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
+            self._db.set_busy_timeout(5_000)
+            if read_only:
+                self._last = self._scalar("select max(seq) from journal") or 0
+                return
+            path.chmod(0o600)
+            self._prepare("full" if durability == "always" else "normal")
+        except apsw.Error as error:
+            raise Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup") from error
+        self.always = durability == "always"
+        self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        self._wal_pages = 0
+        self._db.set_wal_hook(self._grown)
+        self.wal_warned = False
+
+    def _prepare(self, synchronous: str) -> None:
+        level = {"normal": 1, "full": 2}[synchronous]
+        for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
+            self._db.execute(f"pragma {name}={value}").fetchall()
+            found = self._scalar(f"pragma {name}")
+            if found != expected:
+                raise JournalFailed(f"SQLite answers {name} = {found!r} where {expected!r} was set")
+        self._db.execute(_SCHEMA)
+        self._db.execute("insert or ignore into meta values ('format', ?)", (_FORMAT,))
+        stored = self._scalar("select value from meta where key = 'format'")
+        if stored != _FORMAT:
+            raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
+        newest = self._scalar("select max(seq) from journal") or 0
+        self._last = max(newest, self._snapshot_seq("snapshot"))
+
+    def _scalar(self, sql: str, *values: Any) -> Any:
+        return self._db.execute(sql, values).get
+
+    def _snapshot_seq(self, key: str) -> int:
+        return int(self._scalar("select value from meta where key = ?", key) or 0)
+
+    def _grown(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    @property
+    def last(self) -> int:
+        return self._last
+
+    def append(self, batch: bytes) -> int:
+        seq = self._last + 1
+        try:
+            self._db.execute("insert into journal values (?, ?, ?)", (seq, checksum(seq, batch), batch))
+        except apsw.FullError as error:
+            raise DiskFull(f"no room for batch {seq}: {error}") from error
+        except apsw.Error as error:
+            raise JournalFailed(f"batch {seq} was not written: {error}") from error
+        self._last = seq
+        if self._wal_pages >= _CHECKPOINT_PAGES:
+            self._checkpoint()
+        return seq
+
+    def _checkpoint(self) -> None:
+        """Copy the log into the database as far as readers allow; SQLite itself would hide a failure."""
+        try:
+            in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.FullError as error:
+            raise DiskFull(f"no room for a checkpoint: {error}") from error
+        except apsw.Error as error:
+            raise JournalFailed(f"checkpoint failed: {error}") from error
+        self._wal_pages = max(0, in_log - copied)
+
+    def sync(self) -> None:
+        """Make everything appended so far durable (`everysec`). The log's own file is all that is not yet."""
+        os.fdatasync(self._wal)
+
+    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
+        while True:
+            try:
+                rows = self._db.execute(
+                    "select seq, crc, batch from journal where seq > ? order by seq limit ?", (after, _PAGE)
+                ).fetchall()
+            except apsw.Error as error:
+                raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
+            for seq, crc, batch in rows:
+                if seq != after + 1:
+                    raise Damaged(f"batches {after + 1} to {seq - 1} are missing from the journal; restore a backup")
+                if crc != checksum(seq, batch):
+                    raise Damaged(f"batch {seq} fails its checksum; restore a backup")
+                yield seq, batch
+                after = seq
+            if len(rows) < _PAGE:
+                return
+
+    def snapshot(self) -> Snapshot | None:
+        seq = self._snapshot_seq("snapshot")
+        return Snapshot(seq, self._folder.path / snapshot_name(seq)) if seq else None
+
+    def install(self, snapshot: Snapshot) -> None:
+        with self._db:
+            self._db.execute(
+                "insert or replace into meta select 'previous', value from meta where key = 'snapshot'"
+            )
+            self._db.execute("insert or replace into meta values ('snapshot', ?)", (snapshot.seq,))
+        kept = {snapshot_name(self._snapshot_seq(key)) for key in ("snapshot", "previous")}
+        for path in self._folder.path.glob("snapshot-*"):
+            if path.name not in kept:
+                path.unlink()
+
+    def hold(self, name: str, seq: int) -> None:
+        self._db.execute("insert or replace into hold values (?, ?)", (name, seq))
+
+    def trim(self, rows: int) -> int:
+        held = self._scalar("select min(seq) from hold")
+        until = self._snapshot_seq("previous")
+        if held is not None:
+            until = min(until, int(held))
+        self._db.execute(
+            "delete from journal where seq in (select seq from journal where seq <= ? order by seq limit ?)",
+            (until, rows),
+        )
+        return self._db.changes()
+
+    @property
+    def wal_bytes(self) -> int:
+        return self._wal_pages * 4_096
+
+    def close(self) -> None:
+        if not self._db.readonly("main"):
+            os.close(self._wal)
+        self._db.close()
+
+
+class DiskFull(JournalFailed):
+    """SQLITE_FULL: nothing of this batch was written; the same bytes may be appended again."""

@@ -1,0 +1,183 @@
+"""Events: what the journal keeps, what `apply` folds, and what the lake shows a row for.
+
+Each event about a job names all that its lake row needs, so neither lake nor stream needs the engine's state. They are
+array-like msgpack: a new field goes at the end with a default, and an old journal always loads. A kind of event is
+never renamed and its fields never change their meaning or order (tests/unit/test_events.py holds a journal of each
+version and loads it).
+"""
+
+from typing import Final
+
+import msgspec
+
+from crossdock.model.job import Bound, Failure, Number, Spec, Token
+from crossdock.model.states import State
+
+#: Written into each batch and snapshot; a reader refuses a newer one.
+EVENT_VERSION: Final = 1
+
+
+class Event(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    at: float  #: the server's wall time, never decreasing; the lake's date
+
+
+class Pushed(Event, tag="pushed"):
+    """New jobs, numbered from `number` on. One event however many."""
+
+    number: Number
+    via: str
+    specs: list[Spec]
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One job in an event about many."""
+
+    number: Number
+    jid: str
+    queue: str
+    kind: str
+    origin: str
+    attempt: int
+    priority: int | float
+    payload_bytes: int
+
+
+class JobEvent(Event):
+    number: Number
+    jid: str
+    queue: str
+    kind: str
+    origin: str
+    via: str  #: the door that made the change; "" for a timer
+    worker: str
+    attempt: int
+    priority: int | float
+    payload_bytes: int
+
+
+class Leased(JobEvent, tag="leased"):
+    token: Token
+    end: float  #: steady
+    wait_s: float  #: booked on (queue, day of at)
+    bound: Bound
+
+
+class ClosingEvent(JobEvent):
+    """Ends a lease, and says all about it."""
+
+    token: Token
+    leased_at: float
+    wait_s: float
+    run_s: float  #: booked on (queue, day of at)
+    beats: int
+
+
+class Succeeded(ClosingEvent, tag="succeeded"):
+    then: State
+
+
+class Failed(ClosingEvent, tag="failed"):
+    """A failure, reported or (`lost`) found out when the lease ended. Not reported for a lapse that counts no failure."""
+
+    lost: bool
+    then: State
+    due: float  #: wall; the next try, or when a dead job is purged
+    failure: Failure
+
+
+class Lapsed(ClosingEvent, tag="lapsed"):
+    """A lease ran out; the job is back in its old place, the attempt counted."""
+
+
+class Returned(ClosingEvent, tag="returned"):
+    """A lease that nobody saw: the job is back in its old place and the attempt does not count."""
+
+
+class Readied(Event, tag="readied"):
+    """Scheduled, retrying or dead jobs became ready: `due`, or `requeued` by somebody."""
+
+    why: str
+    via: str
+    rows: list[Row]
+
+
+class Buried(Event, tag="buried"):
+    """Jobs moved to the dead set by hand."""
+
+    via: str
+    due: float  #: wall; when they are purged
+    rows: list[Row]
+
+
+class Removed(Event, tag="removed"):
+    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`."""
+
+    why: str
+    via: str
+    rows: list[Row]
+
+
+class QueueSeen(Event, tag="queue-seen"):
+    """A queue was named by a lease. Soft: it changes nothing that happens to a job."""
+
+    queue: str
+
+
+class QueuePaused(Event, tag="queue-paused"):
+    queue: str
+
+
+class QueueResumed(Event, tag="queue-resumed"):
+    queue: str
+
+
+class QueueForgotten(Event, tag="queue-forgotten"):
+    queue: str
+
+
+class Flushed(Event, tag="flushed"):
+    """Everything but numbers is gone (MODEL section 11)."""
+
+    via: str
+
+
+class Started(Event, tag="started"):
+    """The first event after each recovery. Connection-bound leases fall back with it."""
+
+    epoch: int
+    steady: float
+
+
+AnyEvent = (
+    Pushed
+    | Leased
+    | Succeeded
+    | Failed
+    | Lapsed
+    | Returned
+    | Readied
+    | Buried
+    | Removed
+    | QueueSeen
+    | QueuePaused
+    | QueueResumed
+    | QueueForgotten
+    | Flushed
+    | Started
+)
+
+#: Soft events are written with the next batch; no reply waits for them.
+SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen})
+
+
+class Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One turn of the server, one row of the journal."""
+
+    version: int
+    wall: float
+    steady: float  #: so that steady time goes on over a restart
+    events: list[AnyEvent]
+
+
+encode_batch = msgspec.msgpack.Encoder().encode
+decode_batch = msgspec.msgpack.Decoder(Batch).decode

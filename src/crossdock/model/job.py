@@ -1,0 +1,115 @@
+"""The job: one struct of what every job has, one of what few have.
+
+Jobs are outside the garbage collector (`gc=False`) and name other jobs by number, so a million of them cost a
+collection nothing. `Extra`, `Failure` and the faces are never changed in place: an event of the same turn may still
+hold them unencoded. Writers replace them whole.
+"""
+
+from enum import IntEnum
+from typing import NewType
+
+import msgspec
+
+from crossdock.model.rules import Rules
+from crossdock.model.states import State
+
+Number = NewType("Number", int)  #: the engine's key of a job: 1, 2, 3 …, never reused
+Token = NewType("Token", int)  #: names one lease; a settlement that names an older one changes nothing
+
+#: A lease somebody was given: of which job, and which one
+Held = tuple[Number, Token]
+
+#: (-priority, band, stamp, tie): the order of ready jobs within a queue (MODEL section 5)
+Place = tuple[int | float, int, float, int]
+
+BAND_OVERTAKES, BAND_NORMAL, BAND_SCHEDULED = 0, 1, 2
+
+
+class Form(IntEnum):
+    """What the bytes of a payload are."""
+
+    NONE = 0
+    RAW = 1
+    JSON = 2
+
+
+class Bound(IntEnum):
+    """To whom a lease is bound: who else may settle it."""
+
+    NOBODY = 0
+    WORKER = 1
+    CONNECTION = 2
+
+
+class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The last error of a job."""
+
+    group: str  #: Faktory errtype, qless group
+    message: str
+    backtrace: tuple[str, ...]
+    first_at: float  #: wall; the job's first failure
+    at: float  #: wall; this one
+    next_at: float  #: wall; the next try it led to. Stays as it was when the job ends; 0: it never had one
+    lost: bool  #: nobody reported it: the lease ran out
+
+
+class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="faktory"):
+    """What the Faktory door shows again and no rule reads."""
+
+    created_at: str = ""  #: as the client wrote it; empty: the server's time
+    at: str = ""
+    backtrace: int = 0
+    priority: bool = False  #: the client sent one, so it is shown
+
+
+class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    custom: bytes = b""  #: JSON object as pushed
+    face: FaktoryFace | None = None
+    error: Failure | None = None
+
+
+class Lease(msgspec.Struct, array_like=True, gc=False):
+    token: Token
+    via: str  #: the door it was leased through
+    worker: str
+    at: float  #: wall
+    end: float  #: steady
+    wait_s: float
+    bound: Bound = Bound.NOBODY
+    beats: int = 0
+
+
+class Job(msgspec.Struct, array_like=True, gc=False):
+    number: Number
+    jid: str
+    queue: str
+    kind: str
+    origin: str  #: the door it came through
+    payload: bytes
+    form: Form
+    priority: int | float  #: higher first, 0 is normal
+    rules: Rules
+    state: State
+    created: float  #: wall
+    since: float  #: wall; when it last became ready (Faktory enqueued_at)
+    due: float = 0.0  #: wall; when a scheduled or retrying job becomes ready, when a dead one is purged
+    place: Place | None = None  #: kept while leased: a lease given back returns to it
+    attempts: int = 0  #: leases, never reset
+    failures: int = 0
+    lease: Lease | None = None
+    extra: Extra | None = None
+
+
+class Spec(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A job as a door hands it in, and as its event keeps it."""
+
+    jid: str
+    queue: str
+    kind: str
+    payload: bytes
+    form: Form
+    priority: int | float  #: higher first, 0 is normal
+    rules: Rules
+    due: float = 0.0  #: wall; 0 or past: ready at once
+    extra: Extra | None = None
+    failures: int = 0

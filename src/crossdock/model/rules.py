@@ -1,0 +1,63 @@
+"""Policies as data on the job (MODEL section 6): what differs between protocols is a value here, never a branch.
+
+A `Rules` value is interned: a million jobs pushed alike share one object.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+
+class Backoff(IntEnum):
+    """How long a failed job waits for its next try."""
+
+    NONE = 0  #: Workq, and whatever the settlement itself says
+    POLYNOMIAL = 1  #: Faktory: count⁴ + 15 + R·(count + 1) s, R uniform in 0…29
+    QUARTIC = 2  #: Masenko: failures⁴ s
+
+
+class Then(IntEnum):
+    """Where a job goes when it has succeeded, or has used up its tries."""
+
+    GONE = 0
+    DEAD = 1  #: kept for `DEAD_FOR`, can be brought back
+    COMPLETE = 2
+    FAILED = 3
+
+
+class Lapse(IntEnum):
+    """What a lease that ran out means for its job."""
+
+    FAILURE = 0  #: a failure that is not final (Faktory, Masenko)
+    RETURN = 1  #: back to its old place, the attempt counted (Workq)
+
+
+#: Faktory keeps dead jobs 180 days (protocols/faktory.md 5.6).
+DEAD_FOR: Final = 180 * 86_400.0
+
+#: Faktory clears a repeat of the same rules by the thousand; beyond this many distinct ones sharing is not worth its memory.
+_INTERNED_AT_MOST: Final = 4_096
+
+
+class Rules(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    max_failures: int = -1  #: failures after which another one ends the job; below 0: the first ends it
+    max_attempts: int = 0  #: leases after which a lapse ends the job; 0: no limit
+    lease_s: float = 0  #: as the creator gave it, 0: not given. The leasing door clamps it to its own range
+    backoff: Backoff = Backoff.NONE
+    exhausted: Then = Then.GONE
+    success: Then = Then.GONE
+    lapse: Lapse = Lapse.FAILURE
+
+
+_interned: dict[Rules, Rules] = {}
+
+
+def intern(rules: Rules) -> Rules:
+    known = _interned.get(rules)
+    if known is not None:
+        return known
+    if len(_interned) >= _INTERNED_AT_MOST:
+        _interned.clear()  # jobs keep their own; only sharing with later ones is lost
+    _interned[rules] = rules
+    return rules

@@ -1,0 +1,249 @@
+"""One connection, any door: reads with bounds, hands requests to the session, writes what the turn releases.
+
+Flow control both ways: a client that does not read is not read from, and a client that floods is served a slice at a
+time, between the turns of others.
+"""
+
+import asyncio
+import time
+from collections import deque
+from typing import Any, Final, Protocol, cast
+
+from crossdock.model.commands import GiveBack
+from crossdock.model.job import Held
+from crossdock.server.limits import READ_AHEAD, REQUESTS_A_PASS, Limits
+from crossdock.server.turn import Turn
+from crossdock.server.waits import Waiter
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.session import Door
+
+#: Work in slices that is under way when the server stops gets this long to end; then its client hears nothing.
+_LAST_SLICES_S: Final = 1.0
+
+
+class Host(Protocol):
+    """The server, as a connection sees it."""
+
+    connections: "set[Connection]"
+    limits: Limits
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, host: Host, door: Door, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
+        self._host = host
+        self._door = door
+        self._turn = turn
+        self._loop = loop
+        self._session = door.session(turn, self.abort)
+        self._unread_bytes = host.limits.unread_bytes
+        self._requests: deque[Any] = deque()
+        self._ahead = 0  #: bytes read since requests began to pile up
+        self._unreleased = 0  #: bytes of replies the turn still holds
+        self._handshake: asyncio.TimerHandle | None = None
+        self._waiter: Waiter | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._slices: Slices | None = None
+        self._pump_queued = False
+        self._reading = True
+        self._choked = False  #: the peer does not read
+        self._closing = False
+        self._lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._unread_bytes)
+        self._host.connections.add(self)
+        self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+        self._transport.write(self._session.greeting())
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        self._requests.extend(self._session.receive(data))
+        if self._pump_queued or self._waiter is not None or self._slices is not None or self._choked:
+            self._ahead += len(data)
+            self._control_reading()
+        else:
+            self._pump()
+
+    def _pump(self) -> None:
+        """Handle what was read, until it blocks or ends, or others must have their turn."""
+        self._pump_queued = False
+        turn, session, requests = self._turn, self._session, self._requests
+        turn.begin()
+        left = REQUESTS_A_PASS
+        while requests and left and not self._choked and self._unreleased <= self._unread_bytes:
+            left -= 1
+            answer = session.handle(requests.popleft())
+            if type(answer) is bytes:
+                self._say(answer)
+            elif not self._take(answer):
+                break
+            if self._handshake is not None and session.identified:
+                self._welcome()
+        if requests:
+            if not left:
+                self._queue_pump()
+            self._control_reading()
+        elif not self._closing:
+            self._ahead = 0
+            broken = session.broken()
+            if broken is not None:
+                self._take(broken)
+            elif not self._reading:
+                self._control_reading()
+
+    def _queue_pump(self) -> None:
+        """Go on with the requests that wait, after the others' turn. Nothing to do while something blocks."""
+        if (
+            self._requests
+            and not self._pump_queued
+            and not self._lost
+            and not self._choked
+            and self._waiter is None
+            and self._slices is None
+        ):
+            self._pump_queued = True
+            self._loop.call_soon(self._pump)
+
+    def _welcome(self) -> None:
+        if self._handshake is not None:
+            self._handshake.cancel()
+            self._handshake = None
+        if len(self._host.connections) > self._host.limits.connections:
+            self._take(self._session.crowded(len(self._host.connections)))
+
+    def _say(self, reply: bytes) -> None:
+        self._unreleased += len(reply)
+        granted = self._session.granted
+        if granted:
+            self._session.granted = []
+            self._turn.reply(self, reply, granted)
+        else:
+            self._turn.reply(self, reply, None)
+
+    def _take(self, answer: Answer) -> bool:
+        """Carry out an answer. True: the next request may be handled."""
+        if isinstance(answer, bytes):
+            self._say(answer)
+            return True
+        if isinstance(answer, Bye):
+            self._requests.clear()
+            self._say(answer.reply)
+            self._closing = True
+            return False
+        if isinstance(answer, Wait):
+            self._waiter = self._turn.waits.add(answer, self._stirred)
+            self._deadline = self._loop.call_later(max(0.0, answer.until - self._turn.now.steady), self._too_late)
+            return False
+        self._slices = answer
+        return self._slice()
+
+    def _slice(self) -> bool:
+        """One step of long work. True when it has ended and was answered."""
+        if self._slices is None:
+            return False
+        try:
+            next(self._slices)
+        except StopIteration as end:
+            self._slices = None
+            return self._take(end.value)
+        self._loop.call_soon(self._next_slice)
+        return False
+
+    def _next_slice(self) -> None:
+        self._turn.begin()
+        if self._slice():
+            self._queue_pump()
+
+    def _stirred(self, answer: Answer) -> None:
+        """A queue this connection waited on had something to say."""
+        self._end_wait()
+        if self._take(answer):
+            self._queue_pump()
+
+    def _too_late(self) -> None:
+        waiter = self._waiter
+        if waiter is not None:
+            self._turn.begin()
+            self._turn.waits.remove(waiter)
+            self._stirred(waiter.wait.ask(True))
+
+    def _end_wait(self) -> None:
+        self._waiter = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+        """Called by the turn when this reply, and all before it, may leave."""
+        self._unreleased -= len(reply)
+        if self._lost:
+            if granted is not None:  # nobody will ever know of these leases
+                self._turn.begin()
+                self._turn.do(GiveBack(self._door.name, granted))
+            return
+        if reply:
+            self._transport.write(reply)
+        if self._closing:
+            if not self._unreleased:
+                self._transport.close()
+        elif self._requests:
+            self._queue_pump()
+
+    def _control_reading(self) -> None:
+        """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
+        reading = not self._choked and self._ahead <= READ_AHEAD
+        if reading is not self._reading and not self._transport.is_closing():
+            self._reading = reading
+            if reading:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        self._choked = True
+        self._control_reading()
+
+    def resume_writing(self) -> None:
+        self._choked = False
+        self._control_reading()
+        self._queue_pump()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._lost = self._closing = True
+        self._host.connections.discard(self)
+        if self._handshake is not None:
+            self._handshake.cancel()
+        if self._waiter is not None:
+            self._turn.waits.remove(self._waiter)
+        self._end_wait()
+        self._slices = None
+        self._requests.clear()
+        self._session.closed()
+
+    def abort(self) -> None:
+        """Close at once, without a word."""
+        self._closing = True
+        self._requests.clear()
+        self._transport.abort()
+
+    def shut_down(self) -> None:
+        """Answer what was read, end a wait with its empty answer, say goodbye, close."""
+        if self._closing:
+            return
+        self._turn.begin()
+        self._too_late()
+        give_up = time.monotonic() + _LAST_SLICES_S
+        while self._slices is not None and time.monotonic() < give_up:
+            self._slice()
+        if self._slices is not None:
+            self.abort()
+            return
+        while self._requests and not self._closing:
+            answer = self._session.handle(self._requests.popleft())
+            while isinstance(answer, Wait):
+                answer = answer.ask(True)
+            self._take(answer)
+        if not self._closing:
+            self._take(Bye(self._session.farewell()))

@@ -1,0 +1,17 @@
+"""Bounds of a connection that no protocol knows of (MODEL section 12)."""
+
+from typing import Final
+
+import msgspec
+
+#: Requests handled in one go before others get their turn.
+REQUESTS_A_PASS: Final = 64
+
+#: Requests read ahead while one blocks; then the socket is not read until they are worked off.
+READ_AHEAD: Final = 64 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True):
+    connections: int = 10_000
+    jobs: int = 10_000_000
+    unread_bytes: int = 1024 * 1024  #: replies a client may leave unread before its requests are not read either

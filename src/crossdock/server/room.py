@@ -1,0 +1,21 @@
+"""Disk space: new jobs are refused in good time, so that what is there can still be worked off."""
+
+from pathlib import Path
+from typing import Final
+
+from crossdock.journal.disk import free_bytes, total_bytes
+
+MIB: Final = 1024 * 1024
+
+
+def watermark(folder: Path, free_mib: int) -> int:
+    """Bytes that must stay free: the setting, or a tenth of the volume if that is less."""
+    return min(free_mib * MIB, total_bytes(folder) // 10)
+
+
+def refusal(folder: Path, free_mib: int) -> str | None:
+    """Why a push is refused now, None if it is not."""
+    free, least = free_bytes(folder), watermark(folder, free_mib)
+    if free >= least:
+        return None
+    return f"the disk is nearly full ({free // MIB} MiB free, {least // MIB} MiB kept); free some space and push again"

@@ -1,0 +1,236 @@
+"""The server: recovers, opens its doors, keeps house, and leaves without losing a word."""
+
+import asyncio
+import gc
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import msgspec
+import uvloop
+
+from crossdock.engine.engine import Engine
+from crossdock.journal.folder import BALLAST, Folder
+from crossdock.journal.recovery import Recovered, recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.commands import Start
+from crossdock.model.errors import CrossdockError
+from crossdock.server import address, room
+from crossdock.server.clock import Clock
+from crossdock.server.compactor import Compactor
+from crossdock.server.connection import Connection
+from crossdock.server.limits import Limits
+from crossdock.server.scribe import Scribe
+from crossdock.server.turn import Turn
+from crossdock.settings import Settings
+from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.session import Door
+
+log = logging.getLogger("crossdock")
+
+DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
+BUILT: Final = frozenset({"faktory"})
+
+#: How long goodbyes may take (SIGTERM); after that connections are cut.
+_LEAVE_S: Final = 1.5
+_DOOR_TICK_S: Final = 5
+
+
+class CannotStart(CrossdockError):
+    """The settings do not allow a start; the text says what to change."""
+
+
+class Listening(msgspec.Struct, frozen=True):
+    door: str
+    address: address.Address
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """What `up` tells once the doors are open."""
+
+    listening: list[Listening]
+    recovered: Recovered
+
+
+def addresses(settings: Settings) -> dict[str, address.Address]:
+    """The doors to open. Raises CannotStart for one that is not built, badly written or open to others unprotected."""
+    found: dict[str, address.Address] = {}
+    for name in DOORS:
+        try:
+            where = address.parse(getattr(settings.listen, name))
+        except ValueError as error:
+            raise CannotStart(f"listen.{name}: {error}") from error
+        if where is None:
+            continue
+        if name not in BUILT:
+            raise CannotStart(f"the {name} door is not built yet; set listen.{name} = off")
+        if not where.is_loopback and not settings.faktory.password:
+            raise CannotStart(
+                f"listen.{name} = {where} is reachable from other machines and has no secret; "
+                "set faktory.password in the configuration file or CROSSDOCK_FAKTORY_PASSWORD, or listen on 127.0.0.1"
+            )
+        found[name] = where
+    return found
+
+
+def _memory_mb() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // room.MIB
+
+
+class Server:
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._where = addresses(settings)
+        self.limits = Limits(settings.limits.connections, settings.limits.jobs, settings.limits.unread_kib * 1024)
+        self.connections: set[Connection] = set()
+        self._servers: list[asyncio.Server] = []
+        self._stopping = asyncio.Event()
+        self.failure: Exception | None = None
+
+    def open(self) -> Ready:
+        """Lock the folder, recover, and accept nothing yet."""
+        settings = self._settings
+        self._folder = Folder(settings.server.data)
+        self._folder.lock()
+        journal = SqliteJournal(self._folder, settings.journal.durability)
+        self._journal = journal
+        gc.disable()  # a fold makes millions of objects and no garbage
+        recovered = recover(journal)
+        gc.enable()
+        gc.freeze()
+        clock = Clock(recovered.wall, recovered.steady)
+        self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail)
+        engine = Engine(recovered.memory, Random(secrets.randbits(64)))
+        self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
+        self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
+        self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
+        self._doors = {name: self._door(name) for name in self._where}
+        self._scribe.start()
+        self.turn.begin()
+        self.turn.do(Start())
+        self.turn.start_timers()
+        self._keep_house(0)
+        return Ready([Listening(name, where) for name, where in self._where.items()], recovered)
+
+    def _door(self, name: str) -> Door:
+        settings = self._settings
+        beyond = any(not where.is_loopback for where in self._where.values())
+        return FaktoryDoor(
+            password=settings.faktory.password,
+            one_round=settings.faktory.one_round,
+            line_bytes=settings.faktory.line_mib * room.MIB,
+            handshake_s=settings.faktory.handshake_s,
+            may_flush=settings.server.flush or not beyond,
+            memory_mb=_memory_mb,
+        )
+
+    async def listen(self) -> list[Listening]:
+        """Open the doors. An address with port 0 gets one that is free."""
+        opened = []
+        for name, where in self._where.items():
+            factory = self._factory(self._doors[name])
+            if where.path:
+                Path(where.path).unlink(missing_ok=True)
+                server = await self._loop.create_unix_server(factory, where.path, backlog=1_024)
+                os.chmod(where.path, 0o600)
+            else:
+                try:
+                    server = await self._loop.create_server(factory, where.host, where.port, backlog=1_024)
+                except OSError as error:
+                    raise CannotStart(f"listen.{name} = {where} cannot be opened: {error.strerror or error}") from error
+                for sock in server.sockets:
+                    _notice_dead_peers(sock)
+                where = address.Address(where.host, server.sockets[0].getsockname()[1])
+            self._servers.append(server)
+            opened.append(Listening(name, where))
+        return opened
+
+    def _factory(self, door: Door) -> Callable[[], Connection]:
+        return lambda: Connection(self, door, self.turn, self._loop)
+
+    def _keep_house(self, seconds: int) -> None:
+        """Once a second: disk space, the sync of `everysec`, the length of the tail; doors less often."""
+        self.turn.disk_refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
+        if seconds and self._settings.journal.durability == "everysec":
+            self._scribe.sync()
+        self._compactor.look()
+        if seconds % _DOOR_TICK_S == 0:
+            self._scribe.make_ballast()
+            self.turn.begin()
+            for door in self._doors.values():
+                door.tick(self.turn)
+        self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)
+
+    def _fail(self, error: Exception) -> None:
+        """The journal failed: nothing may be answered any more. The next start recovers from disk."""
+        log.critical("stopping: %s", error)
+        self.failure = error
+        for connection in list(self.connections):
+            connection.abort()
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """SIGTERM. A second one does not wait for goodbyes; what was promised is on disk either way."""
+        if self._stopping.is_set():
+            for connection in list(self.connections):
+                connection.abort()
+        self._stopping.set()
+
+    async def serve(self) -> None:
+        await self._stopping.wait()
+        self._house.cancel()
+        for server in self._servers:
+            server.close()
+        await self._compactor.stop()
+        if self.failure is None:
+            await self._say_goodbye()
+            self._scribe.stop()
+            self._journal.close()
+            self._folder.unlock()
+
+    async def _say_goodbye(self) -> None:
+        for connection in list(self.connections):
+            connection.shut_down()
+        settled = asyncio.Event()
+        self.turn.when_settled(settled.set)
+        await settled.wait()
+        give_up = self._loop.time() + _LEAVE_S
+        while self.connections and self._loop.time() < give_up:
+            await asyncio.sleep(0.01)  # transports flush their last bytes
+        for connection in list(self.connections):
+            connection.abort()
+
+
+def _notice_dead_peers(sock: socket.socket) -> None:
+    """A peer that vanished is noticed within a minute. Accepted sockets inherit this."""
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
+
+
+def run(settings: Settings, on_ready: Callable[[Ready], None]) -> None:
+    """Serve until SIGTERM or SIGINT. Raises what made it stop otherwise."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        server = Server(settings, loop)
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, server.stop)
+        ready = server.open()
+        on_ready(Ready(await server.listen(), ready.recovered))
+        await server.serve()
+        if server.failure is not None:
+            raise server.failure
+
+    uvloop.run(main())

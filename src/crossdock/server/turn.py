@@ -1,0 +1,170 @@
+"""The turn: group commit. Commands of all connections in one turn of the event loop become one row of the journal.
+
+While one batch is being synced the next one fills; no timer, no count. A reply, of a read too, leaves when its own batch
+and every batch before it are durable. A turn without hard events while nothing is in flight leaves at once.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Command, Tick, Ticked
+from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
+from crossdock.model.job import Held
+from crossdock.server.clock import Clock
+from crossdock.server.waits import Waits
+
+T = TypeVar("T")
+
+#: Jobs a timer slice may touch: about 5 ms of work between the turns of others.
+TICK_JOBS = 500
+
+
+class Outlet(Protocol):
+    def deliver(self, reply: bytes, granted: list[Held] | None) -> None: ...
+
+
+#: Where it goes, what it says, and the leases only it tells of.
+Reply = tuple[Outlet, bytes, list[Held] | None]
+
+
+class Scribe(Protocol):
+    def append(self, batch: bytes, durable: Callable[[], None]) -> None: ...
+
+
+class Turn:
+    """The desk of all sessions: `do` decides, applies and records; `reply` queues what may be said once it is durable."""
+
+    def __init__(self, engine: Engine, scribe: Scribe, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int) -> None:
+        self._engine = engine
+        self._scribe = scribe
+        self._clock = clock
+        self._loop = loop
+        self._max_jobs = max_jobs
+        self._events: list[AnyEvent] = []
+        self._hard = False
+        self._replies: list[Reply] = []
+        self._in_flight = False
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle: list[Callable[[], None]] = []
+        self.memory: Memory = engine.memory
+        self.now: Now = clock.now()
+        self.ticked = Ticked()
+        self.waits = Waits(self._has_work)
+        self.disk_refusal: str | None = None  #: set while the disk is below its watermark
+        self.tail_events = 0  #: since the last snapshot
+        self.tail_bytes = 0
+        self.batches = 0
+
+    def begin(self) -> None:
+        """A connection has requests, or a timer is due: what follows happens now."""
+        self.now = self._clock.now()
+
+    def do(self, command: Command[T]) -> T:
+        events, outcome, notices = self._engine.decide(command, self.now)
+        if events:
+            apply = self._engine.apply
+            for event in events:
+                apply(event)
+                if not self._hard and type(event) not in SOFT:
+                    self._hard = True
+            self._events += events
+            if not self._scheduled:
+                self._schedule()
+            if notices and self.waits:
+                self.waits.stir(notices)
+        return outcome
+
+    def no_room(self, jobs: int) -> str | None:
+        if self.disk_refusal is not None:
+            return self.disk_refusal
+        if len(self.memory.jobs) + jobs > self._max_jobs:
+            return f"the server holds {self._max_jobs} jobs, its limit; work some off, or raise limits.jobs"
+        return None
+
+    def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
+        self._replies.append((outlet, data, granted))
+        if not self._scheduled:
+            self._schedule()
+
+    def _has_work(self, queue: str) -> bool:
+        known = self.memory.queues.get(queue)
+        return known is not None and not known.paused and bool(known.ready)
+
+    def _schedule(self) -> None:
+        self._scheduled = True
+        if not self._in_flight:
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._in_flight:
+            return
+        replies, self._replies = self._replies, []
+        if self._hard:
+            self._in_flight = True
+            events, self._events, self._hard = self._events, [], False
+            data = encode_batch(Batch(EVENT_VERSION, self.now.wall, self.now.steady, events))
+            self.batches += 1
+            self.tail_events += len(events)
+            self.tail_bytes += len(data)
+            self._scribe.append(data, lambda: self._durable(replies))
+            self._arm()
+        else:
+            _release(replies)
+
+    def _durable(self, replies: list[Reply]) -> None:
+        _release(replies)
+        self._in_flight = False
+        if self._scheduled:
+            self._flush()
+        if not self._in_flight and self._idle:
+            waiting, self._idle = self._idle, []
+            for settled in waiting:
+                settled()
+
+    def when_settled(self, settled: Callable[[], None]) -> None:
+        """Call back once everything said so far is durable and released."""
+        if self._in_flight or self._scheduled:
+            self._idle.append(settled)
+            if not self._scheduled:
+                self._schedule()
+        else:
+            settled()
+
+    def _arm(self) -> None:
+        """One timer, for whatever is due first."""
+        due_in = self._engine.due_in(self.now)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_in is not None:
+            # The wall clock may be set: look again at least every ten seconds.
+            self._timer = self._loop.call_later(min(due_in, 10.0), self._tick)
+
+    def _tick(self) -> None:
+        started = time.perf_counter()
+        self._timer = None
+        self.begin()
+        done = self.do(Tick(TICK_JOBS))
+        totals = self.ticked
+        totals.scheduled += done.scheduled
+        totals.retried += done.retried
+        totals.lapsed += done.lapsed
+        totals.purged += done.purged
+        totals.passes += 1
+        totals.seconds += time.perf_counter() - started
+        self._arm()
+
+    def start_timers(self) -> None:
+        self._arm()
+
+
+def _release(replies: list[Reply]) -> None:
+    for outlet, data, granted in replies:
+        outlet.deliver(data, granted)

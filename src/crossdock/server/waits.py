@@ -1,0 +1,71 @@
+"""Who waits for what. One wake-up path for all doors.
+
+When a queue stirs, those who wait on it are asked in the order they came, over all doors, until the queue has nothing
+left; one that is not entitled now is passed over and keeps its place. A herd of waiters costs a push nothing.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+from crossdock.wire.answer import Answer, Wait
+
+Answered = Callable[[Answer], None]
+
+
+class Waiter:
+    __slots__ = ("answered", "ticket", "wait")
+
+    def __init__(self, ticket: int, wait: Wait, answered: Answered) -> None:
+        self.ticket = ticket
+        self.wait = wait
+        self.answered = answered
+
+
+class Waits:
+    def __init__(self, has_work: Callable[[str], bool]) -> None:
+        self._has_work = has_work
+        self._by_queue: dict[str, OrderedDict[int, Waiter]] = {}
+        self._tickets = 0
+        self.asked = 0  #: how often a waiter was asked: what a herd would drive up
+
+    def __len__(self) -> int:
+        return sum(len(waiters) for waiters in self._by_queue.values())
+
+    def __bool__(self) -> bool:
+        return bool(self._by_queue)
+
+    def add(self, wait: Wait, answered: Answered) -> Waiter:
+        self._tickets += 1
+        waiter = Waiter(self._tickets, wait, answered)
+        for queue in wait.queues:
+            self._by_queue.setdefault(queue, OrderedDict())[waiter.ticket] = waiter
+        return waiter
+
+    def remove(self, waiter: Waiter) -> None:
+        for queue in waiter.wait.queues:
+            waiters = self._by_queue.get(queue)
+            if waiters is not None:
+                waiters.pop(waiter.ticket, None)
+                if not waiters:
+                    del self._by_queue[queue]
+
+    def stir(self, queues: Iterable[str]) -> None:
+        for queue in queues:
+            passed = 0
+            while self._has_work(queue):
+                waiter = self._nth(queue, passed)
+                if waiter is None:
+                    break
+                self.asked += 1
+                answer = waiter.wait.ask(False)
+                if isinstance(answer, Wait) and answer.queues == waiter.wait.queues:
+                    passed += 1
+                    continue
+                self.remove(waiter)
+                waiter.answered(answer)
+
+    def _nth(self, queue: str, n: int) -> Waiter | None:
+        for i, waiter in enumerate(self._by_queue.get(queue, {}).values()):
+            if i == n:
+                return waiter
+        return None

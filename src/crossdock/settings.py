@@ -1,0 +1,64 @@
+"""Every setting, once: its name, type, default and what it does. Loading them is cli/configure.py's affair.
+
+A setting has one name, `section.key`: `[section] key` in the TOML file, `CROSSDOCK_SECTION_KEY` in the environment,
+`--section-key` as a flag. Secrets have no flag: a command line is readable by everybody on the machine.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+def _secret(description: str) -> Meta:
+    return Meta(description=description, extra={"secret": True})
+
+
+class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    data: Annotated[Path, Meta(description="Folder that holds the journal. Short flag: --data")] = Path("crossdock-data")
+    flush: Annotated[bool, Meta(description="Allow FLUSH, which deletes everything, while a door listens beyond loopback")] = False
+    log: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="What is logged to stderr")] = "info"
+
+
+class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    faktory: Annotated[str, Meta(description="Faktory door: HOST:PORT, unix:PATH or off. Short flag: --listen faktory=…")] = "127.0.0.1:7419"
+    workq: Annotated[str, Meta(description="Workq door; not built yet, so only off")] = "off"
+    masenko: Annotated[str, Meta(description="Masenko door; not built yet, so only off")] = "off"
+    redis: Annotated[str, Meta(description="Redis door (qless, Resqu); not built yet, so only off")] = "off"
+    http: Annotated[str, Meta(description="HTTP door; not built yet, so only off")] = "off"
+
+
+class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    durability: Annotated[
+        Literal["always", "everysec"],
+        Meta(description="always: on disk before the reply. everysec: synced once a second; a power cut loses up to that"),
+    ] = "always"
+    free_mib: Annotated[
+        int, Meta(ge=0, description="Refuse new jobs when less disk is free, or less than a tenth of it if that is smaller")
+    ] = 256
+
+
+class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    password: Annotated[str, _secret("Clients must know it. Needed to listen beyond loopback")] = ""
+    one_round: Annotated[
+        bool, Meta(description="Accept the one-round password hash of clients below protocol version 2 (PyPI faktory)")
+    ] = True
+    line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
+    handshake_s: Annotated[float, Meta(gt=0, le=60, description="A client must have said HELLO by then")] = 2.0
+
+
+class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
+    jobs: Annotated[int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")] = 10_000_000
+    unread_kib: Annotated[
+        int, Meta(ge=16, description="Replies a client may leave unread before its requests are not read either")
+    ] = 1_024
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    server: ServerSettings = ServerSettings()
+    listen: ListenSettings = ListenSettings()
+    journal: JournalSettings = JournalSettings()
+    faktory: FaktorySettings = FaktorySettings()
+    limits: LimitSettings = LimitSettings()

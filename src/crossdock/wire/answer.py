@@ -1,0 +1,24 @@
+"""What a session gives back for a request. Only the server's shell waits, writes and closes."""
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple, TypeAlias
+
+
+class Bye(NamedTuple):
+    """A last reply (maybe none), then the connection is closed."""
+
+    reply: bytes
+
+
+class Wait(NamedTuple):
+    """Nothing to say yet. `ask(late)` is called when one of the queues stirs, and with late=True at the deadline."""
+
+    queues: tuple[str, ...]
+    until: float  #: steady
+    ask: "Callable[[bool], Answer]"
+
+
+#: Work on many jobs: one slice a step, the reply at the end. Other connections are served between the steps.
+Slices: TypeAlias = Generator[None, None, bytes]
+
+Answer: TypeAlias = bytes | Bye | Wait | Slices

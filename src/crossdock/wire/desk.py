@@ -1,0 +1,29 @@
+"""Where a session brings its commands. The server's turn is one; a test's plain engine is another."""
+
+from typing import Protocol, TypeVar
+
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Command, Ticked
+
+T = TypeVar("T")
+
+
+class Desk(Protocol):
+    @property
+    def now(self) -> Now:
+        """The instant of the request in hand."""
+
+    @property
+    def memory(self) -> Memory:
+        """The engine's state, to read."""
+
+    @property
+    def ticked(self) -> Ticked:
+        """What the timers did since the start."""
+
+    def do(self, command: Command[T]) -> T:
+        """Decide and apply. The reply that tells of it leaves only when it is durable."""
+
+    def no_room(self, jobs: int) -> str | None:
+        """Why so many new jobs cannot be taken in now, None if they can."""

@@ -1,0 +1,72 @@
+"""The Faktory door: what its sessions share."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.session import FaktorySession
+from crossdock.wire.faktory.workers import Workers
+
+NAME = "faktory"
+
+
+class Challenge(NamedTuple):
+    """What the greeting of one connection demands (page 2.1)."""
+
+    iterations: int
+    salt: str
+
+
+class FaktoryDoor:
+    name = NAME
+
+    def __init__(
+        self,
+        *,
+        password: str = "",
+        one_round: bool = True,
+        line_bytes: int = 16 * 1024 * 1024,
+        handshake_s: float = 2.0,
+        may_flush: bool = True,
+        memory_mb: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._password = password.encode()
+        self._one_round = one_round
+        self.line_bytes = line_bytes
+        self.handshake_s = handshake_s
+        self.may_flush = may_flush
+        self.memory_mb = memory_mb
+        self.workers = Workers()
+        self.connections = 0  #: identified ones
+        self.commands = 0
+        self.started: float | None = None  #: steady
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> FaktorySession:
+        if self.started is None:
+            self.started = desk.now.steady
+        return FaktorySession(self, desk, hang_up)
+
+    def tick(self, desk: Desk) -> None:
+        self.workers.reap(desk.now.steady)
+
+    def challenge(self) -> Challenge | None:
+        if not self._password:
+            return None
+        return Challenge(4000 + secrets.randbelow(4096), f"{secrets.randbits(63):x}")
+
+    def admits(self, challenge: Challenge, version: int, pwdhash: str) -> bool:
+        """Clients below version 2 hash once: PyPI `faktory` does (page 2.4). A setting refuses them."""
+        if version < 2 and not self._one_round:
+            return False
+        expected = digest(self._password, challenge.salt, challenge.iterations if version >= 2 else 1)
+        return hmac.compare_digest(expected.encode(), pwdhash.encode())
+
+
+def digest(password: bytes, salt: str, iterations: int) -> str:
+    value = hashlib.sha256(password + salt.encode()).digest()
+    for _ in range(iterations - 1):
+        value = hashlib.sha256(value).digest()
+    return value.hex()

@@ -1,0 +1,223 @@
+"""The Faktory job: from a PUSH body to a `Spec`, and from a job to the text a FETCH shows (page section 4)."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from crossdock.model.job import Extra, FaktoryFace, Failure, Form, Job, Spec
+from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.wire.faktory.times import parse, stamp
+from crossdock.wire.json import too_deep
+
+RETRIES: Final = 25
+RESERVE_AT_MOST: Final = 86_400
+NAME_BYTES: Final = 255
+JSON_DEPTH: Final = 64
+
+_QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+
+
+class FailureBody(msgspec.Struct):
+    """A failure a client brings along (4.1): harmless, kept."""
+
+    failed_at: str | None = None
+    next_at: str | None = None
+    message: str | None = None
+    errtype: str | None = None
+    backtrace: list[str] | None = None
+    retry_count: int | None = None
+
+
+class JobBody(msgspec.Struct, gc=False):
+    jid: str | None = None
+    jobtype: str | None = None
+    args: msgspec.Raw = msgspec.Raw(b"null")
+    queue: str | None = None
+    priority: msgspec.Raw = msgspec.Raw(b"")
+    retry: int | None = None
+    reserve_for: int | None = None
+    at: str | None = None
+    backtrace: int | None = None
+    created_at: str | None = None
+    custom: msgspec.Raw = msgspec.Raw(b"null")
+    failure: FailureBody | None = None
+
+
+_decode_one = msgspec.json.Decoder(JobBody).decode
+_decode_many = msgspec.json.Decoder(list[JobBody]).decode
+_decode_int = msgspec.json.Decoder(int).decode
+_quote = msgspec.json.Encoder().encode
+
+
+class Invalid(Exception):
+    """The job is not acceptable; the text is Faktory's own."""
+
+
+def _checked(body: bytes) -> bytes:
+    # Undecoded args and custom are not looked at by the JSON decoder, so their UTF-8 is checked here.
+    if not body.isascii():
+        body.decode()
+    return body
+
+
+def read_one(body: bytes) -> JobBody:
+    try:
+        return _decode_one(_checked(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"invalid JSON: {error}") from error
+
+
+def read_many(body: bytes) -> list[JobBody]:
+    try:
+        return _decode_many(_checked(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"invalid JSON: {error}") from error
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def spec(body: JobBody) -> Spec:
+    """Check in upstream's order (5.2): jid, jobtype, args, reserve_for, at, queue. Raises Invalid."""
+    jid, kind, args = body.jid, body.jobtype, bytes(body.args)
+    if jid is None or _bytes(jid) < 8:
+        raise Invalid("jobs must have a reasonable jid parameter")
+    if not kind:
+        raise Invalid("jobs must have a jobtype parameter")
+    if args == b"null":
+        raise Invalid("jobs must have an args parameter")
+    if args[0] != 0x5B:
+        raise Invalid("invalid JSON: args must be an array")
+    custom = bytes(body.custom)
+    if custom[0] != 0x7B and custom != b"null":
+        raise Invalid("invalid JSON: custom must be an object")
+    if too_deep(args, JSON_DEPTH) or too_deep(custom, JSON_DEPTH):
+        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
+    reserve_for = body.reserve_for or 0
+    if reserve_for > RESERVE_AT_MOST:
+        raise Invalid("jobs cannot be reserved for more than one day")
+    due = 0.0
+    if body.at:
+        try:
+            due = parse(body.at)
+        except (ValueError, OverflowError) as error:
+            raise Invalid(f"invalid timestamp for 'at': \"{body.at}\": {error}") from error
+    queue = body.queue or "default"
+    if _QUEUE.fullmatch(queue) is None:
+        raise Invalid(f'cannot get "{queue}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z')
+    if len(queue) > NAME_BYTES or _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
+        raise Invalid(f"queue, jobtype and jid must not be longer than {NAME_BYTES} bytes")
+    priority = _priority(body.priority)
+    retry = RETRIES if body.retry is None else body.retry
+    failures, error = _brought(body.failure)
+    return Spec(
+        jid,
+        queue,
+        kind,
+        args,
+        Form.JSON,
+        0 if priority is None else priority - 5,
+        rules(retry, reserve_for),
+        due,
+        _extra(body, custom, priority is not None, error),
+        failures,
+    )
+
+
+def _priority(raw: msgspec.Raw) -> int | None:
+    """1-9, an integer outside cut to that, anything else ignored (section 13)."""
+    if not raw:
+        return None
+    try:
+        return min(max(_decode_int(raw), 1), 9)
+    except msgspec.DecodeError:
+        return None
+
+
+def rules(retry: int, reserve_for: int) -> Rules:
+    exhausted = Then.GONE if retry == 0 else Then.DEAD
+    return Rules(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
+
+
+_PLAIN: Final = FaktoryFace()
+_WITH_PRIORITY: Final = FaktoryFace(priority=True)
+
+
+def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None) -> Extra | None:
+    kept = b"" if custom == b"null" or not custom[1:-1].strip() else custom
+    if body.created_at or body.at or body.backtrace:
+        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, priority)
+    elif priority:
+        face = _WITH_PRIORITY
+    elif not kept and error is None:
+        return None
+    else:
+        face = _PLAIN
+    return Extra(kept, face, error)
+
+
+def _brought(body: FailureBody | None) -> tuple[int, Failure | None]:
+    if body is None:
+        return 0, None
+    first_at, next_at = (_lenient(text) for text in (body.failed_at, body.next_at))
+    error = Failure(
+        body.errtype or "unknown", body.message or "unknown", tuple(body.backtrace or ())[:50], first_at, first_at, next_at, False
+    )
+    return max(0, body.retry_count or 0) + 1, error
+
+
+def _lenient(text: str | None) -> float:
+    try:
+        return parse(text) if text else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def show(job: Job) -> bytes:
+    """The job as Faktory shows it: compact envelope in its key order (4.4), args and custom exactly as pushed."""
+    rules = job.rules
+    parts = ['{"retry":', str(rules.max_failures)]
+    extra = job.extra
+    face = _PLAIN
+    custom = b""
+    if extra is not None:
+        custom = extra.custom
+        face = extra.face or _PLAIN
+        if extra.error is not None:
+            parts += [',"failure":', _failure(extra.error, job.failures, rules.max_failures)]
+        if custom:
+            parts += [',"custom":', custom.decode()]
+    parts += [',"jid":', _quote(job.jid).decode(), ',"queue":"', job.queue]
+    parts.append(f'","priority":{int(job.priority) + 5}' if face.priority else '"')
+    parts += [
+        ',"jobtype":',
+        _quote(job.kind).decode(),
+        ',"created_at":',
+        _quote(face.created_at).decode() if face.created_at else f'"{stamp(job.created)}"',
+    ]
+    if job.place is not None or job.attempts:
+        parts += [',"enqueued_at":"', stamp(job.since), '"']
+    if face.at:
+        parts += [',"at":', _quote(face.at).decode()]
+    parts += [',"args":', job.payload.decode()]
+    if rules.lease_s:
+        parts.append(f',"reserve_for":{int(rules.lease_s)}')
+    if face.backtrace:
+        parts.append(f',"backtrace":{face.backtrace}')
+    parts.append("}")
+    return "".join(parts).encode()
+
+
+def _failure(error: Failure, failures: int, retry: int) -> str:
+    """Section 4.6. A lease that ran out is told in Faktory's words (6.4)."""
+    group, message = ("ReservationExpired", "Faktory job reservation expired") if error.lost else (error.group, error.message)
+    shown: dict[str, object] = {"failed_at": stamp(error.first_at)}
+    if error.next_at:
+        shown["next_at"] = stamp(error.next_at)
+    shown |= {"message": message, "errtype": group}
+    if error.backtrace:
+        shown["backtrace"] = error.backtrace
+    shown |= {"retry_count": failures - 1, "remaining": max(retry - failures + 1, 0) if retry > 0 else retry}
+    return _quote(shown).decode()

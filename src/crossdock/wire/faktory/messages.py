@@ -1,0 +1,57 @@
+"""Request bodies and reply forms of the Faktory door."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+OK: Final = b"+OK\r\n"
+NULL: Final = b"$-1\r\n"
+
+#: An error echoes what the client sent, within reason.
+_ECHO: Final = 4_096
+
+
+class HelloBody(msgspec.Struct):
+    v: Annotated[int, msgspec.Meta(ge=0, le=255)] | None = None
+    wid: str | None = None
+    hostname: str | None = None
+    pid: int | None = None
+    labels: list[str] | None = None
+    pwdhash: str | None = None
+    username: str | None = None
+    rss_kb: int | None = None
+
+
+class BeatBody(msgspec.Struct):
+    wid: str | None = None
+    rss_kb: int | None = None
+    current_state: str | None = None
+
+
+class FailBody(msgspec.Struct):
+    jid: str | None = None
+    errtype: str | None = None
+    message: str | None = None
+    backtrace: list[str] | None = None
+
+
+class FilterBody(msgspec.Struct):
+    jids: list[str] | None = None
+    regexp: str | None = None
+    jobtype: str | None = None
+
+
+class MutateBody(msgspec.Struct):
+    cmd: str = ""
+    target: str = ""
+    filter: FilterBody | None = None
+
+
+def error(text: str | bytes) -> bytes:
+    """`-ERR text`; a CR or LF never reaches the line (3.7)."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    return b"-ERR " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n"
+
+
+def bulk(body: bytes) -> bytes:
+    return b"$%d\r\n%b\r\n" % (len(body), body)

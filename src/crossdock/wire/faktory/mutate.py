@@ -1,0 +1,96 @@
+"""MUTATE and QUEUE REMOVE (pages 5.10, 5.11): work on many jobs, in slices of one event each."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final
+
+from crossdock.model.commands import Bury, Command, ForgetQueue, Remove, Requeue
+from crossdock.model.job import Job, Number
+from crossdock.model.states import State
+from crossdock.wire.answer import Slices
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.job import show
+from crossdock.wire.faktory.messages import OK, FilterBody, MutateBody
+from crossdock.wire.glob import Glob
+from crossdock.wire.json import compact
+
+SLICE: Final = 500
+
+TARGETS: Final = {"retries": State.RETRYING, "scheduled": State.SCHEDULED, "dead": State.DEAD}
+
+_Act = Callable[[list[Number]], Command[int]]
+
+
+def _acts(via: str, target: State) -> dict[str, _Act]:
+    where = frozenset({target})
+    return {
+        "clear": lambda numbers: Remove(via, "cleared", numbers, where),
+        "discard": lambda numbers: Remove(via, "discarded", numbers, where),
+        "kill": lambda numbers: Bury(via, numbers),
+        "requeue": lambda numbers: Requeue(via, numbers),
+    }
+
+
+def mutate(desk: Desk, via: str, body: MutateBody) -> Slices | str:
+    """The work, or what is wrong with the request."""
+    target = TARGETS.get(body.target)
+    if body.cmd not in ("clear", "discard", "kill", "requeue"):
+        return "unknown mutate operation"
+    if target is None:
+        return "invalid target for mutation command"
+    wanted = None if body.cmd == "clear" else body.filter
+    if wanted is not None and wanted.regexp and len(wanted.regexp) > 1_000:
+        return "regexp must not be longer than 1000 characters"
+    return _work(desk, _acts(via, target)[body.cmd], target, wanted)
+
+
+def _work(desk: Desk, act: _Act, target: State, wanted: FilterBody | None) -> Slices:
+    for numbers in _slices(_matches(desk, target, wanted)):
+        desk.do(act(numbers))
+        yield
+    return OK
+
+
+def _slices(numbers: Iterator[Number | None]) -> Iterator[list[Number]]:
+    """Up to SLICE jobs looked at a time; the ones that matched (None: looked at, did not match)."""
+    while looked := list(islice(numbers, SLICE)):
+        yield [number for number in looked if number is not None]
+
+
+def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[Number | None]:
+    memory = desk.memory
+    if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
+        for jid in wanted.jids:
+            for job in memory.named(jid):
+                yield job.number if job.state is target else None
+        return
+    holds = _filter(wanted)
+    for _, number in list(memory.shelves[target]):
+        job = memory.jobs.get(number)
+        yield number if job is not None and job.state is target and holds(job) else None
+
+
+def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:
+    if wanted is None or not (wanted.regexp or wanted.jobtype):
+        return lambda job: True
+    glob = Glob(wanted.regexp.encode()) if wanted.regexp else None
+    kind = wanted.jobtype
+
+    def holds(job: Job) -> bool:
+        return (not kind or job.kind == kind) and (glob is None or glob.matches(compact(show(job))))
+
+    return holds
+
+
+def remove_queues(desk: Desk, via: str, names: list[str]) -> Slices:
+    """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
+    for name in names:
+        queue = desk.memory.queues.get(name)
+        if queue is None:
+            continue
+        numbers = iter([Number(place[3]) for place in queue.ready])
+        while some := list(islice(numbers, SLICE)):
+            desk.do(Remove(via, "queue removed", some, frozenset({State.READY})))
+            yield
+        desk.do(ForgetQueue(name))
+    return OK

@@ -1,0 +1,298 @@
+"""One Faktory connection: handshake, then a reply a request (pages 2, 3 and 5)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from crossdock.model.commands import Claim, Enqueue, Fail, Flush, LeaseNext, PauseQueues, ResumeQueues, Succeed, Terms
+from crossdock.model.job import Held, Spec
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.info import info
+from crossdock.wire.faktory.job import Invalid, JobBody, read_many, read_one, show, spec
+from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
+from crossdock.wire.faktory.mutate import SLICE, mutate, remove_queues
+from crossdock.wire.faktory.workers import RUNNING, Given, Worker
+from crossdock.wire.lines import TOO_LONG, Lines
+
+if TYPE_CHECKING:
+    from crossdock.wire.faktory.door import FaktoryDoor
+
+VIA: Final = "faktory"
+TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
+BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
+BEFORE_HELLO: Final = 8 * 1024
+QUEUES_AT_MOST: Final = 1_000
+BACKTRACE_AT_MOST: Final = 50
+MESSAGE_BYTES: Final = 1_000
+ERRTYPE_BYTES: Final = 100
+
+#: A line cut at its first blank: verb, the blank or nothing, the rest.
+Request: TypeAlias = tuple[bytes, bytes, bytes]
+
+_SILENT: Final = Bye(b"")
+_ack_body = msgspec.json.Decoder(dict[str, str]).decode
+_fail_body = msgspec.json.Decoder(FailBody).decode
+_beat_body = msgspec.json.Decoder(BeatBody).decode
+_hello_body = msgspec.json.Decoder(HelloBody).decode
+_mutate_body = msgspec.json.Decoder(MutateBody).decode
+
+
+class FaktorySession:
+    def __init__(self, door: "FaktoryDoor", desk: Desk, hang_up: Callable[[], None]) -> None:
+        self._door = door
+        self._desk = desk
+        self._hang_up = hang_up
+        self._lines = Lines(BEFORE_HELLO)
+        self._challenge = door.challenge()
+        self._worker: Worker | None = None
+        self._given = Given()
+        self._wid = ""
+        self.identified = False
+        self.granted: list[Held] = []
+
+    def greeting(self) -> bytes:
+        if self._challenge is None:
+            return b'+HI {"v":2}\r\n'
+        return b'+HI {"v":2,"i":%d,"s":"%b"}\r\n' % (self._challenge.iterations, self._challenge.salt.encode())
+
+    def receive(self, data: bytes) -> list[Request]:
+        return [line.partition(b" ") for line in self._lines.receive(data)]
+
+    def handle(self, request: Request) -> Answer:
+        if not self.identified:
+            return self._hello(request)
+        verb, blank, body = request
+        act = _VERBS.get(verb)
+        if act is None:
+            return error(b"unknown command " + verb)
+        self._door.commands += 1
+        if not blank and verb in _NO_ARGUMENT:
+            return _NO_ARGUMENT[verb]
+        return act(self, body)
+
+    def broken(self) -> Bye | None:
+        if not self._lines.overrun:
+            return None
+        return Bye(error(TOO_LONG)) if self.identified else _SILENT
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(error(f"too many connections: {connections}"))
+
+    def farewell(self) -> bytes:
+        return error("shutdown in progress") if self.identified else b""
+
+    def closed(self) -> None:
+        if self.identified:
+            self.identified = False
+            self._door.connections -= 1
+            if self._worker is not None:
+                self._door.workers.leave(self._worker, self._hang_up)
+
+    def _hello(self, request: Request) -> Answer:
+        verb, _, body = request
+        if verb != b"HELLO" or not body.startswith(b"{"):
+            return _SILENT
+        try:
+            hello = _hello_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return _SILENT
+        if self._challenge is not None and not self._door.admits(
+            self._challenge, hello.v or 0, hello.pwdhash or ""
+        ):
+            return Bye(error("Invalid password"))
+        self.identified = True
+        self._lines.limit = self._door.line_bytes
+        self._door.connections += 1
+        if hello.wid:
+            now = self._desk.now
+            worker = Worker(
+                hello.wid, hello.hostname or "", hello.pid or 0, tuple(hello.labels or ()), now.wall, now.steady
+            )
+            self._worker = self._door.workers.join(worker, self._hang_up)
+            self._given = self._worker.given
+            self._wid = hello.wid
+        return OK
+
+    def _end(self, body: bytes) -> Answer:
+        return Bye(OK)
+
+    def _push(self, body: bytes) -> Answer:
+        try:
+            one = spec(read_one(body))
+        except Invalid as refused:
+            return error(str(refused))
+        no_room = self._desk.no_room(1)
+        if no_room is not None:
+            return error(no_room)
+        self._desk.do(Enqueue(VIA, [one]))
+        return OK
+
+    def _push_bulk(self, body: bytes) -> Answer:
+        try:
+            bodies = read_many(body)
+        except Invalid as refused:
+            return error(str(refused))
+        return self._push_slices(bodies)
+
+    def _push_slices(self, bodies: list[JobBody]) -> Slices:
+        refused: dict[str, str] = {}
+        for first in range(0, len(bodies), 2 * SLICE):
+            specs: list[Spec] = []
+            for each in bodies[first : first + 2 * SLICE]:
+                try:
+                    specs.append(spec(each))
+                except Invalid as wrong:
+                    refused[each.jid or ""] = str(wrong)
+            no_room = self._desk.no_room(len(specs))
+            if no_room is not None:
+                refused.update((each.jid, no_room) for each in specs)
+            elif specs:
+                self._desk.do(Enqueue(VIA, specs))
+            if first + 2 * SLICE < len(bodies):
+                yield
+        return bulk(msgspec.json.encode(dict(sorted(refused.items()))))
+
+    def _fetch(self, body: bytes) -> Answer:
+        queues = tuple(body.decode("utf-8", "replace").split(" "))
+        if len(queues) > QUEUES_AT_MOST:
+            return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
+        return self._try_fetch(queues, self._desk.now.steady + BLOCK_S, late=False)
+
+    def _try_fetch(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
+        worker = self._worker
+        if worker is not None and worker.state != RUNNING:
+            return NULL if late else Wait((), until, lambda late: self._try_fetch(queues, until, late=late))
+        job = self._desk.do(LeaseNext(VIA, queues, self._wid, TERMS))
+        if job is not None and job.lease is not None:
+            self._given.remember(job, self._desk.now.steady)
+            self.granted.append((job.number, job.lease.token))
+            return bulk(show(job))
+        return NULL if late else Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
+
+    def _claim(self, jid: str) -> Claim:
+        return Claim(VIA, self._wid, self._given.newest(jid))
+
+    def _ack(self, body: bytes) -> Answer:
+        try:
+            jid = _ack_body(body)["jid"]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+            return error(b"invalid ACK " + body)
+        if self._desk.do(Succeed(jid, self._claim(jid))):
+            self._given.forget(jid)
+        return OK  # an unknown jid too: clients rely on it (quirk 12)
+
+    def _fail(self, body: bytes) -> Answer:
+        try:
+            failure = _fail_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return error(b"invalid FAIL " + body)
+        jid = failure.jid
+        if not jid:
+            return error("missing JID")
+        command = Fail(
+            jid,
+            self._claim(jid),
+            _cut(failure.errtype, ERRTYPE_BYTES),
+            _cut(failure.message, MESSAGE_BYTES),
+            tuple(failure.backtrace or ())[:BACKTRACE_AT_MOST],
+        )
+        if not self._desk.do(command):
+            return error(f"Job not found {jid}")
+        self._given.forget(jid)
+        return OK
+
+    def _beat(self, body: bytes) -> Answer:
+        try:
+            beat = _beat_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return error(b"invalid BEAT " + body)
+        worker = self._door.workers.by_wid.get(beat.wid or "")
+        if worker is None:
+            return error(f"unknown worker {beat.wid or ''}")
+        worker.beat_at = self._desk.now.steady
+        worker.rss_kb = beat.rss_kb or worker.rss_kb
+        worker.signal(beat.current_state or "")
+        return OK if worker.state == RUNNING else bulk(b'{"state":"%b"}' % worker.state.encode())
+
+    def _info(self, body: bytes) -> Answer:
+        return bulk(info(self._door, self._desk))
+
+    def _flush(self, body: bytes) -> Answer:
+        if not self._door.may_flush:
+            return error("FLUSH is off while a door listens beyond loopback; set server.flush = true")
+        self._desk.do(Flush(VIA))
+        return OK
+
+    def _mutate(self, body: bytes) -> Answer:
+        try:
+            request = _mutate_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return error("invalid format")
+        work = mutate(self._desk, VIA, request)
+        return error(work) if isinstance(work, str) else work
+
+    def _queue(self, body: bytes) -> Answer:
+        word, blank, rest = body.decode("utf-8", "replace").partition(" ")
+        names = rest.split(" ") if blank else []
+        sub = word.upper()
+        if sub not in ("PAUSE", "RESUME", "REMOVE", "LATENCY"):
+            return error(f"no such QUEUE subcommand: {sub}")
+        if sub == "LATENCY":
+            return self._latency(names)
+        if not names:
+            return error("internal error")
+        if sub == "REMOVE":
+            return remove_queues(self._desk, VIA, list(self._desk.memory.queues) if names == ["*"] else names)
+        chosen = None if names == ["*"] else names
+        self._desk.do(PauseQueues(chosen) if sub == "PAUSE" else ResumeQueues(chosen))
+        return OK
+
+    def _latency(self, names: list[str]) -> Answer:
+        if names == ["*"]:
+            return error("QUEUE LATENCY does not support wildcards")
+        memory, now = self._desk.memory, self._desk.now.wall
+        waits: dict[str, float] = {}
+        for name in sorted(set(names)):
+            queue = memory.queues.get(name)
+            since = queue.oldest() if queue is not None else None
+            waits[name] = 0 if since is None else max(0.0, now - since)
+        return bulk(msgspec.json.encode(waits))
+
+    def _batch(self, body: bytes) -> Answer:
+        return error("batch subsystem is only available in Faktory Enterprise")
+
+    def _track(self, body: bytes) -> Answer:
+        return error("tracking subsystem is only available in Faktory Enterprise")
+
+
+def _cut(text: str | None, limit: int) -> str:
+    """Trimmed and cut by bytes; a character cut in two shows as U+FFFD (4.6)."""
+    trimmed = (text or "").strip()
+    if len(trimmed) * 4 > limit:
+        trimmed = trimmed.encode("utf-8", "replace")[:limit].decode("utf-8", "replace")
+    return trimmed or "unknown"
+
+
+_VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
+    b"END": FaktorySession._end,
+    b"PUSH": FaktorySession._push,
+    b"PUSHB": FaktorySession._push_bulk,
+    b"FETCH": FaktorySession._fetch,
+    b"ACK": FaktorySession._ack,
+    b"FAIL": FaktorySession._fail,
+    b"BEAT": FaktorySession._beat,
+    b"INFO": FaktorySession._info,
+    b"FLUSH": FaktorySession._flush,
+    b"MUTATE": FaktorySession._mutate,
+    b"BATCH": FaktorySession._batch,
+    b"TRACK": FaktorySession._track,
+    b"QUEUE": FaktorySession._queue,
+}
+#: What a verb that needs an argument answers when it got none at all (3.3).
+_NO_ARGUMENT: Final = {
+    **dict.fromkeys((b"PUSH", b"PUSHB", b"ACK", b"FAIL", b"BEAT", b"QUEUE"), error("internal error")),
+    b"FETCH": error("must call fetch with at least one queue"),
+    b"MUTATE": error("invalid format"),
+}

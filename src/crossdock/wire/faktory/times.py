@@ -1,0 +1,41 @@
+"""RFC 3339 as Faktory reads and writes it (protocols page 4.2)."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Final
+
+_STAMP: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse(text: str) -> float:
+    """Seconds since 1970. Raises ValueError with what is wrong."""
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        raise ValueError("expected YYYY-MM-DDTHH:MM:SS, an optional fraction, and Z or ±HH:MM")
+    *fields, fraction, sign, hours, minutes = match.groups()
+    zone: timezone = UTC
+    if sign:
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        if int(minutes) > 59:
+            raise ValueError("zone minute out of range")
+        zone = timezone(offset if sign == "+" else -offset)
+    year, month, day, hour, minute, second = map(int, fields)
+    whole = (datetime(year, month, day, hour, minute, second, tzinfo=zone) - _EPOCH).total_seconds()
+    return whole + int(fraction) / 10 ** len(fraction) if fraction else whole
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def stamp(at: float) -> str:
+    """UTC with the fraction's trailing zeros left off, and no fraction when it is zero (RFC3339Nano)."""
+    micros = round(at * 1_000_000)
+    seconds, fraction = divmod(micros, 1_000_000)
+    text = _second(seconds)
+    return f"{text}.{fraction:06d}".rstrip("0") + "Z" if fraction else text + "Z"

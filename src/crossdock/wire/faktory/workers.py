@@ -1,0 +1,96 @@
+"""The registry of Faktory workers (page section 8), and what each was given to work on.
+
+Not journalled: a worker that comes back after a restart says HELLO again.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from crossdock.model.job import Held, Job
+
+SILENT_S: Final = 60.0  #: without a BEAT for longer, a worker is dropped and its sockets are closed
+_FORGET_S: Final = 86_400.0
+_SWEEP_EVERY: Final = 4_096
+
+RUNNING, QUIET, TERMINATE = "", "quiet", "terminate"
+_ORDER: Final = {RUNNING: 0, QUIET: 1, TERMINATE: 2}
+
+
+class Given:
+    """The leases somebody was given, by jid; the newest one counts. Forgotten a day after the lease has ended."""
+
+    __slots__ = ("_by_jid", "_since_sweep")
+
+    def __init__(self) -> None:
+        self._by_jid: dict[str, tuple[tuple[Held, float], ...]] = {}
+        self._since_sweep = 0
+
+    def remember(self, job: Job, now: float) -> None:
+        if job.lease is None:
+            return
+        entry = ((job.number, job.lease.token), job.lease.end)
+        before = self._by_jid.get(job.jid)
+        self._by_jid[job.jid] = (entry,) if before is None else (*before[-9:], entry)
+        self._since_sweep += 1
+        if self._since_sweep >= _SWEEP_EVERY and self._since_sweep >= len(self._by_jid):
+            self._since_sweep = 0
+            self._by_jid = {jid: held for jid, held in self._by_jid.items() if held[-1][1] + _FORGET_S > now}
+
+    def newest(self, jid: str) -> Held | None:
+        held = self._by_jid.get(jid)
+        return held[-1][0] if held else None
+
+    def forget(self, jid: str) -> None:
+        """Its newest lease was settled."""
+        held = self._by_jid.pop(jid, ())
+        if len(held) > 1:
+            self._by_jid[jid] = held[:-1]
+
+    def __len__(self) -> int:
+        return len(self._by_jid)
+
+
+class Worker:
+    __slots__ = ("beat_at", "given", "hang_ups", "hostname", "labels", "pid", "rss_kb", "started", "state", "wid")
+
+    def __init__(self, wid: str, hostname: str, pid: int, labels: tuple[str, ...], started: float, steady: float) -> None:
+        self.wid = wid
+        self.hostname = hostname
+        self.pid = pid
+        self.labels = labels
+        self.started = started  #: wall
+        self.beat_at = steady
+        self.state = RUNNING
+        self.rss_kb = 0
+        self.given = Given()
+        self.hang_ups: list[Callable[[], None]] = []  #: one a connection
+
+    def signal(self, state: str) -> None:
+        """running → quiet → terminate, never back; other words are ignored (5.7)."""
+        if _ORDER.get(state, 0) > _ORDER[self.state]:
+            self.state = state
+
+
+class Workers:
+    def __init__(self) -> None:
+        self.by_wid: dict[str, Worker] = {}
+        self.reaped = 0
+
+    def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
+        """The first HELLO of a wid describes it; later ones only add a connection."""
+        known = self.by_wid.setdefault(worker.wid, worker)
+        known.hang_ups.append(hang_up)
+        return known
+
+    def leave(self, worker: Worker, hang_up: Callable[[], None]) -> None:
+        if hang_up in worker.hang_ups:
+            worker.hang_ups.remove(hang_up)
+        if not worker.hang_ups and self.by_wid.get(worker.wid) is worker:
+            del self.by_wid[worker.wid]
+
+    def reap(self, steady: float) -> None:
+        for worker in [each for each in self.by_wid.values() if steady - each.beat_at > SILENT_S]:
+            del self.by_wid[worker.wid]
+            self.reaped += 1
+            for hang_up in list(worker.hang_ups):
+                hang_up()

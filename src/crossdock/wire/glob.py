@@ -1,0 +1,76 @@
+"""Redis' glob (`*`, `?`, `[a-c]`, `[^x]`, `\\x`), matched without backtracking: a pattern cannot be made expensive."""
+
+import re
+from typing import NamedTuple
+
+
+class _Piece(NamedTuple):
+    """What stands between two stars: a regular expression of fixed length."""
+
+    regex: re.Pattern[bytes]
+    length: int
+
+
+class Glob:
+    def __init__(self, pattern: bytes) -> None:
+        self._pieces = _pieces(pattern)
+
+    def matches(self, text: bytes) -> bool:
+        """The first piece at the start, the last one at the end, the others leftmost in between."""
+        first, *middle = self._pieces
+        if first.regex.match(text) is None:
+            return False
+        if not middle:
+            return len(text) == first.length
+        at = first.length
+        last = middle.pop()
+        for piece in middle:
+            found = piece.regex.search(text, at)
+            if found is None:
+                return False
+            at = found.end()
+        start = len(text) - last.length
+        return start >= at and last.regex.match(text, start) is not None
+
+
+def _pieces(pattern: bytes) -> list[_Piece]:
+    pieces: list[list[bytes]] = [[]]
+    i = 0
+    while i < len(pattern):
+        char = pattern[i : i + 1]
+        if char == b"*":
+            pieces.append([])
+        elif char == b"?":
+            pieces[-1].append(b".")
+        elif char == b"[":
+            one, i = _one_of(pattern, i + 1)
+            pieces[-1].append(one)
+        else:
+            if char == b"\\" and i + 1 < len(pattern):
+                i += 1
+                char = pattern[i : i + 1]
+            pieces[-1].append(re.escape(char))
+        i += 1
+    return [_Piece(re.compile(b"".join(piece), re.DOTALL), len(piece)) for piece in pieces]
+
+
+def _one_of(pattern: bytes, i: int) -> tuple[bytes, int]:
+    """The regular expression of a class that begins at `i`, and where it ends. An unclosed one reaches to the end."""
+    negated = pattern[i : i + 1] == b"^"
+    i += negated
+    members: list[bytes] = []
+    while i < len(pattern) and pattern[i : i + 1] != b"]":
+        char = pattern[i : i + 1]
+        if char == b"\\" and i + 1 < len(pattern):
+            i += 1
+            members.append(re.escape(pattern[i : i + 1]))
+        elif pattern[i + 1 : i + 2] == b"-" and i + 2 < len(pattern):
+            low, high = sorted((char, pattern[i + 2 : i + 3]))
+            members.append(re.escape(low) + b"-" + re.escape(high))
+            i += 2
+        else:
+            members.append(re.escape(char))
+        i += 1
+    if not members:
+        return (b"." if negated else b"(?!).", i)
+    return b"[" + (b"^" if negated else b"") + b"".join(members) + b"]", i

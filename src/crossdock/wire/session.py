@@ -1,0 +1,43 @@
+"""The port between a door's session and the connection that carries it. Sessions never see a socket."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from crossdock.model.job import Held
+from crossdock.wire.answer import Answer, Bye
+from crossdock.wire.desk import Desk
+
+
+class Session(Protocol):
+    identified: bool  #: past the handshake; until then the door's deadline runs
+    granted: list[Held]  #: leases the answer in hand tells of; the connection takes them over with it
+
+    def greeting(self) -> bytes: ...
+
+    def receive(self, data: bytes) -> Sequence[Any]:
+        """Bytes in, requests out, in one pass. Keeps what is not a whole request yet."""
+
+    def handle(self, request: Any) -> Answer:
+        """Carry out one request."""
+
+    def broken(self) -> Bye | None:
+        """The peer broke the grammar for good: what to say before closing. None: it did not."""
+
+    def crowded(self, connections: int) -> Bye:
+        """The server has too many connections; this one, just identified, must go."""
+
+    def farewell(self) -> bytes:
+        """The last words when the server stops."""
+
+    def closed(self) -> None:
+        """The connection is gone."""
+
+
+class Door(Protocol):
+    name: str
+    handshake_s: float  #: deadline for becoming identified
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> Session: ...
+
+    def tick(self, desk: Desk) -> None:
+        """Called every few seconds for what the door itself watches."""
