@@ -16,13 +16,15 @@ def _secret(description: str) -> Meta:
 
 
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    data: Annotated[Path, Meta(description="Folder that holds the journal. Short flag: --data")] = Path("crossdock-data")
-    flush: Annotated[bool, Meta(description="Allow FLUSH, which deletes everything, while a door listens beyond loopback")] = False
+    data: Annotated[Path, Meta(description="Folder that holds the journal")] = Path("crossdock-data")
+    flush: Annotated[
+        bool, Meta(description="Allow FLUSH, which deletes everything, while a door listens beyond loopback")
+    ] = False
     log: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="What is logged to stderr")] = "info"
 
 
 class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    faktory: Annotated[str, Meta(description="Faktory door: HOST:PORT, unix:PATH or off. Short flag: --listen faktory=…")] = "127.0.0.1:7419"
+    faktory: Annotated[str, Meta(description="Faktory door; port 0 takes one that is free")] = "127.0.0.1:7419"
     workq: Annotated[str, Meta(description="Workq door; not built yet, so only off")] = "off"
     masenko: Annotated[str, Meta(description="Masenko door; not built yet, so only off")] = "off"
     redis: Annotated[str, Meta(description="Redis door (qless, Resqu); not built yet, so only off")] = "off"
@@ -32,10 +34,10 @@ class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     durability: Annotated[
         Literal["always", "everysec"],
-        Meta(description="always: on disk before the reply. everysec: synced once a second; a power cut loses up to that"),
+        Meta(description="always: on disk before the reply. everysec: once a second; a power cut loses up to that"),
     ] = "always"
     free_mib: Annotated[
-        int, Meta(ge=0, description="Refuse new jobs when less disk is free, or less than a tenth of it if that is smaller")
+        int, Meta(ge=0, description="Refuse new jobs when less is free (or less than a tenth of a small disk)")
     ] = 256
 
 
@@ -50,7 +52,9 @@ class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
-    jobs: Annotated[int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")] = 10_000_000
+    jobs: Annotated[
+        int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")
+    ] = 10_000_000
     unread_kib: Annotated[
         int, Meta(ge=16, description="Replies a client may leave unread before its requests are not read either")
     ] = 1_024

@@ -61,7 +61,9 @@ class Engine:
         return self._decide[type(command)](self.memory, command, now)
 
     def apply(self, event: e.AnyEvent) -> None:
-        apply(self.memory, event)
+        memory = self.memory
+        memory.counters.at = event.at
+        _APPLY[type(event)](memory, event)
 
     def due_in(self, now: Now) -> float | None:
         return timers.due_in(self.memory, now)

@@ -7,7 +7,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue
 from crossdock.model.events import Pushed
-from crossdock.model.job import BAND_NORMAL, Job, Number, Spec
+from crossdock.model.job import BAND_NORMAL, Job, Number, Place
 from crossdock.model.rules import intern
 from crossdock.model.states import State
 
@@ -23,34 +23,40 @@ def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[str
 
 
 def pushed(memory: Memory, event: Pushed) -> None:
+    at = event.at
+    origin = memory.share(event.via)
     number = event.number
     for spec in event.specs:
-        memory.add(_job(memory, spec, Number(number), event))
+        queue = memory.queue(spec.queue, at)
+        if spec.due <= at:
+            state = State.READY
+            place: Place | None = (-spec.priority, BAND_NORMAL, at, number)
+            queue.ready.add(place)
+        else:
+            state = State.SCHEDULED
+            place = None
+            memory.shelves[state].add((spec.due, number))
+        memory.know(
+            Job(
+                number,
+                spec.jid,
+                queue.name,
+                memory.share(spec.kind),
+                origin,
+                spec.payload,
+                spec.form,
+                spec.priority,
+                intern(spec.rules),
+                state,
+                at,
+                at,
+                spec.due,
+                place,
+                0,
+                spec.failures,
+                None,
+                spec.extra,
+            )
+        )
         number = Number(number + 1)
     memory.counters.number = number - 1
-
-
-def _job(memory: Memory, spec: Spec, number: Number, event: Pushed) -> Job:
-    at = event.at
-    queue = memory.queue(spec.queue, at).name
-    ready = spec.due <= at
-    return Job(
-        number,
-        spec.jid,
-        queue,
-        memory.share(spec.kind),
-        memory.share(event.via),
-        spec.payload,
-        spec.form,
-        spec.priority,
-        intern(spec.rules),
-        State.READY if ready else State.SCHEDULED,
-        at,
-        at,
-        spec.due,
-        (-spec.priority, BAND_NORMAL, at, number) if ready else None,
-        0,
-        spec.failures,
-        None,
-        spec.extra,
-    )

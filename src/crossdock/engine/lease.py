@@ -2,6 +2,7 @@
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
+from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import GiveBack, LeaseNext, Terms
 from crossdock.model.errors import Damaged
@@ -21,7 +22,7 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
             continue
         if queue.paused or not queue.ready:
             continue
-        job = memory.jobs[Number(queue.ready[0][3])]
+        job = memory.jobs[Number(queue.ready.first()[3])]
         events.append(
             Leased(
                 at,
@@ -67,7 +68,7 @@ def leased(memory: Memory, event: Leased) -> None:
     )
     memory.place(job)
     memory.counters.token = event.token
-    memory.stats.on(event.queue, event.at).wait.book(event.wait_s)
+    memory.stats.book(job.queue, event.at, WAIT, event.wait_s)
 
 
 def queue_seen(memory: Memory, event: QueueSeen) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
-from sortedcontainers import SortedList
-
+from crossdock.engine.order import Order
 from crossdock.engine.stats import Stats
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Row
@@ -34,7 +33,7 @@ class Queue:
         self.name = name
         self.first_seen = first_seen
         self.paused = paused
-        self.ready: SortedList[Place] = SortedList()
+        self.ready: Order[Place] = Order()
 
     def oldest(self) -> float | None:
         """When the longest waiting job came: the earliest head among the priorities."""
@@ -70,7 +69,7 @@ class Memory:
         self.jobs: dict[Number, Job] = {}
         self.jids: dict[str, Number | tuple[Number, ...]] = {}
         self.queues: dict[str, Queue] = {}
-        self.shelves: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in SHELVED}
+        self.shelves: dict[State, Order[tuple[float, Number]]] = {state: Order() for state in SHELVED}
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = 0
@@ -91,11 +90,8 @@ class Memory:
             self.names[name] = name
         return name
 
-    def add(self, job: Job) -> None:
-        self.know(job)
-        self.place(job)
-
     def know(self, job: Job) -> None:
+        """Enter it under its number and its name. Where it stands is `place`'s affair."""
         number = job.number
         self.jobs[number] = job
         before = self.jids.setdefault(job.jid, number)
@@ -124,17 +120,13 @@ class Memory:
     def displace(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            ready = self.queues[job.queue].ready
-            if ready[0] == job.place:
-                ready.pop(0)
-            else:
-                ready.remove(job.place)
+            self.queues[job.queue].ready.take(job.place)
         elif state is LEASED:
             if job.lease is None:
                 raise Damaged(f"job {job.number} is leased without a lease")
-            self.shelves[LEASED].remove((job.lease.end, job.number))
+            self.shelves[LEASED].take((job.lease.end, job.number))
         else:
-            self.shelves[state].remove((job.due, job.number))
+            self.shelves[state].take((job.due, job.number))
 
     def named(self, jid: str) -> Iterator[Job]:
         """All live jobs of that jid, oldest first."""

@@ -5,6 +5,7 @@ from random import Random
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import to_old_place
 from crossdock.engine.memory import Memory
+from crossdock.engine.stats import FAILURE, RUN
 from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Fail, Succeed
 from crossdock.model.errors import Damaged
@@ -79,7 +80,7 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
     job.lease = None
     memory.drop(job)
     memory.counters.processed += 1
-    memory.stats.on(event.queue, event.at).run.book(event.run_s)
+    memory.stats.book(job.queue, event.at, RUN, event.run_s)
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bool]:
@@ -186,7 +187,7 @@ def failed(memory: Memory, event: Failed) -> None:
     job.failures += 1
     memory.counters.processed += 1
     memory.counters.failures += 1
-    memory.stats.on(event.queue, event.at).failures += 1
+    memory.stats.book(job.queue, event.at, FAILURE, 1.0)
     if state is State.GONE:
         memory.drop(job)
         return

@@ -14,6 +14,10 @@ DAY: Final = 86_400
 STATS_DAYS: Final = 30
 HISTOGRAM_DAYS: Final = 7
 
+WAIT, RUN, FAILURE = 0, 1, 2
+
+_FOLD_AT: Final = 512
+
 
 class Moments(msgspec.Struct, array_like=True):
     n: int = 0
@@ -49,32 +53,58 @@ class QueueDay(msgspec.Struct, array_like=True):
 
 
 class Stats:
-    __slots__ = ("_last", "days")
+    """Books values by the hundred: most bookings in a row are for the same page, and a loop of its own is cheap.
+
+    The sums do not depend on when the values are added in, only on their order.
+    """
+
+    __slots__ = ("_booked", "_days")
 
     def __init__(self, days: dict[str, dict[int, QueueDay]] | None = None) -> None:
-        self.days: dict[str, dict[int, QueueDay]] = days or {}
-        self._last: tuple[str, int, QueueDay | None] = ("", -1, None)
+        self._days: dict[str, dict[int, QueueDay]] = days or {}
+        self._booked: list[tuple[str, float, int, float]] = []
 
-    def on(self, queue: str, at: float) -> QueueDay:
-        """The page of that queue for the UTC day of `at`. Most bookings in a row are for the same one."""
-        day = int(at // DAY) * DAY
-        name, last_day, page = self._last
-        if page is not None and day == last_day and name == queue:
-            return page
-        days = self.days.setdefault(queue, {})
+    def book(self, queue: str, at: float, what: int, value: float) -> None:
+        """`what` is WAIT, RUN or FAILURE; the page is that of the UTC day of `at`."""
+        self._booked.append((queue, at, what, value))
+        if len(self._booked) >= _FOLD_AT:
+            self._fold()
+
+    @property
+    def days(self) -> dict[str, dict[int, QueueDay]]:
+        """queue → first second of the UTC day → what happened on it."""
+        self._fold()
+        return self._days
+
+    def _fold(self) -> None:
+        last_queue, until, page = "", -1.0, QueueDay()
+        for queue, at, what, value in self._booked:
+            if queue != last_queue or at >= until:
+                day = int(at // DAY) * DAY
+                page = self._page(queue, day)
+                last_queue, until = queue, day + DAY
+            if what == WAIT:
+                page.wait.book(value)
+            elif what == RUN:
+                page.run.book(value)
+            else:
+                page.failures += 1
+        self._booked.clear()
+
+    def _page(self, queue: str, day: int) -> QueueDay:
+        days = self._days.setdefault(queue, {})
         page = days.get(day)
         if page is None:
             page = days[day] = QueueDay()
-            self._forget_old(days)
-        self._last = (queue, day, page)
+            _forget_old(days)
         return page
 
-    @staticmethod
-    def _forget_old(days: dict[int, QueueDay]) -> None:
-        newest = max(days)
-        for day in [day for day in days if day <= newest - STATS_DAYS * DAY]:
-            del days[day]
-        for day, page in days.items():
-            if day <= newest - HISTOGRAM_DAYS * DAY:
-                page.wait.histogram.clear()
-                page.run.histogram.clear()
+
+def _forget_old(days: dict[int, QueueDay]) -> None:
+    newest = max(days)
+    for day in [day for day in days if day <= newest - STATS_DAYS * DAY]:
+        del days[day]
+    for day, page in days.items():
+        if day <= newest - HISTOGRAM_DAYS * DAY:
+            page.wait.histogram.clear()
+            page.run.histogram.clear()

@@ -21,10 +21,10 @@ _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
 
 def due_in(memory: Memory, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
-    waits = [shelf[0][0] - now.wall for state in _WALL if (shelf := memory.shelves[state])]
+    waits = [shelf.first()[0] - now.wall for state in _WALL if (shelf := memory.shelves[state])]
     leased = memory.shelves[State.LEASED]
     if leased:
-        waits.append(leased[0][0] - now.steady)
+        waits.append(leased.first()[0] - now.steady)
     return max(0.0, min(waits)) if waits else None
 
 

@@ -29,12 +29,12 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> int:
                 os.fdatasync(fd)
                 unsynced = 0
         os.fsync(fd)
+        os.rename(beside, path)
     except OSError:
-        os.close(fd)
         beside.unlink(missing_ok=True)
         raise
-    os.close(fd)
-    os.rename(beside, path)
+    finally:
+        os.close(fd)
     sync_folder(path.parent)
     return written
 

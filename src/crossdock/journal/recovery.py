@@ -6,7 +6,7 @@ from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
 from crossdock.journal.port import Journal
-from crossdock.model.errors import Damaged
+from crossdock.model.errors import Damaged, UsageError
 from crossdock.model.events import EVENT_VERSION, decode_batch
 
 
@@ -44,7 +44,7 @@ def _fold(found: Recovered, seq: int, data: bytes) -> None:
         memory = found.memory
         for event in batch.events:
             apply(memory, event)
-    except (msgspec.MsgspecError, KeyError, ValueError) as error:
+    except (msgspec.MsgspecError, LookupError, ValueError, UsageError) as error:
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
     found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
     found.events += len(batch.events)

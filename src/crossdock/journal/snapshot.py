@@ -7,6 +7,7 @@
 Every block is checked while it is read; a file without its footer was never finished.
 """
 
+import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
-from sortedcontainers import SortedList
 
 from crossdock.engine.memory import SHELVED, Counters, Memory, Queue
+from crossdock.engine.order import Order
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal.disk import write_whole
 from crossdock.model.errors import Damaged
@@ -119,7 +120,8 @@ def _load(file: BinaryIO) -> Loaded:
 def _read(file: BinaryIO) -> bytes:
     head = file.read(_BLOCK.size)
     size, crc = _BLOCK.unpack(head)
-    data = file.read(size)
+    # A length that lies must not be allocated for.
+    data = file.read(size) if size <= os.fstat(file.fileno()).st_size else b""
     if len(data) != size:
         raise Damaged("ends too early")
     if zlib.crc32(data) != crc:
@@ -148,5 +150,5 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
         else:
             shelves[job.state].append((job.due, job.number))
     for name, places in ready.items():
-        memory.queues[name].ready = SortedList(places)
-    memory.shelves = {state: SortedList(keys) for state, keys in shelves.items()}
+        memory.queues[name].ready = Order(places)
+    memory.shelves = {state: Order(keys) for state, keys in shelves.items()}

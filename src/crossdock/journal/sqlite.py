@@ -4,6 +4,7 @@ WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can
 over its sequence number and its bytes. A failed check raises `Damaged`; nothing here ever deletes or repairs on one.
 """
 
+import logging
 import os
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import apsw
 from crossdock.journal.folder import DATABASE, Folder, snapshot_name
 from crossdock.journal.port import JournalFailed, Snapshot
 from crossdock.model.errors import Damaged
+
+log = logging.getLogger("crossdock.journal")
 
 #: 3.51.3 is the first release without the WAL-reset bug.
 _LEAST_SQLITE: Final = (3, 51, 3)
@@ -65,8 +68,6 @@ class SqliteJournal:
         self.always = durability == "always"
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
-        self._db.set_wal_hook(self._grown)
-        self.wal_warned = False
 
     def _prepare(self, synchronous: str) -> None:
         level = {"normal": 1, "full": 2}[synchronous]
@@ -89,15 +90,14 @@ class SqliteJournal:
     def _snapshot_seq(self, key: str) -> int:
         return int(self._scalar("select value from meta where key = ?", key) or 0)
 
-    def _grown(self, connection: apsw.Connection, name: str, pages: int) -> int:
-        self._wal_pages = pages
-        return apsw.SQLITE_OK
-
     @property
     def last(self) -> int:
         return self._last
 
     def append(self, batch: bytes) -> int:
+        # Before the batch, never after it: a full disk must not look like a batch that was not written.
+        if self._wal_pages >= _CHECKPOINT_PAGES:
+            self._checkpoint()
         seq = self._last + 1
         try:
             self._db.execute("insert into journal values (?, ?, ?)", (seq, checksum(seq, batch), batch))
@@ -106,8 +106,8 @@ class SqliteJournal:
         except apsw.Error as error:
             raise JournalFailed(f"batch {seq} was not written: {error}") from error
         self._last = seq
-        if self._wal_pages >= _CHECKPOINT_PAGES:
-            self._checkpoint()
+        # Counted, not asked of SQLite: its hook would take the interpreter's lock once more for each batch.
+        self._wal_pages += 2 + len(batch) // 4_096
         return seq
 
     def _checkpoint(self) -> None:
@@ -115,7 +115,8 @@ class SqliteJournal:
         try:
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.FullError as error:
-            raise DiskFull(f"no room for a checkpoint: {error}") from error
+            log.error("no room for a checkpoint (%s); the log keeps its pages, the next batch tries again", error)
+            return
         except apsw.Error as error:
             raise JournalFailed(f"checkpoint failed: {error}") from error
         self._wal_pages = max(0, in_log - copied)
@@ -147,11 +148,14 @@ class SqliteJournal:
         return Snapshot(seq, self._folder.path / snapshot_name(seq)) if seq else None
 
     def install(self, snapshot: Snapshot) -> None:
-        with self._db:
-            self._db.execute(
-                "insert or replace into meta select 'previous', value from meta where key = 'snapshot'"
-            )
-            self._db.execute("insert or replace into meta values ('snapshot', ?)", (snapshot.seq,))
+        try:
+            with self._db:
+                self._db.execute(
+                    "insert or replace into meta select 'previous', value from meta where key = 'snapshot'"
+                )
+                self._db.execute("insert or replace into meta values ('snapshot', ?)", (snapshot.seq,))
+        except apsw.FullError as error:
+            raise DiskFull(f"no room to install a snapshot: {error}") from error
         kept = {snapshot_name(self._snapshot_seq(key)) for key in ("snapshot", "previous")}
         for path in self._folder.path.glob("snapshot-*"):
             if path.name not in kept:
@@ -165,10 +169,13 @@ class SqliteJournal:
         until = self._snapshot_seq("previous")
         if held is not None:
             until = min(until, int(held))
-        self._db.execute(
-            "delete from journal where seq in (select seq from journal where seq <= ? order by seq limit ?)",
-            (until, rows),
-        )
+        try:
+            self._db.execute(
+                "delete from journal where seq in (select seq from journal where seq <= ? order by seq limit ?)",
+                (until, rows),
+            )
+        except apsw.FullError as error:
+            raise DiskFull(f"no room to trim the journal: {error}") from error
         return self._db.changes()
 
     @property
@@ -182,4 +189,4 @@ class SqliteJournal:
 
 
 class DiskFull(JournalFailed):
-    """SQLITE_FULL: nothing of this batch was written; the same bytes may be appended again."""
+    """SQLITE_FULL: nothing was changed; the same may be tried again when there is room."""

@@ -65,9 +65,13 @@ class Compactor:
                 log.error("compaction failed with exit code %d; the journal keeps its tail, nothing is lost", code)
                 return
             made = msgspec.json.decode(output, type=Made)
-            installed = asyncio.Event()
-            self._scribe.install(Snapshot(made.seq, self._folder / made.file), installed.set)
-            await installed.wait()
+            installed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._scribe.install(
+                Snapshot(made.seq, self._folder / made.file),
+                lambda done: None if installed.done() else installed.set_result(done),  # stopping cancels it
+            )
+            if not await installed:
+                return
             self._turn.tail_events -= events
             self._turn.tail_bytes -= size
             log.info("folded %d events into a snapshot of %d jobs, %d bytes", events, made.jobs, made.bytes)

@@ -35,6 +35,8 @@ class Connection(asyncio.Protocol):
         self._turn = turn
         self._loop = loop
         self._session = door.session(turn, self.abort)
+        self._receive = self._session.receive
+        self._handle = self._session.handle
         self._unread_bytes = host.limits.unread_bytes
         self._requests: deque[Any] = deque()
         self._ahead = 0  #: bytes read since requests began to pile up
@@ -51,6 +53,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._write = self._transport.write
         self._transport.set_write_buffer_limits(high=self._unread_bytes)
         self._host.connections.add(self)
         self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
@@ -59,18 +62,28 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
-        self._requests.extend(self._session.receive(data))
-        if self._pump_queued or self._waiter is not None or self._slices is not None or self._choked:
+        requests = self._receive(data)
+        if self._pump_queued or self._waiter is not None or self._slices is not None or self._choked or self._requests:
+            self._requests.extend(requests)
             self._ahead += len(data)
             self._control_reading()
+        elif len(requests) == 1 and self._handshake is None:
+            if not self._turn.fresh:
+                self._turn.begin()
+            answer = self._handle(requests[0])
+            if type(answer) is bytes:
+                self._say(answer)
+            else:
+                self._take(answer)
         else:
+            self._requests.extend(requests)
             self._pump()
 
     def _pump(self) -> None:
         """Handle what was read, until it blocks or ends, or others must have their turn."""
         self._pump_queued = False
-        turn, session, requests = self._turn, self._session, self._requests
-        turn.begin()
+        session, requests = self._session, self._requests
+        self._turn.begin()
         left = REQUESTS_A_PASS
         while requests and left and not self._choked and self._unreleased <= self._unread_bytes:
             left -= 1
@@ -116,11 +129,9 @@ class Connection(asyncio.Protocol):
     def _say(self, reply: bytes) -> None:
         self._unreleased += len(reply)
         granted = self._session.granted
-        if granted:
-            self._session.granted = []
-            self._turn.reply(self, reply, granted)
-        else:
-            self._turn.reply(self, reply, None)
+        if granted is not None:
+            self._session.granted = None
+        self._turn.reply(self, reply, granted)
 
     def _take(self, answer: Answer) -> bool:
         """Carry out an answer. True: the next request may be handled."""
@@ -184,7 +195,7 @@ class Connection(asyncio.Protocol):
                 self._turn.do(GiveBack(self._door.name, granted))
             return
         if reply:
-            self._transport.write(reply)
+            self._write(reply)
         if self._closing:
             if not self._unreleased:
                 self._transport.close()

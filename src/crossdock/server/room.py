@@ -7,6 +7,9 @@ from crossdock.journal.disk import free_bytes, total_bytes
 
 MIB: Final = 1024 * 1024
 
+#: The room that was reserved for settling is in use; new jobs must not eat it up.
+RESERVE_USED: Final = "the disk is full and the reserve is in use; free some space and push again"
+
 
 def watermark(folder: Path, free_mib: int) -> int:
     """Bytes that must stay free: the setting, or a tenth of the volume if that is less."""

@@ -106,8 +106,9 @@ class Server:
         recovered = recover(journal)
         gc.enable()
         gc.freeze()
+        gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clock = Clock(recovered.wall, recovered.steady)
-        self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail)
+        self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
         engine = Engine(recovered.memory, Random(secrets.randbits(64)))
         self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
@@ -158,7 +159,7 @@ class Server:
 
     def _keep_house(self, seconds: int) -> None:
         """Once a second: disk space, the sync of `everysec`, the length of the tail; doors less often."""
-        self.turn.disk_refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
+        self._look_at_disk()
         if seconds and self._settings.journal.durability == "everysec":
             self._scribe.sync()
         self._compactor.look()
@@ -168,6 +169,10 @@ class Server:
             for door in self._doors.values():
                 door.tick(self.turn)
         self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)
+
+    def _look_at_disk(self) -> None:
+        refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
+        self.turn.disk_refusal = room.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
 
     def _fail(self, error: Exception) -> None:
         """The journal failed: nothing may be answered any more. The next start recovers from disk."""

@@ -20,19 +20,29 @@ log = logging.getLogger("crossdock.journal")
 
 BALLAST_BYTES: Final = 16 * 1024 * 1024
 _TRIM_ROWS: Final = 100
+_LOOK_EVERY: Final = 1024 * 1024
 
 Task = Callable[[], None]
 
 
 class Scribe:
-    def __init__(self, journal: Journal, ballast: Path, loop: asyncio.AbstractEventLoop, on_failure: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        ballast: Path,
+        loop: asyncio.AbstractEventLoop,
+        on_failure: Callable[[Exception], None],
+        on_written: Callable[[], None] = lambda: None,
+    ) -> None:
         self._journal = journal
         self._ballast = ballast
         self._loop = loop
         self._on_failure = on_failure
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._on_written = on_written  #: called about every MiB, so that a filling disk is noticed in time
+        self._unseen = 0
+        self.reserve_used = False  #: the ballast is gone and was not made anew yet
+        self._tasks: queue.SimpleQueue[Task | tuple[bytes, Task] | None] = queue.SimpleQueue()
         self._trimming = True
-        self.appended_bytes = 0
         self._thread = threading.Thread(target=self._run, name="scribe", daemon=True)
 
     def start(self) -> None:
@@ -40,13 +50,24 @@ class Scribe:
 
     def append(self, batch: bytes, durable: Callable[[], None]) -> None:
         """`durable` is called in the event loop once the batch is on disk."""
-        self._tasks.put(lambda: self._append(batch, durable))
+        self._tasks.put((batch, durable))
+        self._unseen += len(batch)
+        if self._unseen >= _LOOK_EVERY:
+            self._unseen = 0
+            self._on_written()
 
-    def install(self, snapshot: Snapshot, done: Callable[[], None]) -> None:
+    def install(self, snapshot: Snapshot, done: Callable[[bool], None]) -> None:
+        """`done` is told whether it was; on a full disk it is not, and nothing was changed."""
+
         def install() -> None:
-            self._journal.install(snapshot)
+            try:
+                self._journal.install(snapshot)
+            except DiskFull as error:
+                log.error("the snapshot was not installed: %s", error)
+                self._loop.call_soon_threadsafe(done, False)
+                return
             self._trimming = True
-            self._loop.call_soon_threadsafe(done)
+            self._loop.call_soon_threadsafe(done, True)
 
         self._tasks.put(install)
 
@@ -58,8 +79,14 @@ class Scribe:
         """Reserve the room that lets acknowledgements through on a full disk, if there is plenty."""
 
         def make() -> None:
-            if not self._ballast.exists() and free_bytes(self._ballast.parent) > 4 * BALLAST_BYTES:
+            if self._ballast.exists() or free_bytes(self._ballast.parent) <= 2 * BALLAST_BYTES:
+                return
+            try:
                 reserve(self._ballast, BALLAST_BYTES)
+            except OSError as error:  # the journal itself goes on
+                log.warning("no reserve could be made: %s", error)
+                return
+            self.reserve_used = False
 
         self._tasks.put(make)
 
@@ -69,22 +96,34 @@ class Scribe:
         self._thread.join()
 
     def _run(self) -> None:
-        while (task := self._tasks.get()) is not None:
+        get, append, call = self._tasks.get, self._journal.append, self._loop.call_soon_threadsafe
+        while (task := get()) is not None:
             try:
-                task()
+                if isinstance(task, tuple):
+                    batch, durable = task
+                    try:
+                        append(batch)
+                    except DiskFull as error:
+                        self._use_reserve(batch, error)
+                    call(durable)
+                    if self._trimming:
+                        self._trim()
+                else:
+                    task()
             except Exception as error:  # whatever it was, nothing may be answered after it
                 self._loop.call_soon_threadsafe(self._on_failure, error)
                 return
 
-    def _append(self, batch: bytes, durable: Callable[[], None]) -> None:
+    def _use_reserve(self, batch: bytes, error: DiskFull) -> None:
+        log.error("the disk is full (%s); using the reserve", error)
+        if not self._ballast.exists():
+            raise JournalFailed(f"the disk is full and the reserve is used up: {error}") from error
+        self.reserve_used = True
+        self._ballast.unlink()
+        self._journal.append(batch)
+
+    def _trim(self) -> None:
         try:
-            self._journal.append(batch)
-        except DiskFull as error:
-            log.error("the disk is full (%s); using the reserve", error)
-            if not self._ballast.exists():
-                raise JournalFailed(f"the disk is full and the reserve is used up: {error}") from error
-            self._ballast.unlink()
-            self._journal.append(batch)
-        self._loop.call_soon_threadsafe(durable)
-        if self._trimming:
             self._trimming = self._journal.trim(_TRIM_ROWS) == _TRIM_ROWS
+        except DiskFull as error:
+            log.warning("%s; it is tried again with the next batch", error)

@@ -41,6 +41,8 @@ class Turn:
 
     def __init__(self, engine: Engine, scribe: Scribe, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int) -> None:
         self._engine = engine
+        self._decide = engine.decide
+        self._apply = engine.apply
         self._scribe = scribe
         self._clock = clock
         self._loop = loop
@@ -50,6 +52,7 @@ class Turn:
         self._replies: list[Reply] = []
         self._in_flight = False
         self._scheduled = False
+        self.fresh = False  #: the clocks were read in this pass of the event loop
         self._timer: asyncio.TimerHandle | None = None
         self._idle: list[Callable[[], None]] = []
         self.memory: Memory = engine.memory
@@ -62,16 +65,23 @@ class Turn:
         self.batches = 0
 
     def begin(self) -> None:
-        """A connection has requests, or a timer is due: what follows happens now."""
-        self.now = self._clock.now()
+        """A connection has requests, or a timer is due: what follows happens now. One reading of the clocks serves
+        all that happens in one pass of the event loop."""
+        if not self.fresh:
+            self.fresh = True
+            self.now = self._clock.now()
+            self._loop.call_soon(self._stale)
+
+    def _stale(self) -> None:
+        self.fresh = False
 
     def do(self, command: Command[T]) -> T:
-        events, outcome, notices = self._engine.decide(command, self.now)
+        events, outcome, notices = self._decide(command, self.now)
         if events:
-            apply = self._engine.apply
+            apply = self._apply
             for event in events:
                 apply(event)
-                if not self._hard and type(event) not in SOFT:
+                if type(event) not in SOFT:
                     self._hard = True
             self._events += events
             if not self._scheduled:

@@ -9,8 +9,8 @@ _BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
 
 def too_deep(text: bytes, limit: int) -> bool:
-    """Is this JSON text nested deeper than `limit`? Most texts have fewer brackets in all, and cost two counts."""
-    if text.count(b"[") + text.count(b"{") <= limit:
+    """Is this JSON text nested deeper than `limit`? Most texts are too short or have too few brackets."""
+    if len(text) <= 2 * limit or text.count(b"[") + text.count(b"{") <= limit:
         return False
     depth = 0
     for match in _BRACKETS.finditer(text):

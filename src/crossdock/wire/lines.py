@@ -6,12 +6,16 @@ TOO_LONG: Final = "line too long"
 
 
 class Lines:
-    """Cuts a stream into lines in one pass, whatever the chunks. After a line over `limit` it gives no more."""
+    """Cuts a stream into lines in one pass, whatever the chunks. After a line over its limit it gives no more.
 
-    __slots__ = ("_kept", "limit", "overrun")
+    The first line may have a limit of its own: a peer that has not said who it is gets less room.
+    """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    __slots__ = ("_kept", "_later", "_limit", "overrun")
+
+    def __init__(self, limit: int, first: int | None = None) -> None:
+        self._limit = limit if first is None else first  #: of the line to come
+        self._later = limit
         self.overrun = False
         self._kept = bytearray()
 
@@ -19,21 +23,27 @@ class Lines:
         if self.overrun:
             return []
         end = data.rfind(b"\n")
+        if not self._kept and 0 <= end == len(data) - 1 and end <= self._limit and data.find(b"\n") == end:
+            self._limit = self._later
+            return [data[: end - 1] if data[end - 1 : end] == b"\r" else data[:end]]  # one whole line: the usual case
         if end < 0:
-            self._kept += data
-            self.overrun = len(self._kept) > self.limit
+            self._keep(data)
             return []
         lines = data[:end].split(b"\n")
         if self._kept:
             lines[0] = bytes(self._kept) + lines[0]
             self._kept.clear()
-        if end + 1 < len(data):
-            self._kept += data[end + 1 :]
-            self.overrun = len(self._kept) > self.limit
         for i, line in enumerate(lines):
             if line.endswith(b"\r"):
                 line = lines[i] = line[:-1]
-            if len(line) > self.limit:
+            if len(line) > self._limit:
                 self.overrun = True
                 return lines[:i]
+            self._limit = self._later
+        if end + 1 < len(data):
+            self._keep(data[end + 1 :])
         return lines
+
+    def _keep(self, data: bytes) -> None:
+        self._kept += data
+        self.overrun = len(self._kept) > self._limit + 1  # the last byte may be the CR that does not count

@@ -10,11 +10,12 @@ from crossdock.wire.desk import Desk
 
 class Session(Protocol):
     identified: bool  #: past the handshake; until then the door's deadline runs
-    granted: list[Held]  #: leases the answer in hand tells of; the connection takes them over with it
+    granted: list[Held] | None  #: leases the answer in hand tells of; the connection takes them over with it
 
     def greeting(self) -> bytes: ...
 
-    def receive(self, data: bytes) -> Sequence[Any]:
+    @property
+    def receive(self) -> Callable[[bytes], Sequence[Any]]:
         """Bytes in, requests out, in one pass. Keeps what is not a whole request yet."""
 
     def handle(self, request: Any) -> Answer:

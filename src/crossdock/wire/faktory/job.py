@@ -1,6 +1,7 @@
 """The Faktory job: from a PUSH body to a `Spec`, and from a job to the text a FETCH shows (page section 4)."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -54,23 +55,20 @@ class Invalid(Exception):
     """The job is not acceptable; the text is Faktory's own."""
 
 
-def _checked(body: bytes) -> bytes:
-    # Undecoded args and custom are not looked at by the JSON decoder, so their UTF-8 is checked here.
-    if not body.isascii():
-        body.decode()
-    return body
-
-
 def read_one(body: bytes) -> JobBody:
     try:
-        return _decode_one(_checked(body))
+        if not body.isascii():
+            body.decode()  # the decoder does not look into args and custom
+        return _decode_one(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"invalid JSON: {error}") from error
 
 
 def read_many(body: bytes) -> list[JobBody]:
     try:
-        return _decode_many(_checked(body))
+        if not body.isascii():
+            body.decode()
+        return _decode_many(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"invalid JSON: {error}") from error
 
@@ -79,10 +77,15 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
+@lru_cache(maxsize=10_000)
+def _is_queue(name: str) -> bool:
+    return _QUEUE.fullmatch(name) is not None and len(name) <= NAME_BYTES
+
+
 def spec(body: JobBody) -> Spec:
     """Check in upstream's order (5.2): jid, jobtype, args, reserve_for, at, queue. Raises Invalid."""
     jid, kind, args = body.jid, body.jobtype, bytes(body.args)
-    if jid is None or _bytes(jid) < 8:
+    if jid is None or (len(jid) < 8 and _bytes(jid) < 8):
         raise Invalid("jobs must have a reasonable jid parameter")
     if not kind:
         raise Invalid("jobs must have a jobtype parameter")
@@ -105,13 +108,15 @@ def spec(body: JobBody) -> Spec:
         except (ValueError, OverflowError) as error:
             raise Invalid(f"invalid timestamp for 'at': \"{body.at}\": {error}") from error
     queue = body.queue or "default"
-    if _QUEUE.fullmatch(queue) is None:
-        raise Invalid(f'cannot get "{queue}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z')
-    if len(queue) > NAME_BYTES or _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
-        raise Invalid(f"queue, jobtype and jid must not be longer than {NAME_BYTES} bytes")
+    if not _is_queue(queue):
+        if _QUEUE.fullmatch(queue) is None:
+            raise Invalid(f'cannot get "{queue}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z')
+        raise Invalid(f"queue names must not be longer than {NAME_BYTES} bytes")
+    if len(kind) + len(jid) > NAME_BYTES // 4 and (_bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES):
+        raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
     priority = _priority(body.priority)
     retry = RETRIES if body.retry is None else body.retry
-    failures, error = _brought(body.failure)
+    failures, error = (0, None) if body.failure is None else _brought(body.failure)
     return Spec(
         jid,
         queue,
@@ -128,14 +133,18 @@ def spec(body: JobBody) -> Spec:
 
 def _priority(raw: msgspec.Raw) -> int | None:
     """1-9, an integer outside cut to that, anything else ignored (section 13)."""
-    if not raw:
+    text = bytes(raw)
+    if not text:
         return None
+    if len(text) == 1 and b"1" <= text <= b"9":
+        return text[0] - 48
     try:
-        return min(max(_decode_int(raw), 1), 9)
+        return min(max(_decode_int(text), 1), 9)
     except msgspec.DecodeError:
         return None
 
 
+@lru_cache(maxsize=1_024)
 def rules(retry: int, reserve_for: int) -> Rules:
     exhausted = Then.GONE if retry == 0 else Then.DEAD
     return Rules(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
@@ -146,7 +155,7 @@ _WITH_PRIORITY: Final = FaktoryFace(priority=True)
 
 
 def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None) -> Extra | None:
-    kept = b"" if custom == b"null" or not custom[1:-1].strip() else custom
+    kept = b"" if custom == b"null" or custom[1:-1].isspace() or len(custom) == 2 else custom
     if body.created_at or body.at or body.backtrace:
         face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, priority)
     elif priority:
@@ -158,9 +167,7 @@ def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None) 
     return Extra(kept, face, error)
 
 
-def _brought(body: FailureBody | None) -> tuple[int, Failure | None]:
-    if body is None:
-        return 0, None
+def _brought(body: FailureBody) -> tuple[int, Failure]:
     first_at, next_at = (_lenient(text) for text in (body.failed_at, body.next_at))
     error = Failure(
         body.errtype or "unknown", body.message or "unknown", tuple(body.backtrace or ())[:50], first_at, first_at, next_at, False
@@ -177,40 +184,34 @@ def _lenient(text: str | None) -> float:
 
 def show(job: Job) -> bytes:
     """The job as Faktory shows it: compact envelope in its key order (4.4), args and custom exactly as pushed."""
-    rules = job.rules
-    parts = ['{"retry":', str(rules.max_failures)]
-    extra = job.extra
-    face = _PLAIN
-    custom = b""
+    rules, extra = job.rules, job.extra
+    face, failure, custom = _PLAIN, b"", b""
     if extra is not None:
-        custom = extra.custom
         face = extra.face or _PLAIN
         if extra.error is not None:
-            parts += [',"failure":', _failure(extra.error, job.failures, rules.max_failures)]
-        if custom:
-            parts += [',"custom":', custom.decode()]
-    parts += [',"jid":', _quote(job.jid).decode(), ',"queue":"', job.queue]
-    parts.append(f'","priority":{int(job.priority) + 5}' if face.priority else '"')
-    parts += [
-        ',"jobtype":',
-        _quote(job.kind).decode(),
-        ',"created_at":',
-        _quote(face.created_at).decode() if face.created_at else f'"{stamp(job.created)}"',
-    ]
-    if job.place is not None or job.attempts:
-        parts += [',"enqueued_at":"', stamp(job.since), '"']
-    if face.at:
-        parts += [',"at":', _quote(face.at).decode()]
-    parts += [',"args":', job.payload.decode()]
-    if rules.lease_s:
-        parts.append(f',"reserve_for":{int(rules.lease_s)}')
-    if face.backtrace:
-        parts.append(f',"backtrace":{face.backtrace}')
-    parts.append("}")
-    return "".join(parts).encode()
+            failure = b'"failure":%b,' % _failure(extra.error, job.failures, rules.max_failures)
+        if extra.custom:
+            custom = b'"custom":%b,' % extra.custom
+    since = b'"%b"' % stamp(job.since).encode()
+    created = since if job.created == job.since else b'"%b"' % stamp(job.created).encode()
+    return b'{"retry":%d,%b%b"jid":%b,"queue":"%b",%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
+        rules.max_failures,
+        failure,
+        custom,
+        _quote(job.jid),
+        job.queue.encode(),
+        b'"priority":%d,' % (job.priority + 5) if face.priority else b"",
+        _quote(job.kind),
+        _quote(face.created_at) if face.created_at else created,
+        b'"enqueued_at":%b,' % since if job.place is not None or job.attempts else b"",
+        b'"at":%b,' % _quote(face.at) if face.at else b"",
+        job.payload,
+        b',"reserve_for":%d' % rules.lease_s if rules.lease_s else b"",
+        b',"backtrace":%d' % face.backtrace if face.backtrace else b"",
+    )
 
 
-def _failure(error: Failure, failures: int, retry: int) -> str:
+def _failure(error: Failure, failures: int, retry: int) -> bytes:
     """Section 4.6. A lease that ran out is told in Faktory's words (6.4)."""
     group, message = ("ReservationExpired", "Faktory job reservation expired") if error.lost else (error.group, error.message)
     shown: dict[str, object] = {"failed_at": stamp(error.first_at)}
@@ -220,4 +221,4 @@ def _failure(error: Failure, failures: int, retry: int) -> str:
     if error.backtrace:
         shown["backtrace"] = error.backtrace
     shown |= {"retry_count": failures - 1, "remaining": max(retry - failures + 1, 0) if retry > 0 else retry}
-    return _quote(shown).decode()
+    return _quote(shown)

@@ -1,7 +1,8 @@
 """One Faktory connection: handshake, then a reply a request (pages 2, 3 and 5)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -10,7 +11,7 @@ from crossdock.model.job import Held, Spec
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.info import info
-from crossdock.wire.faktory.job import Invalid, JobBody, read_many, read_one, show, spec
+from crossdock.wire.faktory.job import NAME_BYTES, Invalid, JobBody, read_many, read_one, show, spec
 from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
 from crossdock.wire.faktory.mutate import SLICE, mutate, remove_queues
 from crossdock.wire.faktory.workers import RUNNING, Given, Worker
@@ -28,9 +29,6 @@ BACKTRACE_AT_MOST: Final = 50
 MESSAGE_BYTES: Final = 1_000
 ERRTYPE_BYTES: Final = 100
 
-#: A line cut at its first blank: verb, the blank or nothing, the rest.
-Request: TypeAlias = tuple[bytes, bytes, bytes]
-
 _SILENT: Final = Bye(b"")
 _ack_body = msgspec.json.Decoder(dict[str, str]).decode
 _fail_body = msgspec.json.Decoder(FailBody).decode
@@ -44,26 +42,24 @@ class FaktorySession:
         self._door = door
         self._desk = desk
         self._hang_up = hang_up
-        self._lines = Lines(BEFORE_HELLO)
+        self._lines = Lines(door.line_bytes, first=BEFORE_HELLO)
+        self.receive = self._lines.receive
         self._challenge = door.challenge()
         self._worker: Worker | None = None
         self._given = Given()
         self._wid = ""
         self.identified = False
-        self.granted: list[Held] = []
+        self.granted: list[Held] | None = None
 
     def greeting(self) -> bytes:
         if self._challenge is None:
             return b'+HI {"v":2}\r\n'
         return b'+HI {"v":2,"i":%d,"s":"%b"}\r\n' % (self._challenge.iterations, self._challenge.salt.encode())
 
-    def receive(self, data: bytes) -> list[Request]:
-        return [line.partition(b" ") for line in self._lines.receive(data)]
-
-    def handle(self, request: Request) -> Answer:
+    def handle(self, line: bytes) -> Answer:
         if not self.identified:
-            return self._hello(request)
-        verb, blank, body = request
+            return self._hello(line)
+        verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:
             return error(b"unknown command " + verb)
@@ -90,8 +86,8 @@ class FaktorySession:
             if self._worker is not None:
                 self._door.workers.leave(self._worker, self._hang_up)
 
-    def _hello(self, request: Request) -> Answer:
-        verb, _, body = request
+    def _hello(self, line: bytes) -> Answer:
+        verb, _, body = line.partition(b" ")
         if verb != b"HELLO" or not body.startswith(b"{"):
             return _SILENT
         try:
@@ -103,7 +99,6 @@ class FaktorySession:
         ):
             return Bye(error("Invalid password"))
         self.identified = True
-        self._lines.limit = self._door.line_bytes
         self._door.connections += 1
         if hello.wid:
             now = self._desk.now
@@ -155,7 +150,7 @@ class FaktorySession:
         return bulk(msgspec.json.encode(dict(sorted(refused.items()))))
 
     def _fetch(self, body: bytes) -> Answer:
-        queues = tuple(body.decode("utf-8", "replace").split(" "))
+        queues = _names(body) if len(body) <= 1_024 else _names.__wrapped__(body)
         if len(queues) > QUEUES_AT_MOST:
             return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
         return self._try_fetch(queues, self._desk.now.steady + BLOCK_S, late=False)
@@ -167,7 +162,7 @@ class FaktorySession:
         job = self._desk.do(LeaseNext(VIA, queues, self._wid, TERMS))
         if job is not None and job.lease is not None:
             self._given.remember(job, self._desk.now.steady)
-            self.granted.append((job.number, job.lease.token))
+            self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
         return NULL if late else Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
 
@@ -265,6 +260,12 @@ class FaktorySession:
 
     def _track(self, body: bytes) -> Answer:
         return error("tracking subsystem is only available in Faktory Enterprise")
+
+
+@lru_cache(maxsize=1_024)
+def _names(body: bytes) -> tuple[str, ...]:
+    """Workers ask for the same queues over and over. A name cut at the limit of a name cannot be a queue's."""
+    return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
 
 
 def _cut(text: str | None, limit: int) -> str:

@@ -1,0 +1,131 @@
+"""What `crossdock doctor` looks at. Each check only looks: nothing is created, changed or held."""
+
+import fcntl
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from crossdock.cli.configure import Loaded
+from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
+from crossdock.cli.table import TABLE
+from crossdock.journal.disk import free_bytes
+from crossdock.journal.folder import LOCK
+from crossdock.journal.sqlite import _LEAST_SQLITE
+from crossdock.server import room
+from crossdock.server.run import CannotStart, addresses
+from crossdock.settings import Settings
+
+#: Less is worth a word even where the watermark allows it: a compaction writes a second copy of all jobs.
+_LITTLE_DISK_MIB: Final = 1_024
+
+#: What the server needs beside its connections: journal, snapshots, doors, the compactor's pipes.
+_OWN_DESCRIPTORS: Final = 100
+
+
+def warnings(loaded: Loaded) -> list[str]:
+    """Everything that endangers jobs or keeps the server from starting."""
+    settings = loaded.settings
+    return [
+        *loaded.warnings,
+        *_doors(settings),
+        *_secret_file(loaded),
+        *_durability(settings),
+        *_folder(settings.server.data),
+        *_disk(settings),
+        *_descriptors(settings),
+        *_sqlite(apsw.sqlite_lib_version()),
+    ]
+
+
+def notes(settings: Settings) -> list[str]:
+    """Worth knowing, and nothing wrong."""
+    data = settings.server.data
+    holder = in_use_by(data)
+    if holder:
+        return [f"the data folder is in use by process {holder}: a server is running"]
+    return [] if data.exists() else [f"the data folder {data} does not exist yet; crossdock up creates it"]
+
+
+def in_use_by(data: Path) -> str:
+    """The process that holds the folder's lock, "" if none does."""
+    try:
+        fd = os.open(data / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+    finally:
+        os.close(fd)
+    return ""
+
+
+def _doors(settings: Settings) -> Iterator[str]:
+    try:
+        addresses(settings)
+    except CannotStart as error:
+        yield f"the server will not start: {error}"
+
+
+def _secret_file(loaded: Loaded) -> Iterator[str]:
+    file = loaded.file
+    if file is None or not file.stat().st_mode & 0o004:
+        return
+    held = [name for name, setting in TABLE.items() if setting.is_secret and loaded.sources[name] == f"file {file}"]
+    if held:
+        yield f"{file} holds {', '.join(held)} and is readable by everybody on this machine; chmod 600 {file}"
+
+
+def _durability(settings: Settings) -> Iterator[str]:
+    if settings.journal.durability == "everysec":
+        yield "journal.durability = everysec: a power cut loses up to a second of answered requests; always loses none"
+
+
+def _folder(data: Path) -> Iterator[str]:
+    there = _existing(data)
+    if not there.is_dir():
+        yield f"the server will not start: {there} is not a folder; set server.data to one"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield f"the server will not start: {there} may not be written to by this user"
+    kind = file_system(there, MOUNTS.read_text("utf-8", "replace"))
+    if kind in IN_MEMORY:
+        yield f"the data folder is on {kind}, in memory: a reboot loses every job; set server.data to a disk"
+    if kind in NETWORK:
+        yield f"the data folder is on {kind}, a network file system: the journal may break; set server.data to a disk"
+
+
+def _disk(settings: Settings) -> Iterator[str]:
+    there = _existing(settings.server.data)
+    refusal = room.refusal(there, settings.journal.free_mib)
+    free = free_bytes(there) // room.MIB
+    if refusal is not None:
+        yield f"new jobs will be refused: {refusal}"
+    elif free < _LITTLE_DISK_MIB:
+        yield f"only {free} MiB of disk are free for the data folder; {_LITTLE_DISK_MIB} MiB or more are comfortable"
+
+
+def _descriptors(settings: Settings) -> Iterator[str]:
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # the server raises its soft limit to the hard one
+    wanted = settings.limits.connections + _OWN_DESCRIPTORS
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        yield (
+            f"{limit} file descriptors are too few for limits.connections = {settings.limits.connections}; "
+            f"raise the limit to {wanted} (ulimit -Hn, systemd: LimitNOFILE), or lower limits.connections"
+        )
+
+
+def _sqlite(version: str) -> Iterator[str]:
+    if tuple(map(int, version.split("."))) < _LEAST_SQLITE:
+        least = ".".join(map(str, _LEAST_SQLITE))
+        yield f"the server will not start: SQLite {version} is too old; install apsw {least} or newer"
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
+    path = path.absolute()
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()
