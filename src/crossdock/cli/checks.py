@@ -14,7 +14,7 @@ from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
 from crossdock.journal.folder import LOCK
-from crossdock.journal.sqlite import _LEAST_SQLITE
+from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.server import room
 from crossdock.server.run import CannotStart, addresses
 from crossdock.settings import Settings
@@ -33,11 +33,11 @@ def warnings(loaded: Loaded) -> list[str]:
         *loaded.warnings,
         *_doors(settings),
         *_secret_file(loaded),
-        *_durability(settings),
         *_folder(settings.server.data),
         *_disk(settings),
         *_descriptors(settings),
         *_sqlite(apsw.sqlite_lib_version()),
+        *_durability(settings),
     ]
 
 
@@ -120,8 +120,8 @@ def _descriptors(settings: Settings) -> Iterator[str]:
 
 
 def _sqlite(version: str) -> Iterator[str]:
-    if tuple(map(int, version.split("."))) < _LEAST_SQLITE:
-        least = ".".join(map(str, _LEAST_SQLITE))
+    if tuple(map(int, version.split("."))) < LEAST_SQLITE:
+        least = ".".join(map(str, LEAST_SQLITE))
         yield f"the server will not start: SQLite {version} is too old; install apsw {least} or newer"
 
 

@@ -90,8 +90,8 @@ def _from_file(file: Path) -> dict[str, Found]:
 def _convert(setting: Setting, found: Found) -> Any:
     try:
         made = msgspec.convert(found.value, setting.kind, strict=found.strict, dec_hook=_path)
-        if isinstance(made, str):
-            made.encode()  # a variable may hold any bytes
+        if isinstance(made, str | Path):
+            str(made).encode()  # a variable may hold any bytes
         if setting.section == "listen":
             address.parse(made)
     except ValueError as error:  # msgspec's own is one, too

@@ -26,7 +26,7 @@ class SettingsCommand(click.Command):
             record = param.get_help_record(ctx)
             if record is not None:
                 setting = _PARAMETERS.get(param.name or "")
-                groups.setdefault(f"Settings: {setting.section}" if setting else "Options", []).append(record)
+                groups.setdefault(f"Settings [{setting.section}]" if setting else "Options", []).append(record)
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)

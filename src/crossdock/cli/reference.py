@@ -14,7 +14,7 @@ _HEAD: Final = """# Settings
 A setting has one name, `section.key`, and three places. The first that has it wins:
 
 1. a flag, `--section-key` (`--journal-durability everysec`); a switch is `--server-flush` or `--no-server-flush`
-2. the environment, `CROSSDOCK_SECTION_KEY` (`CROSSDOCK_JOURNAL_DURABILITY=everysec`); an empty variable counts as not set
+2. the environment, `CROSSDOCK_SECTION_KEY` (`CROSSDOCK_JOURNAL_DURABILITY=everysec`); an empty one counts as not set
 3. a TOML file, `[section]` and below it `key = value`: the one named by `--config` or `CROSSDOCK_CONFIG`, or else
    `crossdock.toml` in the folder the server is started in, if it is there
 

@@ -77,7 +77,13 @@ class Setting(NamedTuple):
         return str(value).lower() if self.is_switch else str(value)
 
 
-_WORDS: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text in UTF-8", Path: "a path"}
+_WORDS: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text in UTF-8",
+    Path: "a path in UTF-8",
+}
 
 
 def sections() -> dict[str, Any]:

@@ -32,8 +32,10 @@ _PROMISES = {
 def up(**values: Any) -> None:
     """Run the server in the foreground.
 
-    Settings come from flags, then CROSSDOCK_* variables, then the file. SIGTERM and Ctrl-C stop it: nothing that was
-    answered is lost, workers keep their jobs over a restart.
+    Settings come from flags, then CROSSDOCK_* variables, then the file. The password has no flag: set
+    CROSSDOCK_FAKTORY_PASSWORD, or faktory.password in the file.
+
+    SIGTERM and Ctrl-C stop it: nothing that was answered is lost, workers keep their jobs over a restart.
     """
     found = loaded(values)
     _log_to_stderr(found.settings.server.log)

@@ -1,14 +1,14 @@
 """The engine: a pure state machine. `decide` looks and says what would happen; `apply` makes it so.
 
-No clock, socket, thread, SQL or randomness inside: `now` and a seeded random source are handed in. So the whole of it can
-be replayed from its events, simulated, and compared with a model.
+No clock, socket, thread, SQL or randomness inside: `now` and a seeded random source are handed in. So the whole of it
+can be replayed from its events, simulated, and compared with a model.
 """
 
 from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
-from crossdock.engine import enqueue, lease, moves, queues, settle, timers
+from crossdock.engine import enqueue, groups, lease, moves, queues, recur, settle, throttles, timers, tracks
 from crossdock.engine.decision import Decision
 from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
@@ -33,6 +33,16 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.QueueForgotten: queues.queue_forgotten,
     e.Flushed: queues.flushed,
     e.Started: timers.started,
+    e.Expired: timers.expired,
+    e.GroupOpened: groups.group_opened,
+    e.GroupCommitted: groups.group_committed,
+    e.GroupCalled: groups.group_called,
+    e.GroupFinished: groups.group_finished,
+    e.Tracked: tracks.tracked,
+    e.Renewed: tracks.renewed,
+    e.ThrottlesSet: throttles.throttles_set,
+    e.RecurrencesSet: recur.recurrences_set,
+    e.Spawned: recur.spawned,
 }
 
 
@@ -54,6 +64,12 @@ class Engine:
             c.Flush: queues.flush,
             c.Tick: lambda memory, command, now: timers.tick(memory, command, now, random),
             c.Start: timers.start,
+            c.OpenGroup: groups.open_group,
+            c.CommitGroup: groups.commit_group,
+            c.Follow: groups.follow,
+            c.SetTrack: tracks.set_track,
+            c.SetThrottles: throttles.set_throttles,
+            c.SetRecurrences: recur.set_recurrences,
         }
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
@@ -64,6 +80,23 @@ class Engine:
         memory = self.memory
         memory.counters.at = event.at
         _APPLY[type(event)](memory, event)
+
+    def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
+        """Decide and apply, and go on while groups that were touched call for more: all of it is one change."""
+        events, outcome, notices = self.decide(command, now)
+        for event in events:
+            self.apply(event)
+        memory = self.memory
+        if memory.touched:
+            events, notices = list(events), list(notices)
+            while memory.touched:
+                touched, memory.touched = memory.touched, []
+                more, _, stirred = self.decide(c.Follow(touched), now)
+                for event in more:
+                    self.apply(event)
+                events += more
+                notices += stirred
+        return events, outcome, notices
 
     def due_in(self, now: Now) -> float | None:
         return timers.due_in(self.memory, now)

@@ -2,61 +2,97 @@
 
 from collections.abc import Sequence
 
+from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.events import Pushed
-from crossdock.model.job import BAND_NORMAL, Job, Number, Place
+from crossdock.model.job import BAND_NORMAL, Job, Number, Place, Spec
 from crossdock.model.rules import intern
 from crossdock.model.states import State
 
 
-def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[str | None]]:
+def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
     at = later(memory, now)
     specs = command.specs
+    refused: Sequence[Refused | None] = ()
+    for spec in specs:
+        if spec.extra is not None and spec.extra.links is not None:
+            refused = _refused(memory, specs, now)
+            if refused:
+                specs = [spec for spec, why in zip(specs, refused, strict=True) if why is None]
+            break
+    if not specs:
+        return (), refused, ()
     event = Pushed(at, Number(memory.counters.number + 1), command.via, specs)
     if len(specs) == 1:
         spec = specs[0]
-        return (event,), (), (spec.queue,) if spec.due <= at else ()
-    return (event,) if specs else (), (), tuple({spec.queue: None for spec in specs if spec.due <= at})
+        return (event,), refused, (spec.queue,) if spec.due <= at else ()
+    return (event,), refused, tuple({spec.queue: None for spec in specs if spec.due <= at})
+
+
+def _refused(memory: Memory, specs: Sequence[Spec], now: Now) -> Sequence[Refused | None]:
+    """Empty when all go in. Two jobs of one push may want the same lock; the first gets it."""
+    found: list[Refused | None] = []
+    taken: set[str] = set()
+    for spec in specs:
+        why: Refused | None = None
+        wanted = spec.extra.links if spec.extra is not None else None
+        if wanted is not None:
+            lock = wanted.lock
+            if wanted.group and wanted.group not in memory.groups:
+                why = Refused.NO_GROUP
+            elif lock is not None:
+                held = memory.locks.get(lock.name)
+                if lock.name in taken or (held is not None and held.end > now.steady):
+                    why = Refused.NOT_UNIQUE
+                else:
+                    taken.add(lock.name)
+        found.append(why)
+    return found if any(found) else ()
 
 
 def pushed(memory: Memory, event: Pushed) -> None:
-    at = event.at
     origin = memory.share(event.via)
     number = event.number
     for spec in event.specs:
-        queue = memory.queue(spec.queue, at)
-        if spec.due <= at:
-            state = State.READY
-            place: Place | None = (-spec.priority, BAND_NORMAL, at, number)
-            queue.ready.add(place)
-        else:
-            state = State.SCHEDULED
-            place = None
-            memory.shelves[state].add((spec.due, number))
-        memory.know(
-            Job(
-                number,
-                spec.jid,
-                queue.name,
-                memory.share(spec.kind),
-                origin,
-                spec.payload,
-                spec.form,
-                spec.priority,
-                intern(spec.rules),
-                state,
-                at,
-                at,
-                spec.due,
-                place,
-                0,
-                spec.failures,
-                None,
-                spec.extra,
-            )
-        )
+        enter(memory, spec, number, event.at, origin)
         number = Number(number + 1)
     memory.counters.number = number - 1
+
+
+def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str) -> None:
+    """A new job, whoever made it: a client, a callback, a recurrence."""
+    queue = memory.queue(spec.queue, at)
+    place: Place | None = None
+    if spec.due <= at:
+        state = State.READY
+        place = (-spec.priority, BAND_NORMAL, at, number)
+        queue.ready.add(place)
+    else:
+        state = State.SCHEDULED
+        memory.shelves[state].add((spec.due, number))
+    job = Job(
+        number,
+        spec.jid,
+        queue.name,
+        memory.share(spec.kind),
+        origin,
+        spec.payload,
+        spec.form,
+        spec.priority,
+        intern(spec.rules),
+        state,
+        at,
+        at,
+        spec.due,
+        place,
+        0,
+        spec.failures,
+        None,
+        spec.extra,
+    )
+    memory.know(job)
+    if spec.extra is not None and spec.extra.links is not None:
+        links.entered(memory, job, spec.extra.links, at)

@@ -1,14 +1,18 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
+from crossdock.engine import links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import Memory, Queue, row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack, LeaseNext, Terms
+from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, Leased, QueueSeen, Returned
+from crossdock.model.events import AnyEvent, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease, Number, Token
 from crossdock.model.states import State, move
+
+#: Expired jobs removed on the way to one that can be leased; a longer row of them ends the call empty-handed.
+_EXPIRED_AT_MOST = 500
 
 
 def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
@@ -22,7 +26,17 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
             continue
         if queue.paused or not queue.ready:
             continue
-        job = memory.jobs[Number(queue.ready.first()[3])]
+        if memory.throttles:
+            throttle = memory.throttles.get(name)
+            if throttle is not None and throttle.full(command.worker, now.steady):
+                continue
+        job: Job | None = memory.jobs[Number(queue.ready.first()[3])]
+        if job is not None and expired(job, now.wall):
+            job = _next_fresh(memory, queue, now, events)
+        if job is None:
+            continue
+        own, terms = job.rules.lease_s, command.terms
+        term = min(max(own, terms.least_s), terms.most_s) if own else terms.default_s
         events.append(
             Leased(
                 at,
@@ -37,18 +51,33 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
                 job.priority,
                 len(job.payload),
                 Token(memory.counters.token + 1),
-                now.steady + _term(job, command.terms),
+                now.steady,
+                now.steady + term,
                 max(0.0, at - job.since),
-                command.terms.bound,
+                terms.bound,
             )
         )
         return events, job, ()
     return events, None, ()
 
 
-def _term(job: Job, terms: Terms) -> float:
-    own = job.rules.lease_s
-    return min(max(own, terms.least_s), terms.most_s) if own else terms.default_s
+def expired(job: Job, wall: float) -> bool:
+    extra = job.extra
+    return extra is not None and extra.links is not None and 0 < extra.links.expires <= wall
+
+
+def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) -> Job | None:
+    """The first job that has not expired; those before it are removed."""
+    stale: list[Row] = []
+    found: Job | None = None
+    for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
+        job = memory.jobs[Number(place[3])]
+        if not expired(job, now.wall):
+            found = job
+            break
+        stale.append(row(job))
+    events.append(Removed(later(memory, now), "expired", "", stale))
+    return found
 
 
 def leased(memory: Memory, event: Leased) -> None:
@@ -57,11 +86,12 @@ def leased(memory: Memory, event: Leased) -> None:
     memory.displace(job)
     job.state = state
     job.attempts = event.attempt
-    job.lease = Lease(
+    lease = job.lease = Lease(
         event.token,
         memory.share(event.via),
         memory.share(event.worker),
         event.at,
+        event.began,
         event.end,
         event.wait_s,
         event.bound,
@@ -69,6 +99,10 @@ def leased(memory: Memory, event: Leased) -> None:
     memory.place(job)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at, WAIT, event.wait_s)
+    if memory.throttles:
+        throttles.hold(memory, job, lease)
+    if job.extra is not None and job.extra.links is not None:
+        links.leased(memory, job, job.extra.links, event.at)
 
 
 def queue_seen(memory: Memory, event: QueueSeen) -> None:
@@ -113,13 +147,20 @@ def returned(memory: Memory, event: Returned) -> None:
     to_old_place(memory, job)
 
 
+def end_lease(memory: Memory, job: Job, state: State) -> None:
+    """Take the job off the leased shelf, in its new state; the caller places it."""
+    after = move(job.state, state)
+    memory.displace(job)
+    if memory.throttles and job.lease is not None:
+        throttles.let_go(memory, job, job.lease)
+    job.state = after
+    job.lease = None
+
+
 def to_old_place(memory: Memory, job: Job) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    state = move(job.state, State.READY)
-    memory.displace(job)
-    job.state = state
-    job.lease = None
+    end_lease(memory, job, State.READY)
     memory.queue(job.queue, memory.counters.at)
     memory.place(job)

@@ -6,14 +6,16 @@ changes a job between the two calls. Only apply functions may write here.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
+
 from crossdock.engine.order import Order
 from crossdock.engine.stats import Stats
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Row
-from crossdock.model.job import Job, Number, Place, Token
+from crossdock.model.job import Job, Lease, Number, Place
+from crossdock.model.records import Group, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
 READY: Final = State.READY
@@ -24,6 +26,13 @@ SHELVED: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD)
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
+
+
+class Lock(NamedTuple):
+    """A name held by a job: no other is taken in under it."""
+
+    holder: Number
+    end: float  #: steady
 
 
 class Queue:
@@ -62,14 +71,24 @@ class Counters(msgspec.Struct):
 class Memory:
     def __init__(self) -> None:
         self.counters = Counters()
+        self.throttles: dict[str, Throttle] = {}
+        self.recurrences: dict[str, Recurrence] = {}
+        self.recurring: Order[tuple[float, str]] = Order()
         self.clear()
 
     def clear(self) -> None:
-        """Forget all but numbers. The old containers are dropped, not emptied: who holds one may free it in slices."""
+        """Forget all but numbers and what the configuration says. The old containers are dropped, not emptied."""
         self.jobs: dict[Number, Job] = {}
         self.jids: dict[str, Number | tuple[Number, ...]] = {}
         self.queues: dict[str, Queue] = {}
         self.shelves: dict[State, Order[tuple[float, Number]]] = {state: Order() for state in SHELVED}
+        self.locks: dict[str, Lock] = {}
+        self.groups: dict[str, Group] = {}
+        self.tracks: dict[str, Track] = {}
+        self.lock_ends: Order[tuple[float, str]] = Order()
+        self.group_ends: Order[tuple[float, str]] = Order()
+        self.track_ends: Order[tuple[float, str]] = Order()
+        self.touched: list[str] = []  #: groups to look at before the command is over; empty between commands
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = 0
@@ -109,22 +128,18 @@ class Memory:
     def place(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            self.queues[job.queue].ready.add(job.place)
+            self.queues[job.queue].ready.add(_place(job))
         elif state is LEASED:
-            if job.lease is None:
-                raise Damaged(f"job {job.number} is leased without a lease")
-            self.shelves[LEASED].add((job.lease.end, job.number))
+            self.shelves[LEASED].add((_lease(job).end, job.number))
         else:
             self.shelves[state].add((job.due, job.number))
 
     def displace(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            self.queues[job.queue].ready.take(job.place)
+            self.queues[job.queue].ready.take(_place(job))
         elif state is LEASED:
-            if job.lease is None:
-                raise Damaged(f"job {job.number} is leased without a lease")
-            self.shelves[LEASED].take((job.lease.end, job.number))
+            self.shelves[LEASED].take((_lease(job).end, job.number))
         else:
             self.shelves[state].take((job.due, job.number))
 
@@ -138,10 +153,17 @@ class Memory:
             yield self.jobs[numbers]
 
 
+def _place(job: Job) -> Place:
+    if job.place is None:
+        raise Damaged(f"job {job.number} is ready and has no place")
+    return job.place
+
+
+def _lease(job: Job) -> Lease:
+    if job.lease is None:
+        raise Damaged(f"job {job.number} is leased without a lease")
+    return job.lease
+
+
 def row(job: Job) -> Row:
-    return Row(
-        job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload)
-    )
-
-
-__all__ = ["LEASED", "READY", "SHELVED", "Counters", "Memory", "Queue", "Token", "row"]
+    return Row(job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory, row
 from crossdock.model.clock import Now
@@ -57,6 +58,8 @@ def buried(memory: Memory, event: Buried) -> None:
         job.state = state
         job.due = event.due
         memory.place(job)
+        if job.extra is not None and job.extra.links is not None:
+            links.failed(memory, job, job.extra.links, event.at, "dead")
 
 
 def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
@@ -72,3 +75,5 @@ def removed(memory: Memory, event: Removed) -> None:
         move(job.state, State.GONE)
         memory.displace(job)
         memory.drop(job)
+        if job.extra is not None and job.extra.links is not None:
+            links.gone(memory, job, job.extra.links, event.at, success=False)

@@ -4,14 +4,20 @@ The methods here reach into the list of lists that SortedList keeps; its own way
 job passes through them four times. Anything unusual is left to SortedList.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sortedcontainers import SortedList
 
-T = TypeVar("T")
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Order(SortedList[T]):
+    _lists: list[list[T]]
+    _maxes: list[T]
+    _len: int
+    _index: list[int]
+    _load: int
+
     def first(self) -> T:
         return self._lists[0][0]
 

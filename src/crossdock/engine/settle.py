@@ -2,8 +2,9 @@
 
 from random import Random
 
+from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import to_old_place
+from crossdock.engine.lease import end_lease, to_old_place
 from crossdock.engine.memory import Memory
 from crossdock.engine.stats import FAILURE, RUN
 from crossdock.model.clock import Now
@@ -12,7 +13,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Succeeded
 from crossdock.model.job import Bound, Extra, Failure, Job, Lease
 from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
-from crossdock.model.states import State, move
+from crossdock.model.states import State
 
 _ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
 
@@ -69,18 +70,17 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
         lease.beats,
         _ENDS[job.rules.success],
     )
-    return (event,), True, ()
+    return (event,), True, (job.queue,) if memory.throttles else ()
 
 
 def succeeded(memory: Memory, event: Succeeded) -> None:
     job = memory.jobs[event.number]
-    state = move(job.state, event.then)
-    memory.displace(job)
-    job.state = state
-    job.lease = None
+    end_lease(memory, job, event.then)
     memory.drop(job)
     memory.counters.processed += 1
     memory.stats.book(job.queue, event.at, RUN, event.run_s)
+    if job.extra is not None and job.extra.links is not None:
+        links.gone(memory, job, job.extra.links, event.at, success=True)
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bool]:
@@ -92,7 +92,7 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bo
     event = _failure(
         job, lease, at, command.claim.via, random, command.group, command.message, command.backtrace, lost=False
     )
-    return (event,), True, ()
+    return (event,), True, (job.queue,) if memory.throttles else ()
 
 
 def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
@@ -179,22 +179,24 @@ def delay(backoff: Backoff, failures: int, random: Random) -> float:
 
 def failed(memory: Memory, event: Failed) -> None:
     job = memory.jobs[event.number]
-    state = move(job.state, event.then)
-    memory.displace(job)
-    job.state = state
-    job.lease = None
+    end_lease(memory, job, event.then)
     job.place = None
     job.failures += 1
     memory.counters.processed += 1
     memory.counters.failures += 1
     memory.stats.book(job.queue, event.at, FAILURE, 1.0)
-    if state is State.GONE:
+    linked = job.extra.links if job.extra is not None else None
+    if event.then is State.GONE:
         memory.drop(job)
+        if linked is not None:
+            links.gone(memory, job, linked, event.at, success=False)
         return
     job.due = event.due
     extra = job.extra or Extra()
-    job.extra = Extra(extra.custom, extra.face, event.failure)
+    job.extra = Extra(extra.custom, extra.face, event.failure, linked)
     memory.place(job)
+    if linked is not None:
+        links.failed(memory, job, linked, event.at, "dead" if event.then is State.DEAD else "failed")
 
 
 def lapsed(memory: Memory, event: Lapsed) -> None:

@@ -1,7 +1,7 @@
 """Statistics, live: wait and run time per queue and day, booked from the very values the events carry.
 
-Moments are (n, mean, vk) in streaming form, the histogram is qless' (seconds to a minute, minutes to an hour, hours to a
-day, then days). The pipeline adds up the same events to the same numbers.
+Moments are (n, mean, vk) in streaming form, the histogram is qless' (seconds to a minute, minutes to an hour, hours to
+a day, then days). The pipeline adds up the same events to the same numbers.
 """
 
 from typing import Final

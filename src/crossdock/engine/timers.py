@@ -6,14 +6,16 @@ out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting
 
 from random import Random
 
+from crossdock.engine import groups, links, recur
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import to_old_place
 from crossdock.engine.memory import Memory, row
+from crossdock.engine.order import Order
 from crossdock.engine.settle import lapse
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Readied, Removed, Started
-from crossdock.model.job import Bound, Job
+from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Started
+from crossdock.model.job import Bound, Job, Number
 from crossdock.model.states import State
 
 _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
@@ -21,11 +23,22 @@ _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
 
 def due_in(memory: Memory, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
-    waits = [shelf.first()[0] - now.wall for state in _WALL if (shelf := memory.shelves[state])]
+    wall = [shelf.first()[0] for state in _WALL if (shelf := memory.shelves[state])]
+    wall += [ends.first()[0] for ends in (memory.track_ends, memory.recurring) if ends]
     leased = memory.shelves[State.LEASED]
-    if leased:
-        waits.append(leased.first()[0] - now.steady)
+    steady = [leased.first()[0]] if leased else []
+    steady += [ends.first()[0] for ends in (memory.lock_ends, memory.group_ends) if ends]
+    waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     return max(0.0, min(waits)) if waits else None
+
+
+def _names(ends: Order[tuple[float, str]], until: float, limit: int) -> list[str]:
+    names: list[str] = []
+    for end, name in ends.islice(0, limit):
+        if end > until:
+            break
+        names.append(name)
+    return names
 
 
 def _due(memory: Memory, state: State, until: float, limit: int) -> list[Job]:
@@ -43,13 +56,13 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     left = command.limit
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
-    readied: list[int] = []
+    readied: dict[State, int] = {}
     for state in (State.SCHEDULED, State.RETRYING):
         jobs = _due(memory, state, now.wall, left)
         if jobs:
             events.append(Readied(at, "due", "", [row(job) for job in jobs]))
             stirred.update((job.queue, None) for job in jobs)
-        readied.append(len(jobs))
+        readied[state] = len(jobs)
         left -= len(jobs)
     over = _due(memory, State.LEASED, now.steady, left)
     for job in over:
@@ -60,7 +73,35 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    return events, Ticked(*readied, len(over), len(purged), left <= 0), tuple(stirred)
+    spawned = recur.spawn(
+        memory, _names(memory.recurring, now.wall, left), Number(memory.counters.number + 1), now, random
+    )
+    events += spawned
+    stirred.update((each.spec.queue, None) for each in spawned)
+    left -= len(spawned)
+    left -= _forget(memory, at, now, left, events)
+    done = Ticked(readied[State.SCHEDULED], readied[State.RETRYING], len(over), len(purged), len(spawned), left <= 0)
+    return events, done, tuple(stirred)
+
+
+def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent]) -> int:
+    """Locks, groups and tracks whose time is over."""
+    names = (
+        _names(memory.lock_ends, now.steady, limit),
+        _names(memory.group_ends, now.steady, limit),
+        _names(memory.track_ends, now.wall, limit),
+    )
+    if any(names):
+        events.append(Expired(at, *names))
+    return sum(map(len, names))
+
+
+def expired(memory: Memory, event: Expired) -> None:
+    for name in event.locks:
+        links.free(memory, name)
+    groups.forget(memory, event.groups)
+    for jid in event.tracks:
+        memory.track_ends.remove((memory.tracks.pop(jid).end, jid))
 
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:

@@ -22,8 +22,11 @@ class Journal(Protocol):
     def append(self, batch: bytes) -> int:
         """Return the batch's sequence number once it is durable. Raises JournalFailed."""
 
+    def sync(self) -> None:
+        """Make durable what was appended under `everysec`."""
+
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
-        """All batches behind `after`, in order, each checked. Short statements by keyset: a reader never pins the log."""
+        """All batches behind `after`, in order, each checked. Short statements by keyset: no reader pins the log."""
 
     def snapshot(self) -> Snapshot | None:
         """The newest installed snapshot; its file is verified while it is read."""

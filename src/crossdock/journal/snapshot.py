@@ -17,13 +17,14 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crossdock.engine.memory import SHELVED, Counters, Memory, Queue
+from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Queue
 from crossdock.engine.order import Order
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal.disk import write_whole
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
+from crossdock.model.records import Group, Recurrence, Throttle, Track
 from crossdock.model.rules import intern
 from crossdock.model.states import State
 
@@ -48,6 +49,11 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     counters: Counters
     queues: list[tuple[str, float, bool]]
     stats: dict[str, dict[int, QueueDay]]
+    locks: dict[str, Lock] = {}
+    groups: list[Group] = []
+    tracks: dict[str, Track] = {}
+    throttles: list[Throttle] = []
+    recurrences: list[Recurrence] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -68,7 +74,18 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
     while chunk := list(islice(jobs, _CHUNK)):
         yield _block(chunk)
     queues = [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()]
-    yield _block(Rest(memory.counters, queues, memory.stats.days))
+    yield _block(
+        Rest(
+            memory.counters,
+            queues,
+            memory.stats.days,
+            memory.locks,
+            list(memory.groups.values()),
+            memory.tracks,
+            list(memory.throttles.values()),
+            list(memory.recurrences.values()),
+        )
+    )
     yield _block(Footer(len(memory.jobs)))
 
 
@@ -113,8 +130,21 @@ def _load(file: BinaryIO) -> Loaded:
     memory.counters = rest.counters
     memory.stats = Stats(rest.stats)
     memory.queues = {name: Queue(name, seen, paused) for name, seen, paused in rest.queues}
+    _records(memory, rest)
     _order(memory, memory.jobs.values())
     return Loaded(memory, header.seq, header.wall, header.steady)
+
+
+def _records(memory: Memory, rest: Rest) -> None:
+    memory.locks = rest.locks
+    memory.lock_ends = Order((lock.end, name) for name, lock in rest.locks.items())
+    memory.groups = {group.name: group for group in rest.groups}
+    memory.group_ends = Order((group.end, group.name) for group in rest.groups)
+    memory.tracks = rest.tracks
+    memory.track_ends = Order((track.end, jid) for jid, track in rest.tracks.items())
+    memory.throttles = {throttle.queue: throttle for throttle in rest.throttles}
+    memory.recurrences = {each.name: each for each in rest.recurrences}
+    memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
 
 
 def _read(file: BinaryIO) -> bytes:

@@ -1,7 +1,7 @@
 """The journal on SQLite: one row a batch, one connection that writes and checkpoints.
 
-WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence. Every row carries a CRC
-over its sequence number and its bytes. A failed check raises `Damaged`; nothing here ever deletes or repairs on one.
+WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence. Every row carries a
+CRC over its sequence number and its bytes. A failed check raises `Damaged`; nothing here deletes or repairs on one.
 """
 
 import logging
@@ -14,22 +14,26 @@ import apsw
 
 from crossdock.journal.folder import DATABASE, Folder, snapshot_name
 from crossdock.journal.port import JournalFailed, Snapshot
-from crossdock.model.errors import Damaged
+from crossdock.model.errors import CrossdockError, Damaged
 
 log = logging.getLogger("crossdock.journal")
 
 #: 3.51.3 is the first release without the WAL-reset bug.
-_LEAST_SQLITE: Final = (3, 51, 3)
+LEAST_SQLITE: Final = (3, 51, 3)
 
 _FORMAT: Final = 1
 _PAGE: Final = 250  # rows a statement: more would pin the write-ahead log
+_PAGE_BYTES: Final = 4_096
 _CHECKPOINT_PAGES: Final = 1_000
 
-_SCHEMA: Final = """
-    create table if not exists journal (seq integer primary key, crc integer not null, batch blob not null);
-    create table if not exists meta (key text primary key, value integer not null) without rowid;
-    create table if not exists hold (name text primary key, seq integer not null) without rowid;
-"""
+#: A database up to this size is checked as a whole when it is opened: half a second for a gigabyte.
+_CHECKED_BYTES: Final = 2 * 1024 * 1024 * 1024
+
+_SCHEMA: Final = (
+    "CREATE TABLE journal (seq integer primary key, crc integer not null, batch blob not null)",
+    "CREATE TABLE meta (key text primary key, value integer not null) without rowid",
+    "CREATE TABLE hold (name text primary key, seq integer not null) without rowid",
+)
 _PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("journal_mode", "wal", "wal"),
     ("wal_autocheckpoint", "0", 0),
@@ -50,39 +54,63 @@ class SqliteJournal:
     def __init__(
         self, folder: Folder, durability: str = "always", *, read_only: bool = False, vfs: str | None = None
     ) -> None:
-        if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < _LEAST_SQLITE:
+        if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < LEAST_SQLITE:
             raise JournalFailed(f"SQLite {apsw.sqlite_lib_version()} is too old; install apsw 3.51.3 or newer")
         self._folder = folder
         path = folder.path / DATABASE
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
+        except apsw.Error as error:
+            raise Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup") from error
+        try:
             self._db.set_busy_timeout(5_000)
             if read_only:
                 self._last = self._scalar("select max(seq) from journal") or 0
                 return
             path.chmod(0o600)
             self._prepare("full" if durability == "always" else "normal")
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
+            self._db.close()
             raise Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup") from error
+        except CrossdockError:
+            self._db.close()
+            raise
         self.always = durability == "always"
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
 
     def _prepare(self, synchronous: str) -> None:
+        is_new = self._is_new()
         level = {"normal": 1, "full": 2}[synchronous]
         for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
             self._db.execute(f"pragma {name}={value}").fetchall()
             found = self._scalar(f"pragma {name}")
             if found != expected:
                 raise JournalFailed(f"SQLite answers {name} = {found!r} where {expected!r} was set")
-        self._db.execute(_SCHEMA)
-        self._db.execute("insert or ignore into meta values ('format', ?)", (_FORMAT,))
+        if is_new:
+            with self._db:
+                self._db.execute(";".join(_SCHEMA))
+                self._db.execute("insert into meta values ('format', ?)", (_FORMAT,))
         stored = self._scalar("select value from meta where key = 'format'")
         if stored != _FORMAT:
             raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
         newest = self._scalar("select max(seq) from journal") or 0
         self._last = max(newest, self._snapshot_seq("snapshot"))
+
+    def _is_new(self) -> bool:
+        """Nothing in it yet. What is there must be ours and whole: a table whose name rotted is never made anew."""
+        tables = [sql for (sql,) in self._db.execute("select sql from sqlite_schema order by rowid")]
+        pages = self._scalar("pragma page_count")
+        if not tables and pages <= 1:
+            return True
+        if tables != list(_SCHEMA):
+            raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
+        if pages * _PAGE_BYTES <= _CHECKED_BYTES:
+            found = self._scalar("pragma quick_check(1)")
+            if found != "ok":
+                raise Damaged(f"the journal is damaged: {found}; nothing was changed, restore a backup")
+        return False
 
     def _scalar(self, sql: str, *values: Any) -> Any:
         return self._db.execute(sql, values).get
@@ -107,7 +135,7 @@ class SqliteJournal:
             raise JournalFailed(f"batch {seq} was not written: {error}") from error
         self._last = seq
         # Counted, not asked of SQLite: its hook would take the interpreter's lock once more for each batch.
-        self._wal_pages += 2 + len(batch) // 4_096
+        self._wal_pages += 2 + len(batch) // _PAGE_BYTES
         return seq
 
     def _checkpoint(self) -> None:
@@ -128,15 +156,15 @@ class SqliteJournal:
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         while True:
             try:
-                rows = self._db.execute(
+                rows: list[Any] = self._db.execute(
                     "select seq, crc, batch from journal where seq > ? order by seq limit ?", (after, _PAGE)
                 ).fetchall()
-            except apsw.Error as error:
+            except (apsw.Error, UnicodeDecodeError) as error:
                 raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
             for seq, crc, batch in rows:
                 if seq != after + 1:
                     raise Damaged(f"batches {after + 1} to {seq - 1} are missing from the journal; restore a backup")
-                if crc != checksum(seq, batch):
+                if not isinstance(batch, bytes) or crc != checksum(seq, batch):
                     raise Damaged(f"batch {seq} fails its checksum; restore a backup")
                 yield seq, batch
                 after = seq
@@ -180,7 +208,7 @@ class SqliteJournal:
 
     @property
     def wal_bytes(self) -> int:
-        return self._wal_pages * 4_096
+        return self._wal_pages * _PAGE_BYTES
 
     def close(self) -> None:
         if not self._db.readonly("main"):

@@ -5,11 +5,13 @@ where a client does and by number where the server already looked them up.
 """
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Generic, TypeVar
 
 import msgspec
 
 from crossdock.model.job import Bound, Held, Job, Number, Spec
+from crossdock.model.records import Per, Recurrence
 from crossdock.model.states import State
 
 T = TypeVar("T", covariant=True)
@@ -19,8 +21,15 @@ class Command(msgspec.Struct, Generic[T], frozen=True, gc=False):
     pass
 
 
-class Enqueue(Command[Sequence[str | None]], frozen=True, gc=False):
-    """Outcome: an error text per spec, None where it went in; the empty sequence when all did."""
+class Refused(IntEnum):
+    """Why a job was not taken in."""
+
+    NOT_UNIQUE = 1  #: another job holds its lock
+    NO_GROUP = 2  #: it is to be a member of a group that does not exist
+
+
+class Enqueue(Command[Sequence[Refused | None]], frozen=True, gc=False):
+    """Outcome: for each spec why it was refused, None where it went in; the empty sequence when all did."""
 
     via: str
     specs: list[Spec]
@@ -116,6 +125,50 @@ class Flush(Command[None], frozen=True, gc=False):
     via: str
 
 
+class OpenGroup(Command[bool], frozen=True, gc=False):
+    """Outcome: False when the parent does not exist."""
+
+    name: str
+    via: str
+    parent: str
+    description: str
+    complete: Spec | None
+    success: Spec | None
+
+
+class CommitGroup(Command[bool], frozen=True, gc=False):
+    """All members are pushed; callbacks may follow. Outcome: False when there is no such group."""
+
+    name: str
+
+
+class Follow(Command[None], frozen=True, gc=False):
+    """Decide what the last changes mean for their groups. `Engine.carry_out` does it by itself."""
+
+    groups: Sequence[str]
+
+
+class SetTrack(Command[None], frozen=True, gc=False):
+    """Say how far a job is; `until` (wall) extends its lease if that is later than the end it has."""
+
+    jid: str
+    percent: int | None
+    text: str | None
+    until: float = 0.0
+
+
+class SetThrottles(Command[None], frozen=True, gc=False):
+    """The throttles of the configuration: these, and no others. Leases held count from the start."""
+
+    throttles: Sequence[tuple[str, int, Per, float]]  #: queue, maximum, per what, timeout
+
+
+class SetRecurrences(Command[None], frozen=True, gc=False):
+    """The recurrences of the configuration: these, and no others. One that did not change keeps its next run."""
+
+    recurrences: Sequence[Recurrence]  #: `next` is not read
+
+
 class Ticked(msgspec.Struct, gc=False):
     """What fell due: jobs by what became of them, and whether the limit left some."""
 
@@ -123,6 +176,7 @@ class Ticked(msgspec.Struct, gc=False):
     retried: int = 0
     lapsed: int = 0
     purged: int = 0
+    spawned: int = 0
     more: bool = False
     passes: int = 0  #: totals only
     seconds: float = 0.0

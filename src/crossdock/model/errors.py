@@ -1,12 +1,12 @@
 """Errors of the model. The message of each says what is wrong; a `Refusal` also reaches the client.
 
-    CrossdockError
-    ├── UsageError         our own caller broke a rule: a bug
-    │   └── IllegalMove
-    ├── Refusal            a command that cannot be carried out; the door puts it in its own words
-    │   ├── Full           no room for more jobs; settling goes on
-    │   └── Unknown        no such job, lease, batch …
-    └── Damaged            stored data fails a check; the server stops and repairs nothing
+CrossdockError
+├── UsageError         our own caller broke a rule: a bug
+│   └── IllegalMove
+├── Refusal            a command that cannot be carried out; the door puts it in its own words
+│   ├── Full           no room for more jobs; settling goes on
+│   └── Unknown        no such job, lease, batch …
+└── Damaged            stored data fails a check; the server stops and repairs nothing
 """
 
 

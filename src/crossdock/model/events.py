@@ -10,14 +10,17 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.job import Bound, Failure, Number, Spec, Token
+from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
+from crossdock.model.records import Per, Recurrence
 from crossdock.model.states import State
 
 #: Written into each batch and snapshot; a reader refuses a newer one.
 EVENT_VERSION: Final = 1
 
 
-class Event(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class Event(msgspec.Struct, array_like=True, gc=False):
+    """Never changed once it is made."""
+
     at: float  #: the server's wall time, never decreasing; the lake's date
 
 
@@ -57,6 +60,7 @@ class JobEvent(Event):
 
 class Leased(JobEvent, tag="leased"):
     token: Token
+    began: float  #: steady
     end: float  #: steady
     wait_s: float  #: booked on (queue, day of at)
     bound: Bound
@@ -77,7 +81,7 @@ class Succeeded(ClosingEvent, tag="succeeded"):
 
 
 class Failed(ClosingEvent, tag="failed"):
-    """A failure, reported or (`lost`) found out when the lease ended. Not reported for a lapse that counts no failure."""
+    """A failure: reported, or (`lost`) found out when the lease ended."""
 
     lost: bool
     then: State
@@ -148,6 +152,85 @@ class Started(Event, tag="started"):
     steady: float
 
 
+class Expired(Event, tag="expired"):
+    """Locks, groups and tracks whose time is over."""
+
+    locks: list[str]
+    groups: list[str]
+    tracks: list[str]
+
+
+class GroupOpened(Event, tag="group-opened"):
+    name: str
+    via: str
+    parent: str
+    description: str
+    complete: Spec | None
+    success: Spec | None
+    end: float  #: steady
+
+
+class GroupCommitted(Event, tag="group-committed"):
+    name: str
+    end: float
+
+
+class GroupCalled(Event, tag="group-called"):
+    """A callback of a group was pushed."""
+
+    name: str
+    via: str
+    call: Call
+    number: Number
+    spec: Spec
+
+
+class GroupFinished(Event, tag="group-finished"):
+    """A group with its callbacks and children is all executed, or all succeeded; its parent may go on."""
+
+    name: str
+    call: Call
+    end: float  #: steady; kept until then for those who ask
+
+
+class Tracked(Event, tag="tracked"):
+    """Somebody said how far a job is."""
+
+    jid: str
+    percent: int | None
+    text: str | None
+
+
+class Renewed(Event, tag="renewed"):
+    """A lease was extended."""
+
+    number: Number
+    token: Token
+    end: float  #: steady
+
+
+class ThrottlesSet(Event, tag="throttles-set"):
+    """The throttles of the configuration, all of them."""
+
+    throttles: list[tuple[str, int, Per, float]]
+
+
+class RecurrencesSet(Event, tag="recurrences-set"):
+    """The recurrences of the configuration, all of them, each with its next run."""
+
+    recurrences: list[Recurrence]
+
+
+class Spawned(Event, tag="spawned"):
+    """A recurrence was due: its job was pushed as `number`, and `next` is its next run."""
+
+    name: str
+    via: str
+    number: Number
+    spec: Spec
+    next: float
+
+
 AnyEvent = (
     Pushed
     | Leased
@@ -164,6 +247,16 @@ AnyEvent = (
     | QueueForgotten
     | Flushed
     | Started
+    | Expired
+    | GroupOpened
+    | GroupCommitted
+    | GroupCalled
+    | GroupFinished
+    | Tracked
+    | Renewed
+    | ThrottlesSet
+    | RecurrencesSet
+    | Spawned
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

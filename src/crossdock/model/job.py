@@ -62,10 +62,44 @@ class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="f
     priority: bool = False  #: the client sent one, so it is shown
 
 
+class Freed(IntEnum):
+    """What frees a lock, besides its own end and the end of its holder."""
+
+    START = 0  #: the holder's first lease
+    SUCCESS = 1
+
+
+class LockTerms(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The lock a job takes when it is pushed: no other job gets in under that name while it is held."""
+
+    name: str
+    end: float  #: steady
+    freed: Freed
+
+
+class Call(IntEnum):
+    """Which of a group's two callbacks a job is."""
+
+    COMPLETE = 1  #: every member was executed
+    SUCCESS = 2  #: every member succeeded
+
+
+class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What ties a job to records beside it (MODEL section 7)."""
+
+    lock: LockTerms | None = None
+    group: str = ""  #: it is a member of
+    calls: str = ""  #: it is a callback of
+    call: Call | None = None
+    expires: float = 0.0  #: wall; gone if it is about to be leased later than this
+    tracked: bool = False
+
+
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
     face: FaktoryFace | None = None
     error: Failure | None = None
+    links: Links | None = None
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):
@@ -73,6 +107,7 @@ class Lease(msgspec.Struct, array_like=True, gc=False):
     via: str  #: the door it was leased through
     worker: str
     at: float  #: wall
+    began: float  #: steady
     end: float  #: steady
     wait_s: float
     bound: Bound = Bound.NOBODY

@@ -36,7 +36,7 @@ class Lapse(IntEnum):
 #: Faktory keeps dead jobs 180 days (protocols/faktory.md 5.6).
 DEAD_FOR: Final = 180 * 86_400.0
 
-#: Faktory clears a repeat of the same rules by the thousand; beyond this many distinct ones sharing is not worth its memory.
+#: Beyond this many distinct rules, sharing is not worth its memory.
 _INTERNED_AT_MOST: Final = 4_096
 
 

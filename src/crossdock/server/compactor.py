@@ -85,4 +85,3 @@ class Compactor:
             if self._child is not None:
                 self._child.kill()
             await asyncio.gather(self._task, return_exceptions=True)
-

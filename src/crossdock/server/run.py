@@ -138,18 +138,18 @@ class Server:
         opened = []
         for name, where in self._where.items():
             factory = self._factory(self._doors[name])
-            if where.path:
-                Path(where.path).unlink(missing_ok=True)
-                server = await self._loop.create_unix_server(factory, where.path, backlog=1_024)
-                os.chmod(where.path, 0o600)
-            else:
-                try:
+            try:
+                if where.path:
+                    _remove_dead_socket(Path(where.path))
+                    server = await self._loop.create_unix_server(factory, where.path, backlog=1_024)
+                    os.chmod(where.path, 0o600)
+                else:
                     server = await self._loop.create_server(factory, where.host, where.port, backlog=1_024)
-                except OSError as error:
-                    raise CannotStart(f"listen.{name} = {where} cannot be opened: {error.strerror or error}") from error
-                for sock in server.sockets:
-                    _notice_dead_peers(sock)
-                where = address.Address(where.host, server.sockets[0].getsockname()[1])
+                    for sock in server.sockets:
+                        _notice_dead_peers(sock)
+                    where = address.Address(where.host, server.sockets[0].getsockname()[1])
+            except OSError as error:
+                raise CannotStart(f"listen.{name} = {where} cannot be opened: {error.strerror or error}") from error
             self._servers.append(server)
             opened.append(Listening(name, where))
         return opened
@@ -191,6 +191,9 @@ class Server:
 
     async def serve(self) -> None:
         await self._stopping.wait()
+
+    async def close(self) -> None:
+        """Leave. What was promised is on disk; after a failure nobody hears another word."""
         self._house.cancel()
         for server in self._servers:
             server.close()
@@ -214,6 +217,17 @@ class Server:
             connection.abort()
 
 
+def _remove_dead_socket(path: Path) -> None:
+    """A server that was killed leaves its socket behind. A live one answers, and another kind of file is not ours."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
 def _notice_dead_peers(sock: socket.socket) -> None:
     """A peer that vanished is noticed within a minute. Accepted sockets inherit this."""
     if sock.family in (socket.AF_INET, socket.AF_INET6):
@@ -233,8 +247,11 @@ def run(settings: Settings, on_ready: Callable[[Ready], None]) -> None:
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, server.stop)
         ready = server.open()
-        on_ready(Ready(await server.listen(), ready.recovered))
-        await server.serve()
+        try:
+            on_ready(Ready(await server.listen(), ready.recovered))
+            await server.serve()
+        finally:
+            await server.close()
         if server.failure is not None:
             raise server.failure
 

@@ -110,7 +110,7 @@ class Scribe:
                         self._trim()
                 else:
                     task()
-            except Exception as error:  # whatever it was, nothing may be answered after it
+            except Exception as error:  # noqa: BLE001 whatever it was, nothing may be answered after it
                 self._loop.call_soon_threadsafe(self._on_failure, error)
                 return
 

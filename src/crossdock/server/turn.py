@@ -1,7 +1,7 @@
 """The turn: group commit. Commands of all connections in one turn of the event loop become one row of the journal.
 
-While one batch is being synced the next one fills; no timer, no count. A reply, of a read too, leaves when its own batch
-and every batch before it are durable. A turn without hard events while nothing is in flight leaves at once.
+While one batch is being synced the next one fills; no timer, no count. A reply, of a read too, leaves when its own
+batch and every batch before it are durable. A turn without hard events while nothing is in flight leaves at once.
 """
 
 import asyncio
@@ -37,12 +37,13 @@ class Scribe(Protocol):
 
 
 class Turn:
-    """The desk of all sessions: `do` decides, applies and records; `reply` queues what may be said once it is durable."""
+    """The desk of all sessions: `do` carries out and records, `reply` queues what may be said once it is durable."""
 
-    def __init__(self, engine: Engine, scribe: Scribe, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int) -> None:
+    def __init__(
+        self, engine: Engine, scribe: Scribe, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
+    ) -> None:
         self._engine = engine
-        self._decide = engine.decide
-        self._apply = engine.apply
+        self._carry_out = engine.carry_out
         self._scribe = scribe
         self._clock = clock
         self._loop = loop
@@ -76,13 +77,10 @@ class Turn:
         self.fresh = False
 
     def do(self, command: Command[T]) -> T:
-        events, outcome, notices = self._decide(command, self.now)
+        events, outcome, notices = self._carry_out(command, self.now)
         if events:
-            apply = self._apply
-            for event in events:
-                apply(event)
-                if type(event) not in SOFT:
-                    self._hard = True
+            if not self._hard:
+                self._hard = any(type(event) not in SOFT for event in events)
             self._events += events
             if not self._scheduled:
                 self._schedule()

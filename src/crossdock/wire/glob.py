@@ -41,7 +41,9 @@ def _pieces(pattern: bytes) -> list[_Piece]:
         if char == b"*":
             pieces.append([])
         elif char == b"?":
-            pieces[-1].append(b".")
+            run = len(pattern) - len(pattern[i:].lstrip(b"?")) - i
+            pieces[-1] += [b".{%d}" % run] + [b""] * (run - 1)
+            i += run - 1
         elif char == b"[":
             one, i = _one_of(pattern, i + 1)
             pieces[-1].append(one)

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 from typing import NamedTuple
 
+from crossdock.model.states import State
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.session import FaktorySession
 from crossdock.wire.faktory.workers import Workers
@@ -45,12 +46,19 @@ class FaktoryDoor:
         self.started: float | None = None  #: steady
 
     def session(self, desk: Desk, hang_up: Callable[[], None]) -> FaktorySession:
-        if self.started is None:
-            self.started = desk.now.steady
+        self._begin(desk)
         return FaktorySession(self, desk, hang_up)
 
     def tick(self, desk: Desk) -> None:
+        self._begin(desk)
         self.workers.reap(desk.now.steady)
+
+    def _begin(self, desk: Desk) -> None:
+        """The server has just started: nothing has been leased through this door yet but before a restart."""
+        if self.started is None:
+            self.started = desk.now.steady
+            jobs = desk.memory.jobs
+            self.workers.restore([jobs[number] for _, number in desk.memory.shelves[State.LEASED]], desk.now.steady)
 
     def challenge(self) -> Challenge | None:
         if not self._password:

@@ -51,7 +51,7 @@ def info(door: "FaktoryDoor", desk: Desk) -> bytes:
             "server": {
                 "description": "Crossdock",
                 "faktory_version": VERSION,
-                "uptime": int(now.steady - (door.started or now.steady)),
+                "uptime": int(now.steady - (now.steady if door.started is None else door.started)),
                 "connections": door.connections,
                 "command_count": door.commands,
                 "used_memory_mb": door.memory_mb(),

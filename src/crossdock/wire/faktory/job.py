@@ -6,8 +6,11 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.job import Extra, FaktoryFace, Failure, Form, Job, Spec
+from crossdock.model.clock import Now
+from crossdock.model.job import Extra, Failure, FaktoryFace, Form, Job, Links, Spec
 from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.wire.faktory import links
+from crossdock.wire.faktory.messages import Int64, Invalid
 from crossdock.wire.faktory.times import parse, stamp
 from crossdock.wire.json import too_deep
 
@@ -27,7 +30,7 @@ class FailureBody(msgspec.Struct):
     message: str | None = None
     errtype: str | None = None
     backtrace: list[str] | None = None
-    retry_count: int | None = None
+    retry_count: Int64 | None = None
 
 
 class JobBody(msgspec.Struct, gc=False):
@@ -36,10 +39,10 @@ class JobBody(msgspec.Struct, gc=False):
     args: msgspec.Raw = msgspec.Raw(b"null")
     queue: str | None = None
     priority: msgspec.Raw = msgspec.Raw(b"")
-    retry: int | None = None
-    reserve_for: int | None = None
+    retry: Int64 | None = None
+    reserve_for: Int64 | None = None
     at: str | None = None
-    backtrace: int | None = None
+    backtrace: Int64 | None = None
     created_at: str | None = None
     custom: msgspec.Raw = msgspec.Raw(b"null")
     failure: FailureBody | None = None
@@ -49,10 +52,6 @@ _decode_one = msgspec.json.Decoder(JobBody).decode
 _decode_many = msgspec.json.Decoder(list[JobBody]).decode
 _decode_int = msgspec.json.Decoder(int).decode
 _quote = msgspec.json.Encoder().encode
-
-
-class Invalid(Exception):
-    """The job is not acceptable; the text is Faktory's own."""
 
 
 def read_one(body: bytes) -> JobBody:
@@ -79,25 +78,24 @@ def _bytes(text: str) -> int:
 
 @lru_cache(maxsize=10_000)
 def _is_queue(name: str) -> bool:
-    return _QUEUE.fullmatch(name) is not None and len(name) <= NAME_BYTES
+    return _QUEUE.fullmatch(name) is not None
 
 
-def spec(body: JobBody) -> Spec:
-    """Check in upstream's order (5.2): jid, jobtype, args, reserve_for, at, queue. Raises Invalid."""
-    jid, kind, args = body.jid, body.jobtype, bytes(body.args)
+def spec(body: JobBody, now: Now) -> Spec:
+    """Check in upstream's order (5.2): JSON, jid, jobtype, args, reserve_for, at, queue. Raises Invalid."""
+    jid, kind, args, custom = body.jid, body.jobtype, bytes(body.args), bytes(body.custom)
+    if args[0] != 0x5B and args != b"null":
+        raise Invalid("invalid JSON: args must be an array")
+    if custom[0] != 0x7B and custom != b"null":
+        raise Invalid("invalid JSON: custom must be an object")
+    if too_deep(args, JSON_DEPTH) or too_deep(custom, JSON_DEPTH):
+        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
     if jid is None or (len(jid) < 8 and _bytes(jid) < 8):
         raise Invalid("jobs must have a reasonable jid parameter")
     if not kind:
         raise Invalid("jobs must have a jobtype parameter")
     if args == b"null":
         raise Invalid("jobs must have an args parameter")
-    if args[0] != 0x5B:
-        raise Invalid("invalid JSON: args must be an array")
-    custom = bytes(body.custom)
-    if custom[0] != 0x7B and custom != b"null":
-        raise Invalid("invalid JSON: custom must be an object")
-    if too_deep(args, JSON_DEPTH) or too_deep(custom, JSON_DEPTH):
-        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
     reserve_for = body.reserve_for or 0
     if reserve_for > RESERVE_AT_MOST:
         raise Invalid("jobs cannot be reserved for more than one day")
@@ -108,7 +106,7 @@ def spec(body: JobBody) -> Spec:
         except (ValueError, OverflowError) as error:
             raise Invalid(f"invalid timestamp for 'at': \"{body.at}\": {error}") from error
     queue = body.queue or "default"
-    if not _is_queue(queue):
+    if len(queue) > NAME_BYTES or not _is_queue(queue):
         if _QUEUE.fullmatch(queue) is None:
             raise Invalid(f'cannot get "{queue}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z')
         raise Invalid(f"queue names must not be longer than {NAME_BYTES} bytes")
@@ -116,7 +114,7 @@ def spec(body: JobBody) -> Spec:
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
     priority = _priority(body.priority)
     retry = RETRIES if body.retry is None else body.retry
-    failures, error = (0, None) if body.failure is None else _brought(body.failure)
+    failures, brought = (0, None) if body.failure is None else _brought(body.failure)
     return Spec(
         jid,
         queue,
@@ -126,7 +124,7 @@ def spec(body: JobBody) -> Spec:
         0 if priority is None else priority - 5,
         rules(retry, reserve_for),
         due,
-        _extra(body, custom, priority is not None, error),
+        _extra(body, custom, priority is not None, brought, links.read(custom, kind, args, queue, due, now)),
         failures,
     )
 
@@ -154,7 +152,7 @@ _PLAIN: Final = FaktoryFace()
 _WITH_PRIORITY: Final = FaktoryFace(priority=True)
 
 
-def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None) -> Extra | None:
+def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None, linked: Links | None) -> Extra | None:
     kept = b"" if custom == b"null" or custom[1:-1].isspace() or len(custom) == 2 else custom
     if body.created_at or body.at or body.backtrace:
         face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, priority)
@@ -164,13 +162,19 @@ def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None) 
         return None
     else:
         face = _PLAIN
-    return Extra(kept, face, error)
+    return Extra(kept, face, error, linked)
 
 
 def _brought(body: FailureBody) -> tuple[int, Failure]:
     first_at, next_at = (_lenient(text) for text in (body.failed_at, body.next_at))
     error = Failure(
-        body.errtype or "unknown", body.message or "unknown", tuple(body.backtrace or ())[:50], first_at, first_at, next_at, False
+        body.errtype or "unknown",
+        body.message or "unknown",
+        tuple(body.backtrace or ())[:50],
+        first_at,
+        first_at,
+        next_at,
+        False,
     )
     return max(0, body.retry_count or 0) + 1, error
 
@@ -213,7 +217,9 @@ def show(job: Job) -> bytes:
 
 def _failure(error: Failure, failures: int, retry: int) -> bytes:
     """Section 4.6. A lease that ran out is told in Faktory's words (6.4)."""
-    group, message = ("ReservationExpired", "Faktory job reservation expired") if error.lost else (error.group, error.message)
+    group, message = (
+        ("ReservationExpired", "Faktory job reservation expired") if error.lost else (error.group, error.message)
+    )
     shown: dict[str, object] = {"failed_at": stamp(error.first_at)}
     if error.next_at:
         shown["next_at"] = stamp(error.next_at)

@@ -11,20 +11,28 @@ NULL: Final = b"$-1\r\n"
 _ECHO: Final = 4_096
 
 
+#: Go's int. A longer one is refused as any other wrong type; the journal could not keep it either.
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Invalid(Exception):
+    """A job or request that is not acceptable; the text is for the client."""
+
+
 class HelloBody(msgspec.Struct):
     v: Annotated[int, msgspec.Meta(ge=0, le=255)] | None = None
     wid: str | None = None
     hostname: str | None = None
-    pid: int | None = None
+    pid: Int64 | None = None
     labels: list[str] | None = None
     pwdhash: str | None = None
     username: str | None = None
-    rss_kb: int | None = None
+    rss_kb: Int64 | None = None
 
 
 class BeatBody(msgspec.Struct):
     wid: str | None = None
-    rss_kb: int | None = None
+    rss_kb: Int64 | None = None
     current_state: str | None = None
 
 

@@ -15,6 +15,11 @@ from crossdock.wire.glob import Glob
 from crossdock.wire.json import compact
 
 SLICE: Final = 500
+_BYTES_AS_A_JOB: Final = 4_096  #: looking at so many bytes of payload counts as looking at one more job
+
+#: A class is tried at each byte of a job's text, so many of them on a text of megabytes would take seconds.
+REGEXP_AT_MOST: Final = 1_000
+CLASSES_AT_MOST: Final = 32
 
 TARGETS: Final = {"retries": State.RETRYING, "scheduled": State.SCHEDULED, "dead": State.DEAD}
 
@@ -39,8 +44,11 @@ def mutate(desk: Desk, via: str, body: MutateBody) -> Slices | str:
     if target is None:
         return "invalid target for mutation command"
     wanted = None if body.cmd == "clear" else body.filter
-    if wanted is not None and wanted.regexp and len(wanted.regexp) > 1_000:
-        return "regexp must not be longer than 1000 characters"
+    if wanted is not None and wanted.regexp:
+        if len(wanted.regexp) > REGEXP_AT_MOST:
+            return f"regexp must not be longer than {REGEXP_AT_MOST} characters"
+        if wanted.regexp.count("[") > CLASSES_AT_MOST:
+            return f"regexp must not have more than {CLASSES_AT_MOST} brackets"
     return _work(desk, _acts(via, target)[body.cmd], target, wanted)
 
 
@@ -51,23 +59,32 @@ def _work(desk: Desk, act: _Act, target: State, wanted: FilterBody | None) -> Sl
     return OK
 
 
-def _slices(numbers: Iterator[Number | None]) -> Iterator[list[Number]]:
-    """Up to SLICE jobs looked at a time; the ones that matched (None: looked at, did not match)."""
-    while looked := list(islice(numbers, SLICE)):
-        yield [number for number in looked if number is not None]
+def _slices(looked: Iterator[tuple[Job, bool]]) -> Iterator[list[Number]]:
+    """Up to SLICE jobs looked at a time, fewer when they are big; the ones that matched."""
+    numbers: list[Number] = []
+    left = SLICE
+    for job, matched in looked:
+        if matched:
+            numbers.append(job.number)
+        left -= 1 + len(job.payload) // _BYTES_AS_A_JOB
+        if left <= 0:
+            yield numbers
+            numbers, left = [], SLICE
+    yield numbers
 
 
-def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[Number | None]:
+def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[tuple[Job, bool]]:
     memory = desk.memory
     if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
-        for jid in wanted.jids:
-            for job in memory.named(jid):
-                yield job.number if job.state is target else None
+        for jid in dict.fromkeys(wanted.jids):
+            for job in list(memory.named(jid)):
+                yield job, job.state is target
         return
     holds = _filter(wanted)
     for _, number in list(memory.shelves[target]):
-        job = memory.jobs.get(number)
-        yield number if job is not None and job.state is target and holds(job) else None
+        found = memory.jobs.get(number)
+        if found is not None:
+            yield found, found.state is target and holds(found)
 
 
 def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:

@@ -6,14 +6,27 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from crossdock.model.commands import Claim, Enqueue, Fail, Flush, LeaseNext, PauseQueues, ResumeQueues, Succeed, Terms
+from crossdock.model.commands import (
+    Claim,
+    Enqueue,
+    Fail,
+    Flush,
+    LeaseNext,
+    PauseQueues,
+    Refused,
+    ResumeQueues,
+    Succeed,
+    Terms,
+)
 from crossdock.model.job import Held, Spec
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.batch import batch
 from crossdock.wire.faktory.info import info
-from crossdock.wire.faktory.job import NAME_BYTES, Invalid, JobBody, read_many, read_one, show, spec
-from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
+from crossdock.wire.faktory.job import NAME_BYTES, JobBody, read_many, read_one, show, spec
+from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, Invalid, MutateBody, bulk, error
 from crossdock.wire.faktory.mutate import SLICE, mutate, remove_queues
+from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Given, Worker
 from crossdock.wire.lines import TOO_LONG, Lines
 
@@ -94,9 +107,7 @@ class FaktorySession:
             hello = _hello_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return _SILENT
-        if self._challenge is not None and not self._door.admits(
-            self._challenge, hello.v or 0, hello.pwdhash or ""
-        ):
+        if self._challenge is not None and not self._door.admits(self._challenge, hello.v or 0, hello.pwdhash or ""):
             return Bye(error("Invalid password"))
         self.identified = True
         self._door.connections += 1
@@ -115,14 +126,14 @@ class FaktorySession:
 
     def _push(self, body: bytes) -> Answer:
         try:
-            one = spec(read_one(body))
+            one = spec(read_one(body), self._desk.now)
         except Invalid as refused:
             return error(str(refused))
         no_room = self._desk.no_room(1)
         if no_room is not None:
             return error(no_room)
-        self._desk.do(Enqueue(VIA, [one]))
-        return OK
+        outcome = self._desk.do(Enqueue(VIA, [one]))
+        return b"-%b\r\n" % _refusal(one, outcome[0]).encode() if outcome else OK
 
     def _push_bulk(self, body: bytes) -> Answer:
         try:
@@ -137,22 +148,27 @@ class FaktorySession:
             specs: list[Spec] = []
             for each in bodies[first : first + 2 * SLICE]:
                 try:
-                    specs.append(spec(each))
+                    specs.append(spec(each, self._desk.now))
                 except Invalid as wrong:
                     refused[each.jid or ""] = str(wrong)
             no_room = self._desk.no_room(len(specs))
             if no_room is not None:
                 refused.update((each.jid, no_room) for each in specs)
             elif specs:
-                self._desk.do(Enqueue(VIA, specs))
+                outcome = self._desk.do(Enqueue(VIA, specs))
+                refused.update(
+                    (one.jid, _refusal(one, why).removeprefix("ERR "))
+                    for one, why in zip(specs, outcome, strict=False)
+                    if why is not None
+                )
             if first + 2 * SLICE < len(bodies):
                 yield
         return bulk(msgspec.json.encode(dict(sorted(refused.items()))))
 
     def _fetch(self, body: bytes) -> Answer:
-        queues = _names(body) if len(body) <= 1_024 else _names.__wrapped__(body)
-        if len(queues) > QUEUES_AT_MOST:
+        if body.count(b" ") >= QUEUES_AT_MOST:
             return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
+        queues = _names(body) if len(body) <= 1_024 else _names.__wrapped__(body)
         return self._try_fetch(queues, self._desk.now.steady + BLOCK_S, late=False)
 
     def _try_fetch(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
@@ -229,6 +245,8 @@ class FaktorySession:
         return error(work) if isinstance(work, str) else work
 
     def _queue(self, body: bytes) -> Answer:
+        if body.count(b" ") > QUEUES_AT_MOST:
+            return error(f"QUEUE takes at most {QUEUES_AT_MOST} names")
         word, blank, rest = body.decode("utf-8", "replace").partition(" ")
         names = rest.split(" ") if blank else []
         sub = word.upper()
@@ -256,10 +274,18 @@ class FaktorySession:
         return bulk(msgspec.json.encode(waits))
 
     def _batch(self, body: bytes) -> Answer:
-        return error("batch subsystem is only available in Faktory Enterprise")
+        return batch(self._desk, VIA, body)
 
     def _track(self, body: bytes) -> Answer:
-        return error("tracking subsystem is only available in Faktory Enterprise")
+        return track(self._desk, body)
+
+
+def _refusal(one: Spec, why: Refused | None) -> str:
+    """Why the server did not take it, with its code."""
+    if why is Refused.NOT_UNIQUE:
+        return "NOTUNIQUE Job not unique"
+    group = one.extra.links.group if one.extra is not None and one.extra.links is not None else ""
+    return f"ERR no such batch {group}"
 
 
 @lru_cache(maxsize=1_024)
@@ -293,7 +319,9 @@ _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
 }
 #: What a verb that needs an argument answers when it got none at all (3.3).
 _NO_ARGUMENT: Final = {
-    **dict.fromkeys((b"PUSH", b"PUSHB", b"ACK", b"FAIL", b"BEAT", b"QUEUE"), error("internal error")),
+    **dict.fromkeys(
+        (b"PUSH", b"PUSHB", b"ACK", b"FAIL", b"BEAT", b"QUEUE", b"BATCH", b"TRACK"), error("internal error")
+    ),
     b"FETCH": error("must call fetch with at least one queue"),
     b"MUTATE": error("invalid format"),
 }

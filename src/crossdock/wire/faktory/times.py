@@ -9,6 +9,8 @@ _STAMP: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = -62_135_596_800  #: the years 1 to 9999
+_LAST: Final = 253_402_300_799
 
 
 def parse(text: str) -> float:
@@ -30,7 +32,8 @@ def parse(text: str) -> float:
 
 @lru_cache(maxsize=64)
 def _second(seconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    """A time beyond the calendar is shown as its first or last second."""
+    return (_EPOCH + timedelta(seconds=min(max(seconds, _FIRST), _LAST))).isoformat()[:19]
 
 
 def stamp(at: float) -> str:

@@ -1,9 +1,11 @@
 """The registry of Faktory workers (page section 8), and what each was given to work on.
 
-Not journalled: a worker that comes back after a restart says HELLO again.
+Not journalled: a worker that comes back after a restart says HELLO again, and counts as given what the leases of its
+name tell. What a worker was given is remembered by its wid, longer than its connections last: one that was silent,
+dropped and comes back late must not settle what has been leased to another meanwhile (MODEL section 6).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from crossdock.model.job import Held, Job
@@ -11,6 +13,7 @@ from crossdock.model.job import Held, Job
 SILENT_S: Final = 60.0  #: without a BEAT for longer, a worker is dropped and its sockets are closed
 _FORGET_S: Final = 86_400.0
 _SWEEP_EVERY: Final = 4_096
+_SWEEP_S: Final = 3_600.0
 
 RUNNING, QUIET, TERMINATE = "", "quiet", "terminate"
 _ORDER: Final = {RUNNING: 0, QUIET: 1, TERMINATE: 2}
@@ -33,8 +36,11 @@ class Given:
         self._by_jid[job.jid] = (entry,) if before is None else (*before[-9:], entry)
         self._since_sweep += 1
         if self._since_sweep >= _SWEEP_EVERY and self._since_sweep >= len(self._by_jid):
-            self._since_sweep = 0
-            self._by_jid = {jid: held for jid, held in self._by_jid.items() if held[-1][1] + _FORGET_S > now}
+            self.sweep(now)
+
+    def sweep(self, now: float) -> None:
+        self._since_sweep = 0
+        self._by_jid = {jid: held for jid, held in self._by_jid.items() if held[-1][1] + _FORGET_S > now}
 
     def newest(self, jid: str) -> Held | None:
         held = self._by_jid.get(jid)
@@ -53,7 +59,11 @@ class Given:
 class Worker:
     __slots__ = ("beat_at", "given", "hang_ups", "hostname", "labels", "pid", "rss_kb", "started", "state", "wid")
 
-    def __init__(self, wid: str, hostname: str, pid: int, labels: tuple[str, ...], started: float, steady: float) -> None:
+    given: Given  #: the registry's, by wid
+
+    def __init__(
+        self, wid: str, hostname: str, pid: int, labels: tuple[str, ...], started: float, steady: float
+    ) -> None:
         self.wid = wid
         self.hostname = hostname
         self.pid = pid
@@ -62,7 +72,6 @@ class Worker:
         self.beat_at = steady
         self.state = RUNNING
         self.rss_kb = 0
-        self.given = Given()
         self.hang_ups: list[Callable[[], None]] = []  #: one a connection
 
     def signal(self, state: str) -> None:
@@ -75,10 +84,23 @@ class Workers:
     def __init__(self) -> None:
         self.by_wid: dict[str, Worker] = {}
         self.reaped = 0
+        self._given: dict[str, Given] = {}
+        self._swept = 0.0
+
+    def restore(self, leased: Iterable[Job], steady: float) -> None:
+        """After a restart: the leases recorded under a name were given to it."""
+        given = [
+            (job.lease.token, job.lease.worker, job) for job in leased if job.lease is not None and job.lease.worker
+        ]
+        for _, wid, job in sorted(given, key=lambda each: each[0]):
+            self._given.setdefault(wid, Given()).remember(job, steady)
 
     def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
         """The first HELLO of a wid describes it; later ones only add a connection."""
-        known = self.by_wid.setdefault(worker.wid, worker)
+        known = self.by_wid.get(worker.wid)
+        if known is None:
+            known = self.by_wid[worker.wid] = worker
+            worker.given = self._given.setdefault(worker.wid, Given())
         known.hang_ups.append(hang_up)
         return known
 
@@ -87,6 +109,8 @@ class Workers:
             worker.hang_ups.remove(hang_up)
         if not worker.hang_ups and self.by_wid.get(worker.wid) is worker:
             del self.by_wid[worker.wid]
+            if not worker.given:
+                del self._given[worker.wid]
 
     def reap(self, steady: float) -> None:
         for worker in [each for each in self.by_wid.values() if steady - each.beat_at > SILENT_S]:
@@ -94,3 +118,12 @@ class Workers:
             self.reaped += 1
             for hang_up in list(worker.hang_ups):
                 hang_up()
+        if steady - self._swept > _SWEEP_S:
+            self._swept = steady
+            self._forget_old(steady)
+
+    def _forget_old(self, steady: float) -> None:
+        for wid in [wid for wid in self._given if wid not in self.by_wid]:
+            self._given[wid].sweep(steady)
+            if not self._given[wid]:
+                del self._given[wid]

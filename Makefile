@@ -1,0 +1,73 @@
+# Every target sets up what it needs: a machine with Python 3.11+ and make will do. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install up test test-quick bench lint docs lock clean
+
+# A stamp's name holds a hash of all that its step depends on, so a second run is quick and a changed lock is seen.
+# The folder counts too: an editable install points into it.
+hash = $(shell { echo '$(CURDIR)'; cat $(1); } | sha256sum | cut -c1-16)
+SERVER := .venv/.server-$(call hash,pyproject.toml requirements/server.txt)
+TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt)
+
+PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
+UV := uv==0.13.7
+COMPILE := .venv/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command 'make lock'
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
+		printf '  make %-11s %s\n' "$$name" "$$what"; done
+
+install: $(SERVER) ## .venv with the server alone
+	@echo 'installed; start it with: .venv/bin/crossdock up'
+
+up: $(SERVER) ## run the server; flags by ARGS='--data DIR …'
+	@exec .venv/bin/crossdock up $(ARGS)
+
+test: lint ## lint, then every test
+	.venv/bin/python -m pytest --durations=10
+
+test-quick: $(TESTS) ## no foreign clients, nothing slow
+	.venv/bin/python -m pytest --durations=10 -m 'not clients and not slow'
+
+lint: $(TESTS) ## ruff and mypy
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+
+bench: $(TESTS) ## load figures; DOOR=faktory AGAINST=faktory://host:port
+	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)')
+
+docs: $(SERVER) ## write docs/reference/settings.md from the settings
+	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md
+
+lock: $(SERVER) ## choose the newest dependencies and write requirements/*.txt
+	test -d .venv/lock || .venv/bin/python -m venv .venv/lock
+	.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install '$(UV)'
+	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
+	$(COMPILE) --upgrade --extra test -c requirements/server.txt pyproject.toml -o requirements/test.txt > /dev/null
+
+clean: ## remove .venv and caches; data stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis src/crossdock.egg-info
+
+$(SERVER):
+	@for python in $(PYTHON) python3.13 python3.12 python3.11 python3 ''; do \
+		if [ -n "$$python" ] && "$$python" -c \
+			'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' > /dev/null 2>&1; then break; fi; done; \
+	if [ -z "$$python" ]; then \
+		echo 'Crossdock needs Python 3.11 or newer with venv; none was found. Install it (Debian: apt-get install' \
+			'python3 python3-venv), or name one: make PYTHON=/path/to/python3.' >&2; exit 1; fi; \
+	if ! .venv/bin/python -c 'import pip' > /dev/null 2>&1; then \
+		echo "creating .venv with $$("$$python" --version)"; "$$python" -m venv --clear .venv; fi
+	@echo 'installing the server: requirements/server.txt'
+	@$(PIP) install --require-hashes -r requirements/server.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@rm -f .venv/.server-* .venv/.tests-*
+	@touch $@
+
+$(TESTS): $(SERVER)
+	@echo 'installing what the tests need: requirements/test.txt'
+	@$(PIP) install --require-hashes -r requirements/test.txt
+	@rm -f .venv/.tests-*
+	@touch $@

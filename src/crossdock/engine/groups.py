@@ -1,0 +1,145 @@
+"""Groups: members are counted, callbacks follow (MODEL section 7; Faktory's batches, protocol page 9.1).
+
+A group's last transition and its callback are one change: `follow` is decided in the turn of the event that touched
+the group. Each callback is pushed at most once. `complete` comes first, `success` only after it was answered, and a
+parent waits for its children with their callbacks. Each group counts its open children, so a settlement costs the
+same however many there are.
+"""
+
+from collections.abc import Iterable
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.enqueue import enter
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import CommitGroup, Follow, OpenGroup
+from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
+from crossdock.model.job import Call, Number
+from crossdock.model.records import Group
+
+UNCOMMITTED_S = 1_800.0
+COMMITTED_S = 30 * 86_400.0
+DONE_S = 1_800.0  #: after its success, so that its status can still be read
+
+
+def open_group(memory: Memory, command: OpenGroup, now: Now) -> Decision[bool]:
+    if command.parent and command.parent not in memory.groups:
+        return (), False, ()
+    event = GroupOpened(
+        later(memory, now),
+        command.name,
+        command.via,
+        command.parent,
+        command.description,
+        command.complete,
+        command.success,
+        now.steady + UNCOMMITTED_S,
+    )
+    return (event,), True, ()
+
+
+def group_opened(memory: Memory, event: GroupOpened) -> None:
+    memory.groups[event.name] = Group(
+        event.name, event.via, event.parent, event.description, event.at, event.complete, event.success, event.end
+    )
+    memory.group_ends.add((event.end, event.name))
+    parent = memory.groups.get(event.parent)
+    if parent is not None:
+        parent.open_complete += 1
+        parent.open_success += 1
+
+
+def commit_group(memory: Memory, command: CommitGroup, now: Now) -> Decision[bool]:
+    group = memory.groups.get(command.name)
+    if group is None:
+        return (), False, ()
+    if group.committed:
+        return (), True, ()
+    return (GroupCommitted(later(memory, now), command.name, now.steady + COMMITTED_S),), True, ()
+
+
+def group_committed(memory: Memory, event: GroupCommitted) -> None:
+    group = memory.groups[event.name]
+    group.committed = True
+    _keep_until(memory, group, event.end)
+    memory.touched.append(event.name)
+
+
+def _keep_until(memory: Memory, group: Group, end: float) -> None:
+    memory.group_ends.remove((group.end, group.name))
+    group.end = end
+    memory.group_ends.add((end, group.name))
+
+
+def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    events: list[AnyEvent] = []
+    stirred: dict[str, None] = {}
+    number = memory.counters.number
+    for name in dict.fromkeys(command.groups):
+        group = memory.groups.get(name)
+        if group is None or not group.committed:
+            continue
+        for call, spec in ((Call.COMPLETE, group.complete), (Call.SUCCESS, group.success)):
+            if spec is not None and not group.called & call and _due(group, call):
+                number += 1
+                events.append(GroupCalled(at, name, group.via, call, Number(number), spec))
+                stirred[spec.queue] = None
+        events.extend(
+            GroupFinished(at, name, call, now.steady + DONE_S if call is Call.SUCCESS else group.end)
+            for call in (Call.COMPLETE, Call.SUCCESS)
+            if not group.finished & call and _finished(group, call)
+        )
+    return events, None, tuple(stirred)
+
+
+def _due(group: Group, call: Call) -> bool:
+    if call is Call.COMPLETE:
+        return group.pending == len(group.bad) and not group.open_complete
+    return group.pending == 0 and not group.open_success and _answered(group, Call.COMPLETE)
+
+
+def _answered(group: Group, call: Call) -> bool:
+    """Its callback has succeeded, or it has none."""
+    spec = group.complete if call is Call.COMPLETE else group.success
+    return spec is None or bool(group.answered & call)
+
+
+def _finished(group: Group, call: Call) -> bool:
+    if not _due(group, Call.COMPLETE) or not _answered(group, Call.COMPLETE):
+        return False
+    if call is Call.COMPLETE and group.pending:
+        return True  # some failed: its success callback will not come
+    return _due(group, Call.SUCCESS) and _answered(group, Call.SUCCESS)
+
+
+def group_called(memory: Memory, event: GroupCalled) -> None:
+    memory.groups[event.name].called |= event.call
+    enter(memory, event.spec, event.number, event.at, memory.share(event.via))
+    memory.counters.number = event.number
+
+
+def group_finished(memory: Memory, event: GroupFinished) -> None:
+    group = memory.groups[event.name]
+    group.finished |= event.call
+    _keep_until(memory, group, event.end)
+    _tell_parent(memory, group, event.call)
+
+
+def _tell_parent(memory: Memory, group: Group, call: Call) -> None:
+    parent = memory.groups.get(group.parent)
+    if parent is not None:
+        if call is Call.COMPLETE:
+            parent.open_complete -= 1
+        else:
+            parent.open_success -= 1
+        memory.touched.append(parent.name)
+
+
+def forget(memory: Memory, names: Iterable[str]) -> None:
+    """Their time is over. One that never finished no longer holds up its parent's `complete`, but its `success`."""
+    for name in names:
+        group = memory.groups.pop(name)
+        memory.group_ends.remove((group.end, name))
+        if not group.finished & Call.COMPLETE:
+            _tell_parent(memory, group, Call.COMPLETE)

@@ -1,0 +1,102 @@
+"""What a change of a job means for the records it is linked to: its lock, its group, its track.
+
+Called by the apply functions of jobs that have links; most have none. A group that changed is noted in
+`memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
+"""
+
+from crossdock.engine.memory import Lock, Memory
+from crossdock.model.job import Freed, Job, Links
+from crossdock.model.records import Track
+
+#: How long a track is kept after its last change.
+TRACK_S = 1_800.0
+
+
+def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
+    lock = links.lock
+    if lock is not None:
+        free(memory, lock.name)
+        memory.locks[lock.name] = Lock(job.number, lock.end)
+        memory.lock_ends.add((lock.end, lock.name))
+    if links.group:
+        group = memory.groups[links.group]
+        group.total += 1
+        group.pending += 1
+        if job.failures:
+            group.bad.add(job.number)
+    if links.tracked:
+        note(memory, job.jid, at, "enqueued")
+
+
+def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
+    if links.lock is not None and links.lock.freed is Freed.START:
+        _let_go(memory, job, links)
+    if links.tracked:
+        note(memory, job.jid, at, "working")
+
+
+def failed(memory: Memory, job: Job, links: Links, at: float, state: str) -> None:
+    """A failure, reported or by hand; the job may try again."""
+    _was_executed(memory, job, links)
+    if links.tracked:
+        note(memory, job.jid, at, state)
+
+
+def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) -> None:
+    """The end of the job. Whatever it held, nobody else could ever free."""
+    if links.lock is not None:
+        _let_go(memory, job, links)
+    if not success:
+        _was_executed(memory, job, links)
+    elif links.group:
+        group = memory.groups.get(links.group)
+        if group is not None:
+            group.pending -= 1
+            group.bad.discard(job.number)
+            memory.touched.append(links.group)
+    if links.calls and links.call is not None and success:
+        group = memory.groups.get(links.calls)
+        if group is not None:
+            group.answered |= links.call
+            memory.touched.append(links.calls)
+    if links.tracked:
+        note(memory, job.jid, at, "success" if success else "dead")
+
+
+def _was_executed(memory: Memory, job: Job, links: Links) -> None:
+    if links.group:
+        group = memory.groups.get(links.group)
+        if group is not None:
+            group.bad.add(job.number)
+            memory.touched.append(links.group)
+
+
+def _let_go(memory: Memory, job: Job, links: Links) -> None:
+    """Free the job's lock, unless it ended meanwhile and somebody else holds it now."""
+    if links.lock is not None:
+        held = memory.locks.get(links.lock.name)
+        if held is not None and held.holder == job.number:
+            free(memory, links.lock.name)
+
+
+def free(memory: Memory, name: str) -> None:
+    held = memory.locks.pop(name, None)
+    if held is not None:
+        memory.lock_ends.remove((held.end, name))
+
+
+def note(
+    memory: Memory, jid: str, at: float, state: str | None, percent: int | None = None, text: str | None = None
+) -> None:
+    """Write into the track of that jid; None leaves what it says."""
+    track = memory.tracks.get(jid)
+    if track is None:
+        track = memory.tracks[jid] = Track(state or "unknown", at, at + TRACK_S)
+    else:
+        memory.track_ends.remove((track.end, jid))
+    track.state = state or track.state
+    track.updated = at
+    track.end = at + TRACK_S
+    track.percent = track.percent if percent is None else percent
+    track.text = track.text if text is None else text
+    memory.track_ends.add((track.end, jid))

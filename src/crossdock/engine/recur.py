@@ -1,0 +1,74 @@
+"""Recurrences: jobs that come again by the calendar. Each run is one event that pushes the job and names the next run.
+
+A run that was missed, because the server was down or its clock was set, is made up for once.
+"""
+
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from random import Random
+from zoneinfo import ZoneInfo
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.enqueue import enter
+from crossdock.engine.memory import Memory
+from crossdock.engine.order import Order
+from crossdock.model.clock import Now
+from crossdock.model.commands import SetRecurrences
+from crossdock.model.events import RecurrencesSet, Spawned
+from crossdock.model.job import Number
+from crossdock.model.records import Recurrence
+
+
+def next_run(schedule: str, zone: str, after: float) -> float:
+    """The first run behind `after`, infinity if there is none. Raises ValueError for a schedule that is wrong."""
+    try:
+        runs = CronSim(schedule, datetime.fromtimestamp(after, UTC).astimezone(ZoneInfo(zone)))
+    except (CronSimError, KeyError, ValueError, OSError) as error:
+        raise ValueError(str(error)) from error
+    found = next(runs, None)
+    return found.timestamp() if found is not None else float("inf")
+
+
+def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decision[None]:
+    known = memory.recurrences
+    wanted = [_kept(each, known.get(each.name), now) for each in command.recurrences]
+    if {each.name: each for each in wanted} == known:
+        return (), None, ()
+    return (RecurrencesSet(later(memory, now), wanted),), None, ()
+
+
+def _kept(wanted: Recurrence, known: Recurrence | None, now: Now) -> Recurrence:
+    if known is not None and known == msgspec.structs.replace(wanted, next=known.next):
+        return known
+    return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
+
+
+def recurrences_set(memory: Memory, event: RecurrencesSet) -> None:
+    memory.recurrences = {each.name: each for each in event.recurrences}
+    memory.recurring = Order((each.next, each.name) for each in event.recurrences)
+
+
+def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random: Random) -> list[Spawned]:
+    """The events of these due recurrences; their jobs are numbered from `number` on."""
+    at = later(memory, now)
+    events = []
+    for name in names:
+        due = memory.recurrences[name]
+        jid = str(uuid.UUID(int=random.getrandbits(128), version=4))
+        spec = msgspec.structs.replace(due.spec, jid=jid)
+        events.append(Spawned(at, name, due.via, number, spec, next_run(due.schedule, due.zone, now.wall)))
+        number = Number(number + 1)
+    return events
+
+
+def spawned(memory: Memory, event: Spawned) -> None:
+    due = memory.recurrences[event.name]
+    memory.recurring.remove((due.next, due.name))
+    memory.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)
+    memory.recurring.add((event.next, event.name))
+    enter(memory, event.spec, event.number, event.at, memory.share(event.via))
+    memory.counters.number = event.number

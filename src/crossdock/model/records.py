@@ -1,0 +1,81 @@
+"""Records beside the job (MODEL section 7): groups, recurrences, throttles, tracks."""
+
+from enum import IntEnum
+
+import msgspec
+
+from crossdock.model.job import Number, Spec, Token
+
+
+class Group(msgspec.Struct, array_like=True):
+    """Jobs that run at once and are counted; what `complete` and `success` name follows them.
+
+    A member that failed, was removed or killed is in `bad` until it succeeds after all: it was executed, and
+    `success` waits for ever if it never does.
+    """
+
+    name: str
+    via: str  #: the door it was opened through
+    parent: str
+    description: str
+    created: float  #: wall
+    complete: Spec | None
+    success: Spec | None
+    end: float  #: steady; then it is forgotten
+    committed: bool = False
+    total: int = 0
+    pending: int = 0  #: not yet succeeded
+    bad: set[Number] = msgspec.field(default_factory=set)
+    called: int = 0  #: bits of Call: callbacks pushed
+    answered: int = 0  #: bits of Call: callbacks that succeeded
+    finished: int = 0  #: bits of Call: all is executed, all has succeeded; callbacks and children included
+    open_complete: int = 0  #: children that are not finished in that sense
+    open_success: int = 0
+
+
+class Per(IntEnum):
+    QUEUE = 0
+    WORKER = 1
+
+
+class Throttle(msgspec.Struct, array_like=True):
+    """At most so many leases of one queue at a time, in all or for each worker."""
+
+    queue: str
+    maximum: int
+    per: Per
+    timeout_s: float  #: a lease counts no longer than this; 0: as long as it lasts
+    holders: dict[Token, tuple[str, float]] = msgspec.field(default_factory=dict)  #: worker and end (steady)
+
+    def full(self, worker: str, steady: float) -> bool:
+        if len(self.holders) < self.maximum:
+            return False
+        return (
+            sum(
+                1
+                for holder, end in self.holders.values()
+                if end > steady and (self.per is Per.QUEUE or holder == worker)
+            )
+            >= self.maximum
+        )
+
+
+class Track(msgspec.Struct, array_like=True):
+    """What is known of a job under its jid, for a while after it is gone."""
+
+    state: str
+    updated: float  #: wall
+    end: float  #: wall; forgotten then
+    percent: int | None = None
+    text: str | None = None
+
+
+class Recurrence(msgspec.Struct, array_like=True, frozen=True):
+    """A job pushed again and again. `next` is the wall time of its next run."""
+
+    name: str
+    via: str  #: the door whose kind of job it is
+    schedule: str  #: five cron fields
+    zone: str  #: IANA name
+    spec: Spec
+    next: float

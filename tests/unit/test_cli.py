@@ -1,0 +1,192 @@
+"""The command line from outside: what it prints, where, and its exit code; and the examples of its reference page."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from crossdock import __version__
+from crossdock.cli.main import main
+from crossdock.cli.table import TABLE
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+
+#: The tests' own surroundings must not count.
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
+
+
+CROSSDOCK = [sys.executable, "-m", "crossdock"]
+
+
+class Ended(NamedTuple):
+    out: str
+    err: str
+    code: int
+
+
+@contextmanager
+def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that is told to stop at the end and killed if it hangs."""
+    with subprocess.Popen(
+        command, cwd=folder, env=CLEAN, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        watchdog = threading.Timer(30, process.kill)
+        watchdog.start()
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+            watchdog.cancel()
+
+
+def until_ready(process: subprocess.Popen[str]) -> str:
+    """What the server says, up to its last line; all it said if it ends before."""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.startswith("ready"):
+            break
+    return said
+
+
+def run(arguments: list[str], folder: Path) -> Ended:
+    """Run to the end; a server that gets ready is told to stop."""
+    with started([*CROSSDOCK, *arguments], folder) as process:
+        said = until_ready(process)
+        if "\nready" in said:
+            process.terminate()
+        rest, err = process.communicate()
+    return Ended(said + rest, err, process.returncode)
+
+
+def test_up_prints_its_doors_and_stops_when_told(tmp_path: Path) -> None:
+    ended = run(["up", "--data", "jobs", "--listen", "faktory=127.0.0.1:0"], tmp_path)
+    assert ended.code == 0
+    assert ended.err == ""
+    door = re.search(r"^  faktory   127\.0\.0\.1:(\d+)$", ended.out, re.MULTILINE)
+    assert door is not None
+    assert int(door[1]) > 0
+    assert (tmp_path / "jobs" / "journal.db").exists()
+
+
+def test_up_raises_its_descriptor_limit(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'ulimit -Sn 256 && exec "$0" "$@"', *CROSSDOCK, "up", "--listen", "faktory=off"]
+    with started(command, tmp_path) as process:
+        until_ready(process)
+        limits = Path(f"/proc/{process.pid}/limits").read_text("ascii")
+    soft, hard = re.findall(r"^Max open files +(\d+) +(\d+)", limits, re.MULTILINE)[0]
+    assert soft == hard
+    assert soft != "256"
+
+
+def test_a_second_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    first = ["up", "--data", "jobs", "--listen", "faktory=127.0.0.1:0"]
+    with started([*CROSSDOCK, *first], tmp_path) as process:
+        until_ready(process)
+        second = run(first, tmp_path)
+        doctor = run(["doctor", "--data", "jobs"], tmp_path)
+    assert second.code == 1
+    assert second.err == (
+        f"crossdock: jobs is in use by process {process.pid}; stop it, or give this server another folder with --data\n"
+    )
+    assert f"note: the data folder is in use by process {process.pid}: a server is running\n" in doctor.out
+
+
+def test_a_data_folder_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ended = run(["up", "--data", "file"], tmp_path)
+    assert ended == Ended("", "crossdock: the system refuses: File exists (file)\n", 1)
+
+
+def test_a_warning_of_up_is_logged_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CLEAN, "CROSSDOCK_LIMIT_JOBS", "1")
+    ended = run(["up", "--listen", "faktory=off"], tmp_path)
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING CROSSDOCK_LIMIT_JOBS is no setting and has no effect; "
+        r"did you mean CROSSDOCK_LIMITS_JOBS\?\n",
+        ended.err,
+    )
+
+
+def test_a_secret_is_never_printed(tmp_path: Path) -> None:
+    (tmp_path / "crossdock.toml").write_text('[faktory]\npassword = "hunter2"\n[server]\nlog = "debug"\n', "utf-8")
+    up = run(["up", "--listen", "faktory=127.0.0.1:0"], tmp_path)
+    doctor, as_json = run(["doctor"], tmp_path), run(["doctor", "--json"], tmp_path)
+    assert up.code == 0
+    assert re.search(r"faktory\.password +set +file crossdock\.toml", doctor.out)
+    assert "hunter2" not in "".join([*map(str, up), *map(str, doctor), *map(str, as_json)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["upp"], "No such command 'upp'. Did you mean 'up'?"),
+        (["up", "--jornal-durability", "always"], "No such option '--jornal-durability'. Did you mean"),
+        (["up", "extra"], "Got unexpected extra argument (extra)"),
+        (["up", "--listen", "faktory"], "--listen faktory is not DOOR=ADDRESS; the doors are faktory, workq, masenko,"),
+        (["up", "--listen", "smtp=off"], "--listen smtp=off is not DOOR=ADDRESS; the doors are faktory, workq,"),
+        (["up", "--listen", "faktory=off", "--listen-faktory", "off"], "listen.faktory is given twice"),
+        (["up", "--data", "a", "--server-data", "b"], "server.data is given twice"),
+        (["up", "--listen", "faktory=here"], "listen.faktory = 'here' (flag --listen) is not allowed; it must be"),
+        (["up", "--limits-jobs", "0"], "limits.jobs = '0' (flag --limits-jobs) is not allowed; it must be a whole"),
+        (["up", "--faktory-password", "x"], "--faktory-password is not a flag, since a command line is readable by"),
+        (["doctor", "--config", "no.toml"], "the configuration file no.toml cannot be read: No such file or directory"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"crossdock: {sentence}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["up", "--help"], ["doctor", "--help"]])
+def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert "Examples:\n    crossdock " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["up", "doctor"])
+def test_help_lists_every_setting_but_secrets(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([verb, "--help"])
+    words = capsys.readouterr().out.split()
+    assert {setting.flag for setting in TABLE.values() if setting.flag in words} == {
+        setting.flag for setting in TABLE.values() if not setting.is_secret
+    }
+    assert "--no-server-flush" in words
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == f"crossdock {__version__}\n"
+
+
+EXAMPLES = re.findall(r"^```console\n\$ crossdock (.*)\n([^`]*)^```$", REFERENCE.read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "expected"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_the_examples_of_the_reference_are_true(command: str, expected: str, tmp_path: Path) -> None:
+    ended = run(command.split(), tmp_path)
+    assert re.fullmatch(re.escape(expected).replace("…", ".*"), ended.out + ended.err, re.DOTALL)
+
+
+def test_the_reference_has_its_examples() -> None:
+    assert len(EXAMPLES) == 6

@@ -1,0 +1,197 @@
+"""Doctor: every warning it can give, each from the real thing where a test can have it, and silence otherwise."""
+
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from crossdock.cli import checks
+from crossdock.cli.configure import Found, load
+from crossdock.cli.doctor import Report
+from crossdock.cli.main import main
+from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
+from crossdock.cli.table import TABLE
+from crossdock.journal.folder import Folder
+from crossdock.server import room
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(autouse=True)
+def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder and surroundings without anything to warn of, whatever this machine is."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("CROSSDOCK_")]:
+        monkeypatch.delenv(name)
+    on_disk = Path("mountinfo")
+    on_disk.write_text("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "ascii")
+    monkeypatch.setattr(checks, "MOUNTS", on_disk)
+    monkeypatch.setattr(checks, "free_bytes", lambda folder: 10 * 1024 * room.MIB)
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 10 * 1024 * room.MIB)
+    monkeypatch.setattr(room, "total_bytes", lambda folder: 100 * 1024 * room.MIB)
+
+
+def warned(file: Path | None = None, **settings: Any) -> list[str]:
+    """The warnings with these settings, `section_key=value`."""
+    few = {"limits_connections": 1, **settings}  # a small machine has few descriptors
+    named = {f"{setting.section}_{setting.key}": name for name, setting in TABLE.items()}
+    return checks.warnings(load({named[key]: Found(value, "flag") for key, value in few.items()}, os.environ, file))
+
+
+def test_nothing_wrong_nothing_said() -> None:
+    assert warned() == []
+
+
+def test_everysec() -> None:
+    (warning,) = warned(journal_durability="everysec")
+    assert warning.startswith("journal.durability = everysec: a power cut loses up to a second")
+
+
+@pytest.mark.parametrize("where", ["0.0.0.0:7419", "[::]:7419", "example.com:7419"])
+def test_a_door_beyond_loopback_without_a_secret(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (warning,) = warned(listen_faktory=where)
+    assert warning.startswith(f"the server will not start: listen.faktory = {where} is reachable from other machines")
+    monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
+    assert warned(listen_faktory=where) == []
+
+
+def test_a_door_that_is_not_built() -> None:
+    assert warned(listen_redis="127.0.0.1:7379") == [
+        "the server will not start: the redis door is not built yet; set listen.redis = off"
+    ]
+
+
+def test_too_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (256, 4_096))
+    assert warned(limits_connections=3_996) == []
+    (warning,) = warned(limits_connections=3_997)
+    assert warning.startswith("4096 file descriptors are too few for limits.connections = 3997; raise the limit to 4")
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (256, resource.RLIM_INFINITY))
+    assert warned(limits_connections=3_997) == []
+
+
+def test_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "free_bytes", lambda folder: 1_023 * room.MIB)
+    (warning,) = warned()
+    assert warning.startswith("only 1023 MiB of disk are free for the data folder")
+
+
+def test_a_disk_below_the_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "free_bytes", lambda folder: 255 * room.MIB)
+    (warning,) = warned()
+    assert warning.startswith("new jobs will be refused: the disk is nearly full (255 MiB free, 256 MiB kept)")
+    assert warned(journal_free_mib=255) == []
+
+
+@pytest.mark.skipif(not SHARED_MEMORY.is_mount(), reason="this machine has no tmpfs at /dev/shm")
+def test_data_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOUNTS", MOUNTS)
+    (warning,) = warned(server_data=str(SHARED_MEMORY / "not" / "there yet"))
+    assert warning.startswith("the data folder is on tmpfs, in memory: a reboot loses every job")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs", "ceph"])
+def test_data_on_a_network_file_system(kind: str, tmp_path: Path) -> None:
+    with Path("mountinfo").open("a", encoding="ascii") as file:
+        file.write(f"28 27 0:99 / {tmp_path} rw - {kind} server:/x rw\n")
+    (warning,) = warned(server_data="far")
+    assert warning.startswith(f"the data folder is on {kind}, a network file system")
+
+
+def test_the_deepest_and_latest_mount_counts() -> None:
+    mounts = "\n".join(
+        [
+            r"41 27 0:41 / /a\040b/c rw,relatime master:1 - nfs4 host:/x rw",
+            "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
+            "30 27 0:30 / /a rw - xfs /dev/b rw",
+            "31 30 0:31 / /a rw - btrfs /dev/c rw",
+        ]
+    )
+    assert file_system(Path("/"), mounts) == "ext4"
+    assert file_system(Path("/ab"), mounts) == "ext4"
+    assert file_system(Path("/a/x"), mounts) == "btrfs"
+    assert file_system(Path("/a b/c/d"), mounts) == "nfs4"
+
+
+def test_this_machines_own_mounts_are_understood(tmp_path: Path) -> None:
+    mounts = MOUNTS.read_text("utf-8")
+    assert file_system(Path("/proc/self"), mounts) == "proc"
+    assert file_system(tmp_path, mounts) not in ("", "proc")
+
+
+def test_no_file_system_is_both() -> None:
+    assert not IN_MEMORY & NETWORK
+
+
+def test_a_data_folder_that_is_a_file() -> None:
+    Path("file").touch()
+    (warning,) = warned(server_data="file")
+    assert warning.startswith("the server will not start: ")
+    assert warning.endswith("file is not a folder; set server.data to one")
+
+
+def test_a_data_folder_that_may_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    (warning,) = warned()
+    assert warning.endswith("may not be written to by this user")
+
+
+def test_a_password_in_a_file_that_others_can_read() -> None:
+    file = Path("some.toml")
+    file.write_text('[faktory]\npassword = "x"\n', "utf-8")
+    file.chmod(0o644)
+    assert warned(file) == [
+        "some.toml holds faktory.password and is readable by everybody on this machine; chmod 600 some.toml"
+    ]
+    file.chmod(0o640)
+    assert warned(file) == []
+
+
+def test_a_readable_file_without_a_password() -> None:
+    file = Path("some.toml")
+    file.write_text("[limits]\njobs = 5\n", "utf-8")
+    file.chmod(0o644)
+    assert warned(file) == []
+
+
+def test_an_unknown_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSDOCK_SERVER_DATE", "x")
+    assert warned() == ["CROSSDOCK_SERVER_DATE is no setting and has no effect; did you mean CROSSDOCK_SERVER_DATA?"]
+
+
+def test_an_old_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apsw.sqlite_lib_version", lambda: "3.51.2")
+    assert warned() == ["the server will not start: SQLite 3.51.2 is too old; install apsw 3.51.3 or newer"]
+
+
+def test_a_running_server_is_a_note_and_no_warning(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "jobs")
+    settings = load({"server.data": Found("jobs", "flag")}, {}).settings
+    assert checks.notes(settings) == []
+    folder.lock()
+    assert checks.notes(settings) == [f"the data folder is in use by process {os.getpid()}: a server is running"]
+    assert warned(server_data="jobs") == []
+    folder.unlock()
+    assert checks.notes(settings) == []
+
+
+def test_doctor_creates_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(Path().iterdir())
+    assert main(["doctor", "--limits-connections", "1"]) == 0
+    assert set(Path().iterdir()) == before
+    out = capsys.readouterr().out
+    assert "note: the data folder crossdock-data does not exist yet; crossdock up creates it\n" in out
+    assert out.endswith("no warnings\n")
+
+
+def test_json_tells_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json", "--limits-connections", "1", "--journal-durability", "everysec"]) == 1
+    report = msgspec.json.decode(capsys.readouterr().out, type=Report)
+    shown = {setting.name: (setting.value, setting.source) for setting in report.settings}
+    assert list(shown) == list(TABLE)
+    assert shown["journal.durability"] == ("everysec", "flag --journal-durability")
+    assert shown["faktory.password"] == ("not set", "default")
+    assert len(report.warnings) == 1
