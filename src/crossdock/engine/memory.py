@@ -6,7 +6,7 @@ changes a job between the two calls. Only apply functions may write here.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,10 @@ SHELVED: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD)
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
+
+
+#: Containers that nobody needs any more.
+Discarded = dict[Any, Any] | Order[Any]
 
 
 class Lock(NamedTuple):
@@ -74,10 +78,20 @@ class Memory:
         self.throttles: dict[str, Throttle] = {}
         self.recurrences: dict[str, Recurrence] = {}
         self.recurring: Order[tuple[float, str]] = Order()
-        self.clear()
+        self.discarded: list[Discarded] = []
+        self._empty()
 
     def clear(self) -> None:
-        """Forget all but numbers and what the configuration says. The old containers are dropped, not emptied."""
+        """Forget all but numbers and what the configuration says. What a million jobs leave is freed by `free`."""
+        self.discarded += (
+            self.jobs,
+            self.jids,
+            *(queue.ready for queue in self.queues.values()),
+            *self.shelves.values(),
+        )
+        self._empty()
+
+    def _empty(self) -> None:
         self.jobs: dict[Number, Job] = {}
         self.jids: dict[str, Number | tuple[Number, ...]] = {}
         self.queues: dict[str, Queue] = {}
@@ -92,6 +106,18 @@ class Memory:
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = 0
+
+    def free(self, items: int) -> bool:
+        """Free some of what `clear` discarded. True: there is more. To free it all at once would stop the doors."""
+        while self.discarded and items > 0:
+            container = self.discarded[-1]
+            take = container.popitem if isinstance(container, dict) else container.pop
+            for _ in range(min(items, len(container))):
+                take()
+                items -= 1
+            if not container:
+                self.discarded.pop()
+        return bool(self.discarded)
 
     def queue(self, name: str, at: float) -> Queue:
         """The queue of that name, registered if it is new."""

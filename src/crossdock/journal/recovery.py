@@ -47,5 +47,6 @@ def _fold(found: Recovered, seq: int, data: bytes) -> None:
     except (msgspec.MsgspecError, LookupError, ValueError, UsageError) as error:
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
     found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
+    found.memory.discarded.clear()
     found.events += len(batch.events)
     found.bytes += len(data)

@@ -23,6 +23,9 @@ T = TypeVar("T")
 #: Jobs a timer slice may touch: about 5 ms of work between the turns of others.
 TICK_JOBS = 500
 
+#: Objects of a flushed state freed in one go, about as long.
+FREE_ITEMS = 10_000
+
 
 class Outlet(Protocol):
     def deliver(self, reply: bytes, granted: list[Held] | None) -> None: ...
@@ -53,6 +56,7 @@ class Turn:
         self._replies: list[Reply] = []
         self._in_flight = False
         self._scheduled = False
+        self._freeing = False
         self.fresh = False  #: the clocks were read in this pass of the event loop
         self._timer: asyncio.TimerHandle | None = None
         self._idle: list[Callable[[], None]] = []
@@ -82,11 +86,19 @@ class Turn:
             if not self._hard:
                 self._hard = any(type(event) not in SOFT for event in events)
             self._events += events
+            if self.memory.discarded and not self._freeing:
+                self._free()
             if not self._scheduled:
                 self._schedule()
             if notices and self.waits:
                 self.waits.stir(notices)
         return outcome
+
+    def _free(self) -> None:
+        """A FLUSH left millions of objects; they go a slice at a time."""
+        self._freeing = self.memory.free(FREE_ITEMS)
+        if self._freeing:
+            self._loop.call_soon(self._free)
 
     def no_room(self, jobs: int) -> str | None:
         if self.disk_refusal is not None:
