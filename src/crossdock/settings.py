@@ -5,7 +5,7 @@ A setting has one name, `section.key`: `[section] key` in the TOML file, `CROSSD
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -60,9 +60,40 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1_024
 
 
+class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[throttles]`, `QUEUE = { concurrency = N, timeout = S }` or `{ worker = N, timeout = S }`."""
+
+    concurrency: Annotated[int, Meta(ge=1)] | None = None
+    worker: Annotated[int, Meta(ge=1)] | None = None
+    timeout: Annotated[float, Meta(ge=0)] = 0.0
+
+
+class CronJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[cron.job]`"""
+
+    type: str
+    queue: str = "default"
+    args: list[Any] = []
+    retry: int | None = None
+    reserve_for: int | None = None
+    priority: int | None = None
+    custom: dict[str, Any] = {}
+
+
+class CronEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[cron]]`, one table an entry."""
+
+    schedule: str
+    job: CronJob
+    name: str = ""
+    timezone: str = "UTC"
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server: ServerSettings = ServerSettings()
     listen: ListenSettings = ListenSettings()
     journal: JournalSettings = JournalSettings()
     faktory: FaktorySettings = FaktorySettings()
     limits: LimitSettings = LimitSettings()
+    throttles: dict[str, ThrottleEntry] = {}  #: in the file only
+    cron: list[CronEntry] = []  #: in the file only

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crossdock.cli.table import CONFIG_VARIABLE, PREFIX, TABLE, Setting, sections
+from crossdock.cli.table import CONFIG_VARIABLE, LISTS, PREFIX, TABLE, Setting, sections
 from crossdock.model.errors import CrossdockError
 from crossdock.server import address
 from crossdock.settings import Settings
@@ -40,7 +40,9 @@ class Loaded(NamedTuple):
 def load(flags: Mapping[str, Found], environment: Mapping[str, str], config: Path | None = None) -> Loaded:
     """`flags` holds what was given on the command line, by setting name. Raises BadSetting."""
     file = _file(config, environment)
-    found = {} if file is None else _from_file(file)
+    content = {} if file is None else _content(file)
+    lists = {name: _list(file, name, content.pop(name)) for name in LISTS & content.keys()}
+    found = _found(file, content)
     warnings = []
     variables = {setting.variable: setting for setting in TABLE.values()}
     for variable, text in environment.items():
@@ -53,7 +55,7 @@ def load(flags: Mapping[str, Found], environment: Mapping[str, str], config: Pat
     for name, value in found.items():
         setting = TABLE[name]
         made[setting.section][setting.key] = _convert(setting, value)
-    settings = Settings(**{section: struct(**made[section]) for section, struct in sections().items()})
+    settings = Settings(**{section: struct(**made[section]) for section, struct in sections().items()}, **lists)
     sources = {name: found[name].source if name in found else "default" for name in TABLE}
     return Loaded(settings, sources, warnings, file)
 
@@ -66,13 +68,24 @@ def _file(config: Path | None, environment: Mapping[str, str]) -> Path | None:
     return CONFIG_FILE if CONFIG_FILE.exists() else None
 
 
-def _from_file(file: Path) -> dict[str, Found]:
+def _content(file: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise BadSetting(f"the configuration file {file} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise BadSetting(f"the configuration file {file} is not TOML: {error}") from error
+
+
+def _list(file: Path | None, name: str, value: Any) -> Any:
+    kind = {field.name: field.type for field in msgspec.structs.fields(Settings)}[name]
+    try:
+        return msgspec.convert(value, kind)
+    except ValueError as error:
+        raise BadSetting(f"{file}: {name}: {error}; docs/reference/settings.md shows how it is written") from error
+
+
+def _found(file: Path | None, content: dict[str, Any]) -> dict[str, Found]:
     found = {}
     for section, keys in content.items():
         if not isinstance(keys, dict):

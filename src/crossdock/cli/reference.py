@@ -25,12 +25,40 @@ A relative path counts from the folder the server is started in.
 """
 
 
+_LISTS: Final = """## throttles and cron
+
+Lists of entries, in the file only. They are read at the start.
+
+```toml
+[throttles]
+mail = { concurrency = 10, timeout = 60 }   # at most 10 leases of this queue at a time, each counted for 60 s at most
+video = { worker = 1 }                      # at most one lease for each worker id, as long as it lasts
+
+[[cron]]
+schedule = "*/5 * * * *"                    # minute hour day month weekday
+timezone = "Europe/Berlin"                  # UTC unless given
+name = "sweep"                              # unique; made of type and schedule unless given
+[cron.job]
+type = "sweep"
+queue = "chores"
+args = [1, 2]
+retry = 3
+reserve_for = 600
+[cron.job.custom]
+why = "housekeeping"
+```
+
+A throttled queue looks empty to whoever would fetch from it. Each cron entry fires once at its time, over restarts too;
+runs missed while the server was down are made up for by one.
+"""
+
+
 def page() -> str:
     parts = [_HEAD]
     for section, settings in groupby(TABLE.values(), lambda setting: setting.section):
         rows = "\n".join(map(_row, settings))
         parts.append(f"## {section}\n\n| Setting | Default | Allowed | What it does |\n|---|---|---|---|\n{rows}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, _LISTS])
 
 
 def _row(setting: Setting) -> str:

@@ -15,6 +15,10 @@ PREFIX: Final = "CROSSDOCK_"
 CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 
 
+#: Settings that are lists of entries: in the file only.
+LISTS: Final = frozenset({"throttles", "cron"})
+
+
 class Setting(NamedTuple):
     section: str
     key: str
@@ -88,7 +92,7 @@ _WORDS: Final = {
 
 def sections() -> dict[str, Any]:
     """The struct of each section."""
-    return {field.name: field.type for field in msgspec.structs.fields(Settings)}
+    return {field.name: field.type for field in msgspec.structs.fields(Settings) if field.name not in LISTS}
 
 
 def _rows() -> Iterator[Setting]:

@@ -21,7 +21,7 @@ from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.commands import Start
 from crossdock.model.errors import CrossdockError
-from crossdock.server import address, room
+from crossdock.server import address, room, standing
 from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
@@ -117,6 +117,8 @@ class Server:
         self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())
+        self.turn.do(standing.throttles(settings))
+        self.turn.do(standing.recurrences(settings, self.turn.now))
         self.turn.start_timers()
         self._keep_house(0)
         return Ready([Listening(name, where) for name, where in self._where.items()], recovered)

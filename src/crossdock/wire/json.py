@@ -24,11 +24,11 @@ def too_deep(text: bytes, limit: int) -> bool:
     if len(text) <= 2 * limit or text.count(b"[") + text.count(b"{") <= limit:
         return False
     brackets = b"".join(_parts(text)[::2]).translate(_ONE_KIND, _NO_BRACKETS)
-    for _ in range(limit):  # each time the innermost pairs go
-        brackets = brackets.replace(b"[]", b"")
+    for _ in range(limit):
         if not brackets:
-            return False
-    return True
+            break
+        brackets = brackets.replace(b"[]", b"")  # the innermost pairs go
+    return bool(brackets)
 
 
 def compact(text: bytes) -> bytes:

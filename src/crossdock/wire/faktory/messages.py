@@ -55,10 +55,10 @@ class MutateBody(msgspec.Struct):
     filter: FilterBody | None = None
 
 
-def error(text: str | bytes) -> bytes:
+def error(text: str | bytes, code: bytes = b"ERR") -> bytes:
     """`-ERR text`; a CR or LF never reaches the line (3.7)."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
-    return b"-ERR " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n"
+    return b"-" + code + b" " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n"
 
 
 def bulk(body: bytes) -> bytes:

@@ -133,7 +133,10 @@ class FaktorySession:
         if no_room is not None:
             return error(no_room)
         outcome = self._desk.do(Enqueue(VIA, [one]))
-        return b"-%b\r\n" % _refusal(one, outcome[0]).encode() if outcome else OK
+        if not outcome:
+            return OK
+        code, _, text = _refusal(one, outcome[0]).partition(" ")
+        return error(text, code.encode())
 
     def _push_bulk(self, body: bytes) -> Answer:
         try:
