@@ -47,7 +47,9 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -81,7 +83,7 @@ class Client:
             self._kept = self._kept[end + 2 :]
             return head
         size = int(head[1:])
-        whole = end + 2 + max(0, size + 2)
+        whole = end + 2 + (size + 2 if size >= 0 else 0)
         while len(self._kept) < whole:
             self._more()
         body = self._kept[end + 2 : end + 2 + size] if size >= 0 else None

@@ -52,7 +52,7 @@ class Server:
 
     def spawn(self) -> None:
         """Start the process and do not wait."""
-        how = [str(_FAULTY), self._fault] if self._fault else ["-m", "crossdock"]
+        how = ["-P", str(_FAULTY), self._fault] if self._fault else ["-m", "crossdock"]
         self._process = subprocess.Popen(
             [sys.executable, *how, "up", "--data", str(self.data), "--listen", "faktory=127.0.0.1:0"],
             env=self._environment,
@@ -135,7 +135,9 @@ class Server:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is not None:
             sys.stderr.write(self.log()[-10_000:])
         self.close()

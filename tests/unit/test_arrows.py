@@ -16,6 +16,7 @@ _INNER: Final = {
     "engine": {"model", "engine"},
     "journal": {"model", "engine", "journal"},
     "wire": {"model", "engine", "wire"},
+    "client": {"model", "wire", "client"},
     "settings": {"settings"},
     "server": {"model", "engine", "journal", "wire", "settings", "server"},
 }
@@ -62,6 +63,7 @@ def test_every_import_points_inward(file: Path) -> None:
         ("from crossdock import settings", "crossdock.engine"),
         ("def f():\n    from crossdock.engine import engine", "crossdock.model"),
         ("from ..server import room", "crossdock.wire"),
+        ("from crossdock.server import address", "crossdock.client"),
         ("from ...journal.port import Journal", "crossdock.wire.faktory"),
     ],
 )

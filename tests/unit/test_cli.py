@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from crossdock import __version__
-from crossdock.cli.main import main
+from crossdock.cli.main import VERBS, main
 from crossdock.cli.table import TABLE
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
@@ -157,7 +157,9 @@ def test_wrong_usage_is_one_sentence(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["up", "--help"], ["doctor", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["-h"], *([verb, "--help"] for verb in VERBS if verb != "version")], ids=" ".join
+)
 def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert "Examples:\n    crossdock " in capsys.readouterr().out
@@ -189,4 +191,4 @@ def test_the_examples_of_the_reference_are_true(command: str, expected: str, tmp
 
 
 def test_the_reference_has_its_examples() -> None:
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 11

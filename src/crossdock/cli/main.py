@@ -1,14 +1,23 @@
 """The command line. Whatever goes wrong ends as one sentence on stderr: exit code 2 for usage, 1 for the rest."""
 
+import difflib
 import sys
+from importlib import import_module
+from typing import Final
 
 import click
 
 from crossdock import __version__
 from crossdock.cli.configure import BadSetting
-from crossdock.cli.doctor import doctor
-from crossdock.cli.up import up
 from crossdock.model.errors import CrossdockError
+
+#: In the order of the help. A verb's module, of the same name, is imported when it is called: a look at the queues
+#: should not wait for the server's code to load.
+VERBS: Final = (
+    "up", "doctor",
+    "push", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
+    "workers", "quiet", "terminate", "batches", "cron", "top", "version",
+)  # fmt: skip
 
 _EXAMPLES = """\b
 Examples:
@@ -16,10 +25,27 @@ Examples:
   crossdock up --data DIR --listen faktory=127.0.0.1:7419
   crossdock doctor --data DIR                      settings in effect, and warnings
   crossdock up --help                              every setting
+  crossdock push mail welcome '[42]'               a job
+  crossdock queues                                 what waits
+  crossdock top                                    what happens, live
 """
 
 
+class Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            close = difflib.get_close_matches(cmd_name, VERBS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " crossdock --help lists all."
+            raise click.UsageError(f"No such command {cmd_name!r}.{hint}")
+        command = getattr(import_module(f"crossdock.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+
 @click.group(
+    cls=Verbs,
     epilog=_EXAMPLES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
@@ -30,16 +56,6 @@ def crossdock(ctx: click.Context) -> None:
     """A durable job server that unmodified clients of other job servers use."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-@crossdock.command()
-def version() -> None:
-    """Print the version."""
-    click.echo(f"crossdock {__version__}")
-
-
-crossdock.add_command(up)
-crossdock.add_command(doctor)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import READY, SCHEDULED, Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.events import Pushed
 from crossdock.model.job import BAND_NORMAL, Job, Number, Place, Spec
 from crossdock.model.rules import intern
-from crossdock.model.states import State
 
 
 def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
@@ -19,20 +18,21 @@ def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Ref
     refused: Sequence[Refused | None] = ()
     for spec in specs:
         if spec.extra is not None and spec.extra.links is not None:
-            refused = _refused(memory, specs, now)
+            refused = refusals(memory, specs, now)
             if refused:
                 specs = [spec for spec, why in zip(specs, refused, strict=True) if why is None]
             break
     if not specs:
         return (), refused, ()
-    event = Pushed(at, Number(memory.counters.number + 1), command.via, specs)
+    wall = now.wall
+    event = Pushed(at, memory.counters.number + 1, command.via, specs, 0.0 if wall >= at else wall)
     if len(specs) == 1:
         spec = specs[0]
-        return (event,), refused, (spec.queue,) if spec.due <= at else ()
-    return (event,), refused, tuple({spec.queue: None for spec in specs if spec.due <= at})
+        return (event,), refused, (spec.queue,) if spec.due <= wall else ()
+    return (event,), refused, tuple({spec.queue: None for spec in specs if spec.due <= wall})
 
 
-def _refused(memory: Memory, specs: Sequence[Spec], now: Now) -> Sequence[Refused | None]:
+def refusals(memory: Memory, specs: Sequence[Spec], now: Now) -> Sequence[Refused | None]:
     """Empty when all go in. Two jobs of one push may want the same lock; the first gets it."""
     found: list[Refused | None] = []
     taken: set[str] = set()
@@ -55,23 +55,24 @@ def _refused(memory: Memory, specs: Sequence[Spec], now: Now) -> Sequence[Refuse
 
 def pushed(memory: Memory, event: Pushed) -> None:
     origin = memory.share(event.via)
+    wall = event.wall or event.at
     number = event.number
     for spec in event.specs:
-        enter(memory, spec, number, event.at, origin)
-        number = Number(number + 1)
+        enter(memory, spec, number, event.at, origin, wall)
+        number += 1
     memory.counters.number = number - 1
 
 
-def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str) -> None:
-    """A new job, whoever made it: a client, a callback, a recurrence."""
+def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wall: float) -> None:
+    """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`."""
     queue = memory.queue(spec.queue, at)
     place: Place | None = None
-    if spec.due <= at:
-        state = State.READY
+    if spec.due <= wall:
+        state = READY
         place = (-spec.priority, BAND_NORMAL, at, number)
         queue.ready.add(place)
     else:
-        state = State.SCHEDULED
+        state = SCHEDULED
         memory.shelves[state].add((spec.due, number))
     job = Job(
         number,

@@ -14,7 +14,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import CommitGroup, Follow, OpenGroup
 from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
-from crossdock.model.job import Call, Number
+from crossdock.model.job import Call
 from crossdock.model.records import Group
 
 UNCOMMITTED_S = 1_800.0
@@ -23,7 +23,7 @@ DONE_S = 1_800.0  #: after its success, so that its status can still be read
 
 
 def open_group(memory: Memory, command: OpenGroup, now: Now) -> Decision[bool]:
-    if command.parent and command.parent not in memory.groups:
+    if command.name in memory.groups or (command.parent and command.parent not in memory.groups):
         return (), False, ()
     event = GroupOpened(
         later(memory, now),
@@ -83,8 +83,9 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
         for call, spec in ((Call.COMPLETE, group.complete), (Call.SUCCESS, group.success)):
             if spec is not None and not group.called & call and _due(group, call):
                 number += 1
-                events.append(GroupCalled(at, name, group.via, call, Number(number), spec))
-                stirred[spec.queue] = None
+                events.append(GroupCalled(at, name, group.via, call, number, spec))
+                if spec.due <= at:
+                    stirred[spec.queue] = None
         events.extend(
             GroupFinished(at, name, call, now.steady + DONE_S if call is Call.SUCCESS else group.end)
             for call in (Call.COMPLETE, Call.SUCCESS)
@@ -108,14 +109,14 @@ def _answered(group: Group, call: Call) -> bool:
 def _finished(group: Group, call: Call) -> bool:
     if not _due(group, Call.COMPLETE) or not _answered(group, Call.COMPLETE):
         return False
-    if call is Call.COMPLETE and group.pending:
-        return True  # some failed: its success callback will not come
+    if call is Call.COMPLETE and (group.pending or group.open_success):
+        return True  # something failed, here or in a child: its success callback cannot come now
     return _due(group, Call.SUCCESS) and _answered(group, Call.SUCCESS)
 
 
 def group_called(memory: Memory, event: GroupCalled) -> None:
     memory.groups[event.name].called |= event.call
-    enter(memory, event.spec, event.number, event.at, memory.share(event.via))
+    enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
     memory.counters.number = event.number
 
 

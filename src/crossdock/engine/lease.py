@@ -2,13 +2,13 @@
 
 from crossdock.engine import links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import Memory, Queue, row
+from crossdock.engine.memory import LEASED, READY, Memory, Queue, row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Leased, QueueSeen, Removed, Returned, Row
-from crossdock.model.job import Job, Lease, Number, Token
+from crossdock.model.job import Job, Lease
 from crossdock.model.states import State, move
 
 #: Expired jobs removed on the way to one that can be leased; a longer row of them ends the call empty-handed.
@@ -30,13 +30,17 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
             throttle = memory.throttles.get(name)
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
-        job: Job | None = memory.jobs[Number(queue.ready.first()[3])]
-        if job is not None and expired(job, now.wall):
-            job = _next_fresh(memory, queue, now, events)
-        if job is None:
-            continue
+        job = memory.jobs[queue.ready.first()[3]]
+        if job.extra is not None and job.extra.links is not None and expired(job, now.wall):
+            fresh = _next_fresh(memory, queue, now, events)
+            if fresh is None:
+                continue
+            job = fresh
         own, terms = job.rules.lease_s, command.terms
-        term = min(max(own, terms.least_s), terms.most_s) if own else terms.default_s
+        term = terms.default_s
+        if own:
+            term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
+        waited = at - job.since
         events.append(
             Leased(
                 at,
@@ -50,10 +54,10 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
                 job.attempts + 1,
                 job.priority,
                 len(job.payload),
-                Token(memory.counters.token + 1),
+                memory.counters.token + 1,
                 now.steady,
                 now.steady + term,
-                max(0.0, at - job.since),
+                waited if waited > 0 else 0.0,
                 terms.bound,
             )
         )
@@ -71,7 +75,7 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
     stale: list[Row] = []
     found: Job | None = None
     for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
-        job = memory.jobs[Number(place[3])]
+        job = memory.jobs[place[3]]
         if not expired(job, now.wall):
             found = job
             break
@@ -82,14 +86,14 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
 
 def leased(memory: Memory, event: Leased) -> None:
     job = memory.jobs[event.number]
-    state = move(job.state, State.LEASED)
+    state = move(job.state, LEASED)
     memory.displace(job)
     job.state = state
     job.attempts = event.attempt
     lease = job.lease = Lease(
         event.token,
-        memory.share(event.via),
-        memory.share(event.worker),
+        event.via,
+        event.worker,
         event.at,
         event.began,
         event.end,
@@ -113,7 +117,7 @@ def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
-    for number, token in command.leases:
+    for number, token in dict.fromkeys(command.leases):
         job = memory.jobs.get(number)
         if job is not None and job.lease is not None and job.lease.token == token:
             lease = job.lease
@@ -161,6 +165,6 @@ def to_old_place(memory: Memory, job: Job) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    end_lease(memory, job, State.READY)
+    end_lease(memory, job, READY)
     memory.queue(job.queue, memory.counters.at)
     memory.place(job)

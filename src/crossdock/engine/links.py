@@ -1,12 +1,12 @@
 """What a change of a job means for the records it is linked to: its lock, its group, its track.
 
-Called by the apply functions of jobs that have links; most have none. A group that changed is noted in
-`memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
+Called by the apply functions of jobs that have links; most have none. A group that may call for something now is noted
+in `memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
 """
 
 from crossdock.engine.memory import Lock, Memory
 from crossdock.model.job import Freed, Job, Links
-from crossdock.model.records import Track
+from crossdock.model.records import Group, Track
 
 #: How long a track is kept after its last change.
 TRACK_S = 1_800.0
@@ -24,6 +24,7 @@ def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
         group.pending += 1
         if job.failures:
             group.bad.add(job.number)
+            _touch(memory, group)
     if links.tracked:
         note(memory, job.jid, at, "enqueued")
 
@@ -53,7 +54,7 @@ def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) ->
         if group is not None:
             group.pending -= 1
             group.bad.discard(job.number)
-            memory.touched.append(links.group)
+            _touch(memory, group)
     if links.calls and links.call is not None and success:
         group = memory.groups.get(links.calls)
         if group is not None:
@@ -68,7 +69,13 @@ def _was_executed(memory: Memory, job: Job, links: Links) -> None:
         group = memory.groups.get(links.group)
         if group is not None:
             group.bad.add(job.number)
-            memory.touched.append(links.group)
+            _touch(memory, group)
+
+
+def _touch(memory: Memory, group: Group) -> None:
+    """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
+    if group.committed and group.pending == len(group.bad):
+        memory.touched.append(group.name)
 
 
 def _let_go(memory: Memory, job: Job, links: Links) -> None:

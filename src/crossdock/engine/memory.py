@@ -18,11 +18,14 @@ from crossdock.model.job import Job, Lease, Number, Place
 from crossdock.model.records import Group, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
+# Looked up once: a member of an enumeration costs as much as a call.
 READY: Final = State.READY
 LEASED: Final = State.LEASED
+SCHEDULED: Final = State.SCHEDULED
+GONE: Final = State.GONE
 
 #: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
-SHELVED: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD)
+SHELVED: Final = tuple(state for state in State if state not in (State.READY, State.GONE))
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
@@ -102,6 +105,8 @@ class Memory:
         self.lock_ends: Order[tuple[float, str]] = Order()
         self.group_ends: Order[tuple[float, str]] = Order()
         self.track_ends: Order[tuple[float, str]] = Order()
+        for throttle in self.throttles.values():
+            throttle.holders = {}
         self.touched: list[str] = []  #: groups to look at before the command is over; empty between commands
         self.stats = Stats()
         self.names: dict[str, str] = {}

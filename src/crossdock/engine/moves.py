@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from crossdock.engine import links
+from crossdock.engine import links, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory, row
 from crossdock.model.clock import Now
@@ -17,7 +17,9 @@ _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 
 def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
     """Those of these jobs that still are in one of these states: the caller looked a slice ago."""
-    return [job for number in numbers if (job := memory.jobs.get(number)) is not None and job.state in states]
+    return [
+        job for number in dict.fromkeys(numbers) if (job := memory.jobs.get(number)) is not None and job.state in states
+    ]
 
 
 def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
@@ -47,7 +49,7 @@ def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
     if not jobs:
         return (), 0, ()
     at = later(memory, now)
-    return (Buried(at, command.via, at + DEAD_FOR, [row(job) for job in jobs]),), len(jobs), ()
+    return (Buried(at, command.via, now.wall + DEAD_FOR, [row(job) for job in jobs]),), len(jobs), ()
 
 
 def buried(memory: Memory, event: Buried) -> None:
@@ -75,5 +77,7 @@ def removed(memory: Memory, event: Removed) -> None:
         move(job.state, State.GONE)
         memory.displace(job)
         memory.drop(job)
+        if memory.throttles and job.lease is not None:
+            throttles.let_go(memory, job, job.lease)
         if job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)

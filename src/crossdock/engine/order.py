@@ -12,6 +12,8 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Order(SortedList[T]):
+    DEFAULT_LOAD_FACTOR = 256  # a quarter of SortedList's: taking the first moves the rest of its list
+
     _lists: list[list[T]]
     _maxes: list[T]
     _len: int
@@ -27,7 +29,7 @@ class Order(SortedList[T]):
             super().add(value)
             return
         last = self._lists[-1]
-        if len(last) >= self._load:
+        if len(last) >= self._load << 1:
             super().add(value)
             return
         last.append(value)
@@ -37,10 +39,18 @@ class Order(SortedList[T]):
             del self._index[:]
 
     def take(self, value: T) -> None:
-        """Remove a value that is there, most often the first."""
+        """Remove a value that is there, most often the first or the last."""
         first = self._lists[0]
         if first[0] == value and len(first) > 1:
             del first[0]
+            self._len -= 1
+            if self._index:
+                del self._index[:]
+            return
+        last = self._lists[-1]
+        if last[-1] == value and len(last) > 1:
+            last.pop()
+            self._maxes[-1] = last[-1]
             self._len -= 1
             if self._index:
                 del self._index[:]

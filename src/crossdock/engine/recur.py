@@ -13,7 +13,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.enqueue import enter
+from crossdock.engine.enqueue import enter, refusals
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
@@ -25,12 +25,15 @@ from crossdock.model.records import Recurrence
 
 def next_run(schedule: str, zone: str, after: float) -> float:
     """The first run behind `after`, infinity if there is none. Raises ValueError for a schedule that is wrong."""
+    fields = len(schedule.split())
+    if fields != 5:  # a sixth could be seconds or years, as the dialect has it
+        raise ValueError(f"it has {fields} fields")
     try:
         runs = CronSim(schedule, datetime.fromtimestamp(after, UTC).astimezone(ZoneInfo(zone)))
     except (CronSimError, KeyError, ValueError, OSError) as error:
         raise ValueError(str(error)) from error
-    found = next(runs, None)
-    return found.timestamp() if found is not None else float("inf")
+    # A time of day in the hour that an autumn night has twice means the first of the two, which may be over.
+    return next((run for each in runs if (run := each.timestamp()) > after), float("inf"))
 
 
 def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decision[None]:
@@ -60,8 +63,12 @@ def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random
         due = memory.recurrences[name]
         jid = str(uuid.UUID(int=random.getrandbits(128), version=4))
         spec = msgspec.structs.replace(due.spec, jid=jid)
-        events.append(Spawned(at, name, due.via, number, spec, next_run(due.schedule, due.zone, now.wall)))
-        number = Number(number + 1)
+        after = next_run(due.schedule, due.zone, now.wall)
+        if refusals(memory, [spec], now):
+            events.append(Spawned(at, name, due.via, 0, spec, after))
+        else:
+            events.append(Spawned(at, name, due.via, number, spec, after))
+            number += 1
     return events
 
 
@@ -70,5 +77,6 @@ def spawned(memory: Memory, event: Spawned) -> None:
     memory.recurring.remove((due.next, due.name))
     memory.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)
     memory.recurring.add((event.next, event.name))
-    enter(memory, event.spec, event.number, event.at, memory.share(event.via))
-    memory.counters.number = event.number
+    if event.number:
+        enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
+        memory.counters.number = event.number

@@ -5,7 +5,7 @@ from random import Random
 from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import end_lease, to_old_place
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import GONE, Memory
 from crossdock.engine.stats import FAILURE, RUN
 from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Fail, Succeed
@@ -31,7 +31,7 @@ def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
         lease = job.lease
         if lease is None:
             continue
-        if claim.worker and lease.worker == claim.worker:
+        if claim.worker and lease.worker == claim.worker and lease.bound is not Bound.CONNECTION:
             return job, lease
         if lease.bound is not Bound.NOBODY or _another_before_restart(memory, lease, claim):
             continue
@@ -51,6 +51,7 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
         return (), False, ()
     job, lease = found
     at = later(memory, now)
+    ran = at - lease.at
     event = Succeeded(
         at,
         job.number,
@@ -66,7 +67,7 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
         lease.token,
         lease.at,
         lease.wait_s,
-        max(0.0, at - lease.at),
+        ran if ran > 0 else 0.0,
         lease.beats,
         _ENDS[job.rules.success],
     )
@@ -76,7 +77,11 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
 def succeeded(memory: Memory, event: Succeeded) -> None:
     job = memory.jobs[event.number]
     end_lease(memory, job, event.then)
-    memory.drop(job)
+    if event.then is GONE:
+        memory.drop(job)
+    else:
+        job.due = 0.0
+        memory.place(job)
     memory.counters.processed += 1
     memory.stats.book(job.queue, event.at, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
@@ -90,7 +95,16 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bo
     job, lease = found
     at = later(memory, now)
     event = _failure(
-        job, lease, at, command.claim.via, random, command.group, command.message, command.backtrace, lost=False
+        job,
+        lease,
+        at,
+        now.wall,
+        command.claim.via,
+        random,
+        command.group,
+        command.message,
+        command.backtrace,
+        lost=False,
     )
     return (event,), True, (job.queue,) if memory.throttles else ()
 
@@ -101,8 +115,11 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
     if lease is None:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
     at = later(memory, now)
-    if job.rules.lapse is Lapse.FAILURE:
-        return _failure(job, lease, at, "", random, "lease-expired", "the lease ran out", (), lost=True)
+    used_up = 0 < job.rules.max_attempts <= job.attempts
+    if job.rules.lapse is Lapse.FAILURE or used_up:
+        return _failure(
+            job, lease, at, now.wall, "", random, "lease-expired", "the lease ran out", (), lost=True, final=used_up
+        )
     return Lapsed(
         at,
         job.number,
@@ -127,6 +144,7 @@ def _failure(
     job: Job,
     lease: Lease,
     at: float,
+    wall: float,
     via: str,
     random: Random,
     group: str,
@@ -134,15 +152,16 @@ def _failure(
     backtrace: tuple[str, ...],
     *,
     lost: bool,
+    final: bool = False,
 ) -> Failed:
     before = job.extra.error if job.extra else None
     next_at = before.next_at if before else 0.0
-    if job.failures >= job.rules.max_failures:
+    if final or job.failures >= job.rules.max_failures:
         then = _ENDS[job.rules.exhausted]
-        due = at + DEAD_FOR
+        due = wall + DEAD_FOR
     else:
         then = State.RETRYING
-        due = next_at = at + delay(job.rules.backoff, job.failures, random)
+        due = next_at = wall + delay(job.rules.backoff, job.failures, random)
     failure = Failure(group, message, backtrace, before.first_at if before else at, at, next_at, lost)
     return Failed(
         at,
@@ -186,7 +205,7 @@ def failed(memory: Memory, event: Failed) -> None:
     memory.counters.failures += 1
     memory.stats.book(job.queue, event.at, FAILURE, 1.0)
     linked = job.extra.links if job.extra is not None else None
-    if event.then is State.GONE:
+    if event.then is GONE:
         memory.drop(job)
         if linked is not None:
             links.gone(memory, job, linked, event.at, success=False)

@@ -4,6 +4,7 @@ Moments are (n, mean, vk) in streaming form, the histogram is qless' (seconds to
 a day, then days). The pipeline adds up the same events to the same numbers.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -25,13 +26,16 @@ class Moments(msgspec.Struct, array_like=True):
     vk: float = 0.0  #: sum of squared distances from the mean; variance = vk / (n - 1)
     histogram: dict[int, int] = msgspec.field(default_factory=dict)
 
-    def book(self, value: float) -> None:
-        self.n += 1
-        before = value - self.mean
-        self.mean += before / self.n
-        self.vk += before * (value - self.mean)
-        bucket = bucket_of(value)
-        self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
+    def add(self, values: Iterable[float]) -> None:
+        n, mean, vk, histogram = self.n, self.mean, self.vk, self.histogram
+        for value in values:
+            n += 1
+            before = value - mean
+            mean += before / n
+            vk += before * (value - mean)
+            bucket = int(value) if 0 <= value < 60 else bucket_of(value)
+            histogram[bucket] = histogram.get(bucket, 0) + 1
+        self.n, self.mean, self.vk = n, mean, vk
 
 
 def bucket_of(value: float) -> int:
@@ -77,19 +81,21 @@ class Stats:
         return self._days
 
     def _fold(self) -> None:
-        last_queue, until, page = "", -1.0, QueueDay()
+        name, start, lists = "", -1, _lists()
         for queue, at, what, value in self._booked:
-            if queue != last_queue or at >= until:
-                day = int(at // DAY) * DAY
-                page = self._page(queue, day)
-                last_queue, until = queue, day + DAY
-            if what == WAIT:
-                page.wait.book(value)
-            elif what == RUN:
-                page.run.book(value)
-            else:
-                page.failures += 1
+            if queue != name or not start <= at < start + DAY:
+                self._add(name, start, lists)
+                name, start, lists = queue, int(at // DAY) * DAY, _lists()
+            lists[what].append(value)
+        self._add(name, start, lists)
         self._booked.clear()
+
+    def _add(self, queue: str, day: int, lists: tuple[list[float], ...]) -> None:
+        if any(lists):
+            page = self._page(queue, day)
+            page.wait.add(lists[WAIT])
+            page.run.add(lists[RUN])
+            page.failures += len(lists[FAILURE])
 
     def _page(self, queue: str, day: int) -> QueueDay:
         days = self._days.setdefault(queue, {})
@@ -98,6 +104,11 @@ class Stats:
             page = days[day] = QueueDay()
             _forget_old(days)
         return page
+
+
+def _lists() -> tuple[list[float], ...]:
+    """Values by what they are: WAIT, RUN, FAILURE."""
+    return [], [], []
 
 
 def _forget_old(days: dict[int, QueueDay]) -> None:

@@ -29,7 +29,7 @@ def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
 
 
 def hold(memory: Memory, job: Job, lease: Lease) -> None:
-    """A lease begins. Its time is counted back from its end: the event's clock is the wall's."""
+    """A lease begins, or began before the throttle was set: its time counts from its own beginning."""
     throttle = memory.throttles.get(job.queue)
     if throttle is not None:
         end = lease.began + throttle.timeout_s if throttle.timeout_s else _FOR_EVER

@@ -15,7 +15,7 @@ from crossdock.engine.settle import lapse
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Started
-from crossdock.model.job import Bound, Job, Number
+from crossdock.model.job import Bound, Job
 from crossdock.model.states import State
 
 _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
@@ -73,9 +73,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    spawned = recur.spawn(
-        memory, _names(memory.recurring, now.wall, left), Number(memory.counters.number + 1), now, random
-    )
+    spawned = recur.spawn(memory, _names(memory.recurring, now.wall, left), memory.counters.number + 1, now, random)
     events += spawned
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
@@ -92,16 +90,21 @@ def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEve
         _names(memory.track_ends, now.wall, limit),
     )
     if any(names):
-        events.append(Expired(at, *names))
+        events.append(Expired(at, *names, now.steady))
     return sum(map(len, names))
 
 
 def expired(memory: Memory, event: Expired) -> None:
+    """An event of the same tick may have given one of them a new end."""
     for name in event.locks:
-        links.free(memory, name)
+        if name in memory.locks and memory.locks[name].end <= event.steady:
+            links.free(memory, name)
     groups.forget(memory, event.groups)
     for jid in event.tracks:
-        memory.track_ends.remove((memory.tracks.pop(jid).end, jid))
+        end = memory.tracks[jid].end
+        if end <= event.at:
+            del memory.tracks[jid]
+            memory.track_ends.remove((end, jid))
 
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:

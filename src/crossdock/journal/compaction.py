@@ -46,7 +46,9 @@ def compact(folder: Folder, until: int) -> Made:
 
 
 def _end_with_server() -> None:
-    sys.stdin.buffer.read()
+    # Not through sys.stdin: its lock, held by this thread, would make the interpreter abort when the work is done.
+    while os.read(0, 4_096):
+        pass
     os._exit(1)
 
 

@@ -126,7 +126,7 @@ class Flush(Command[None], frozen=True, gc=False):
 
 
 class OpenGroup(Command[bool], frozen=True, gc=False):
-    """Outcome: False when the parent does not exist."""
+    """Outcome: False when the parent does not exist, or the name is taken."""
 
     name: str
     via: str

@@ -30,6 +30,7 @@ class Pushed(Event, tag="pushed"):
     number: Number
     via: str
     specs: list[Spec]
+    wall: float = 0.0  #: the clock if it was behind `at`, set back; 0: it was not. What is due by it is ready
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -158,6 +159,7 @@ class Expired(Event, tag="expired"):
     locks: list[str]
     groups: list[str]
     tracks: list[str]
+    steady: float = 0.0  #: locks that end later were taken anew by an event of the same tick
 
 
 class GroupOpened(Event, tag="group-opened"):
@@ -222,7 +224,7 @@ class RecurrencesSet(Event, tag="recurrences-set"):
 
 
 class Spawned(Event, tag="spawned"):
-    """A recurrence was due: its job was pushed as `number`, and `next` is its next run."""
+    """A recurrence was due: its job was pushed as `number` (0: it was not, another holds its lock); `next` follows."""
 
     name: str
     via: str

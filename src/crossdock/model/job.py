@@ -6,15 +6,15 @@ hold them unencoded. Writers replace them whole.
 """
 
 from enum import IntEnum
-from typing import NewType
+from typing import TypeAlias
 
 import msgspec
 
 from crossdock.model.rules import Rules
 from crossdock.model.states import State
 
-Number = NewType("Number", int)  #: the engine's key of a job: 1, 2, 3 …, never reused
-Token = NewType("Token", int)  #: names one lease; a settlement that names an older one changes nothing
+Number: TypeAlias = int  #: the engine's key of a job: 1, 2, 3 …, never reused
+Token: TypeAlias = int  #: names one lease; a settlement that names an older one changes nothing
 
 #: A lease somebody was given: of which job, and which one
 Held = tuple[Number, Token]

@@ -40,7 +40,7 @@ DEAD_FOR: Final = 180 * 86_400.0
 _INTERNED_AT_MOST: Final = 4_096
 
 
-class Rules(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class Rules(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=True):
     max_failures: int = -1  #: failures after which another one ends the job; below 0: the first ends it
     max_attempts: int = 0  #: leases after which a lapse ends the job; 0: no limit
     lease_s: float = 0  #: as the creator gave it, 0: not given. The leasing door clamps it to its own range

@@ -21,6 +21,8 @@ log = logging.getLogger("crossdock.compaction")
 TAIL_EVENTS: Final = 1_000_000
 TAIL_BYTES: Final = 512 * 1024 * 1024
 
+RETRY_S: Final = 60
+
 
 class Compactor:
     def __init__(self, folder: Path, turn: Turn, scribe: Scribe, last_seq: Callable[[], int]) -> None:
@@ -31,6 +33,7 @@ class Compactor:
         self._task: asyncio.Task[None] | None = None
         self._child: asyncio.subprocess.Process | None = None
         self._urgent = False
+        self._rest = 0  #: seconds until a failed compaction is tried again
 
     def _load(self) -> float:
         """How full the tail is; 1 and more: fold it."""
@@ -40,7 +43,8 @@ class Compactor:
     def look(self) -> None:
         """Called every second."""
         load = self._load()
-        if self._task is None and load >= 1:
+        self._rest = max(0, self._rest - 1)
+        if self._task is None and load >= 1 and not self._rest:
             self.begin()
         elif load >= 2 and self._child is not None and not self._urgent:
             self._urgent = True
@@ -62,7 +66,12 @@ class Compactor:
             output = await self._child.stdout.read() if self._child.stdout is not None else b""
             code = await self._child.wait()
             if code != 0:
-                log.error("compaction failed with exit code %d; the journal keeps its tail, nothing is lost", code)
+                self._rest = RETRY_S
+                log.error(
+                    "compaction failed with exit code %d; the journal keeps its tail, nothing is lost. Next try in %d s",
+                    code,
+                    RETRY_S,
+                )
                 return
             made = msgspec.json.decode(output, type=Made)
             installed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -17,8 +17,8 @@ from crossdock.server.waits import Waiter
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.session import Door
 
-#: Work in slices that is under way when the server stops gets this long to end; then its client hears nothing.
-_LAST_SLICES_S: Final = 1.0
+#: A peer that was told goodbye may go on sending this long before it is cut off.
+_LINGER_S: Final = 1.0
 
 
 class Host(Protocol):
@@ -44,6 +44,7 @@ class Connection(asyncio.Protocol):
         self._handshake: asyncio.TimerHandle | None = None
         self._waiter: Waiter | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._linger: asyncio.TimerHandle | None = None
         self._slices: Slices | None = None
         self._pump_queued = False
         self._reading = True
@@ -108,23 +109,23 @@ class Connection(asyncio.Protocol):
 
     def _queue_pump(self) -> None:
         """Go on with the requests that wait, after the others' turn. Nothing to do while something blocks."""
-        if (
-            self._requests
-            and not self._pump_queued
-            and not self._lost
-            and not self._choked
-            and self._waiter is None
-            and self._slices is None
-        ):
+        if self._pump_queued or self._closing or self._choked or self._waiter is not None or self._slices is not None:
+            return
+        if self._requests:
             self._pump_queued = True
             self._loop.call_soon(self._pump)
+        elif not self._reading:  # what was read ahead is the beginning of one request
+            self._ahead = 0
+            self._control_reading()
 
     def _welcome(self) -> None:
         if self._handshake is not None:
             self._handshake.cancel()
             self._handshake = None
         if len(self._host.connections) > self._host.limits.connections:
-            self._take(self._session.crowded(len(self._host.connections)))
+            crowded = self._session.crowded(len(self._host.connections))
+            if crowded is not None:
+                self._take(crowded)
 
     def _say(self, reply: bytes) -> None:
         self._unreleased += len(reply)
@@ -198,13 +199,23 @@ class Connection(asyncio.Protocol):
             self._write(reply)
         if self._closing:
             if not self._unreleased:
-                self._transport.close()
+                self._hang_up()
         elif self._requests:
             self._queue_pump()
 
+    def _hang_up(self) -> None:
+        """Close, but let the peer hear the last words: a socket closed with bytes unread would cut them off."""
+        if self._transport.is_closing() or self._linger is not None:
+            return
+        self._linger = self._loop.call_later(_LINGER_S, self.abort)
+        self._transport.write_eof()
+        if not self._reading:
+            self._reading = True
+            self._transport.resume_reading()
+
     def _control_reading(self) -> None:
         """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
-        reading = not self._choked and self._ahead <= READ_AHEAD
+        reading = (not self._choked and self._ahead <= READ_AHEAD) or self._linger is not None
         if reading is not self._reading and not self._transport.is_closing():
             self._reading = reading
             if reading:
@@ -224,8 +235,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = self._closing = True
         self._host.connections.discard(self)
-        if self._handshake is not None:
-            self._handshake.cancel()
+        for timer in (self._handshake, self._linger):
+            if timer is not None:
+                timer.cancel()
         if self._waiter is not None:
             self._turn.waits.remove(self._waiter)
         self._end_wait()
@@ -239,22 +251,21 @@ class Connection(asyncio.Protocol):
         self._requests.clear()
         self._transport.abort()
 
-    def shut_down(self) -> None:
+    def shut_down(self, give_up: float) -> None:
         """Answer what was read, end a wait with its empty answer, say goodbye, close."""
         if self._closing:
             return
         self._turn.begin()
         self._too_late()
-        give_up = time.monotonic() + _LAST_SLICES_S
-        while self._slices is not None and time.monotonic() < give_up:
-            self._slice()
-        if self._slices is not None:
-            self.abort()
-            return
-        while self._requests and not self._closing:
-            answer = self._session.handle(self._requests.popleft())
-            while isinstance(answer, Wait):
-                answer = answer.ask(True)
-            self._take(answer)
-        if not self._closing:
-            self._take(Bye(self._session.farewell()))
+        while not self._closing:
+            while self._slices is not None and time.monotonic() < give_up:
+                self._slice()
+            if self._slices is not None:
+                self.abort()
+            elif self._requests:
+                answer = self._session.handle(self._requests.popleft())
+                while isinstance(answer, Wait):
+                    answer = answer.ask(True)
+                self._take(answer)
+            else:
+                self._take(Bye(self._session.farewell()))

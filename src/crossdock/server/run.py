@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -26,9 +27,12 @@ from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.limits import Limits
+from crossdock.server.pulse import Pulse, memory_mib
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 from crossdock.settings import Settings
+from crossdock.wire.control.door import ControlDoor
+from crossdock.wire.control.where import SOCKET, reachable
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.session import Door
 
@@ -39,6 +43,9 @@ BUILT: Final = frozenset({"faktory"})
 
 #: How long goodbyes may take (SIGTERM); after that connections are cut.
 _LEAVE_S: Final = 1.5
+
+#: Work in slices that is under way then gets this long, all of it together; after that its clients hear nothing.
+_LAST_SLICES_S: Final = 0.5
 _DOOR_TICK_S: Final = 5
 
 
@@ -79,11 +86,6 @@ def addresses(settings: Settings) -> dict[str, address.Address]:
     return found
 
 
-def _memory_mb() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // room.MIB
-
-
 class Server:
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self._settings = settings
@@ -93,6 +95,7 @@ class Server:
         self.connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._stopping = asyncio.Event()
+        self._settled = asyncio.Event()  #: at the end: all that was said is durable, or never will be
         self.failure: Exception | None = None
 
     def open(self) -> Ready:
@@ -113,7 +116,16 @@ class Server:
         self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
+        self._pulse = Pulse(
+            self._folder.path,
+            settings.journal.durability,
+            turn=self.turn,
+            scribe=self._scribe,
+            connections=self.connections,
+        )
         self._doors = {name: self._door(name) for name in self._where}
+        faktory = self._doors.get("faktory")
+        self._control = ControlDoor(self._pulse, faktory.workers if isinstance(faktory, FaktoryDoor) else None)
         self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())
@@ -132,7 +144,7 @@ class Server:
             line_bytes=settings.faktory.line_mib * room.MIB,
             handshake_s=settings.faktory.handshake_s,
             may_flush=settings.server.flush or not beyond,
-            memory_mb=_memory_mb,
+            memory_mb=memory_mib,
         )
 
     async def listen(self) -> list[Listening]:
@@ -154,7 +166,33 @@ class Server:
                 raise CannotStart(f"listen.{name} = {where} cannot be opened: {error.strerror or error}") from error
             self._servers.append(server)
             opened.append(Listening(name, where))
+        self._pulse.doors = {each.door: str(each.address) for each in opened}
+        await self._listen_control()
         return opened
+
+    async def _listen_control(self) -> None:
+        """Always open, for this user alone from its first moment."""
+        self._remove_control()
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            os.fchmod(sock.fileno(), 0o600)
+            with reachable(self._folder.path) as name:
+                sock.bind(name)
+            self._servers.append(
+                await self._loop.create_unix_server(self._factory(self._control), sock=sock, backlog=64)
+            )
+        except OSError as error:
+            sock.close()
+            raise CannotStart(
+                f"{self._folder.path / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
+                "or put the data folder on a file system that can hold a socket"
+            ) from error
+
+    def _remove_control(self) -> None:
+        """The folder's lock is ours, so a socket there is this server's or a dead one's; another file is not ours."""
+        path = self._folder.path / SOCKET
+        if path.is_socket():
+            path.unlink()
 
     def _factory(self, door: Door) -> Callable[[], Connection]:
         return lambda: Connection(self, door, self.turn, self._loop)
@@ -165,6 +203,7 @@ class Server:
         if seconds and self._settings.journal.durability == "everysec":
             self._scribe.sync()
         self._compactor.look()
+        self._pulse.beat()
         if seconds % _DOOR_TICK_S == 0:
             self._scribe.make_ballast()
             self.turn.begin()
@@ -182,6 +221,7 @@ class Server:
         self.failure = error
         for connection in list(self.connections):
             connection.abort()
+        self._settled.set()
         self._stopping.set()
 
     def stop(self) -> None:
@@ -199,6 +239,7 @@ class Server:
         self._house.cancel()
         for server in self._servers:
             server.close()
+        self._remove_control()
         await self._compactor.stop()
         if self.failure is None:
             await self._say_goodbye()
@@ -207,11 +248,11 @@ class Server:
             self._folder.unlock()
 
     async def _say_goodbye(self) -> None:
+        give_up = time.monotonic() + _LAST_SLICES_S
         for connection in list(self.connections):
-            connection.shut_down()
-        settled = asyncio.Event()
-        self.turn.when_settled(settled.set)
-        await settled.wait()
+            connection.shut_down(give_up)
+        self.turn.when_settled(self._settled.set)
+        await self._settled.wait()
         give_up = self._loop.time() + _LEAVE_S
         while self.connections and self._loop.time() < give_up:
             await asyncio.sleep(0.01)  # transports flush their last bytes

@@ -8,6 +8,8 @@ import asyncio
 import logging
 import queue
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -21,6 +23,7 @@ log = logging.getLogger("crossdock.journal")
 BALLAST_BYTES: Final = 16 * 1024 * 1024
 _TRIM_ROWS: Final = 100
 _LOOK_EVERY: Final = 1024 * 1024
+_TIMES: Final = 2_000
 
 Task = Callable[[], None]
 
@@ -43,6 +46,7 @@ class Scribe:
         self.reserve_used = False  #: the ballast is gone and was not made anew yet
         self._tasks: queue.SimpleQueue[Task | tuple[bytes, Task] | None] = queue.SimpleQueue()
         self._trimming = True
+        self.took: deque[tuple[float, float]] = deque(maxlen=_TIMES)  #: the last batches: when durable, after how long
         self._thread = threading.Thread(target=self._run, name="scribe", daemon=True)
 
     def start(self) -> None:
@@ -101,11 +105,14 @@ class Scribe:
             try:
                 if isinstance(task, tuple):
                     batch, durable = task
+                    began = time.monotonic()
                     try:
                         append(batch)
                     except DiskFull as error:
                         self._use_reserve(batch, error)
+                    ended = time.monotonic()
                     call(durable)
+                    self.took.append((ended, ended - began))
                     if self._trimming:
                         self._trim()
                 else:

@@ -103,7 +103,8 @@ class Turn:
     def no_room(self, jobs: int) -> str | None:
         if self.disk_refusal is not None:
             return self.disk_refusal
-        if len(self.memory.jobs) + jobs > self._max_jobs:
+        memory = self.memory
+        if len(memory.jobs) + len(memory.groups) + len(memory.tracks) + jobs > self._max_jobs:
             return f"the server holds {self._max_jobs} jobs, its limit; work some off, or raise limits.jobs"
         return None
 
@@ -137,13 +138,19 @@ class Turn:
             self._arm()
         else:
             _release(replies)
+            if self._idle:
+                self._tell_settled()
 
     def _durable(self, replies: list[Reply]) -> None:
         _release(replies)
         self._in_flight = False
         if self._scheduled:
             self._flush()
-        if not self._in_flight and self._idle:
+        elif self._idle:
+            self._tell_settled()
+
+    def _tell_settled(self) -> None:
+        if not self._in_flight and not self._scheduled:
             waiting, self._idle = self._idle, []
             for settled in waiting:
                 settled()

@@ -5,7 +5,7 @@ left; one that is not entitled now is passed over and keeps its place. A herd of
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from crossdock.wire.answer import Answer, Wait
 
@@ -49,23 +49,25 @@ class Waits:
                 if not waiters:
                     del self._by_queue[queue]
 
-    def stir(self, queues: Iterable[str]) -> None:
-        for queue in queues:
-            passed = 0
-            while self._has_work(queue):
-                waiter = self._nth(queue, passed)
-                if waiter is None:
-                    break
-                self.asked += 1
-                answer = waiter.wait.ask(False)
-                if isinstance(answer, Wait) and answer.queues == waiter.wait.queues:
-                    passed += 1
-                    continue
+    def stir(self, queues: Sequence[str]) -> None:
+        passed: set[int] = set()
+        while (waiter := self._first(queues, passed)) is not None:
+            self.asked += 1
+            answer = waiter.wait.ask(False)
+            if isinstance(answer, Wait) and answer.queues == waiter.wait.queues:
+                passed.add(waiter.ticket)
+            else:
                 self.remove(waiter)
                 waiter.answered(answer)
 
-    def _nth(self, queue: str, n: int) -> Waiter | None:
-        for i, waiter in enumerate(self._by_queue.get(queue, {}).values()):
-            if i == n:
-                return waiter
-        return None
+    def _first(self, queues: Sequence[str], passed: set[int]) -> Waiter | None:
+        """Who came first of those that wait on one of these queues, of which it must have work."""
+        first: Waiter | None = None
+        for queue in queues:
+            if queue in self._by_queue and self._has_work(queue):
+                for waiter in self._by_queue[queue].values():
+                    if waiter.ticket not in passed:
+                        if first is None or waiter.ticket < first.ticket:
+                            first = waiter
+                        break
+        return first

@@ -24,8 +24,8 @@ class Session(Protocol):
     def broken(self) -> Bye | None:
         """The peer broke the grammar for good: what to say before closing. None: it did not."""
 
-    def crowded(self, connections: int) -> Bye:
-        """The server has too many connections; this one, just identified, must go."""
+    def crowded(self, connections: int) -> Bye | None:
+        """The server has too many connections; this one, just identified, must go. None: it may stay all the same."""
 
     def farewell(self) -> bytes:
         """The last words when the server stops."""

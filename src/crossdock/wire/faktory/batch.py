@@ -63,14 +63,20 @@ def _new(desk: Desk, via: str, body: bytes) -> bytes:
         return error(f"invalid BATCH NEW: {wrong}")
     if complete is None and success is None:
         return error("a batch needs a success or a complete callback, or both")
-    description = (asked.description or "")[:DESCRIPTION_BYTES]
+    no_room = desk.no_room(2)  # its callbacks will be jobs
+    if no_room is not None:
+        return error(no_room)
+    description = cut(asked.description or "", DESCRIPTION_BYTES)
     if not desk.do(OpenGroup(name, via, parent, description, complete, success)):
         return _no_such(parent)
     return bulk(name.encode())
 
 
 def _callback(body: JobBody | None, name: str, parent: str, call: Call, desk: Desk) -> Spec | None:
-    """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other."""
+    """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other.
+
+    Of what else its `custom` may ask for only tracking counts: it comes once, and it must come.
+    """
     if body is None:
         return None
     body.jid = body.jid or str(uuid.uuid4())
@@ -80,7 +86,14 @@ def _callback(body: JobBody | None, name: str, parent: str, call: Call, desk: De
     told = {"_bid": name, "_cb": call.name.lower()} | ({"_pbid": parent} if parent else {})
     text = msgspec.json.encode({**custom, **told})
     face = one.extra.face if one.extra is not None else None
-    return msgspec.structs.replace(one, extra=Extra(text, face, None, Links(calls=name, call=call)), due=0.0)
+    asks = one.extra.links if one.extra is not None else None
+    links = Links(calls=name, call=call, tracked=asks is not None and asks.tracked)
+    return msgspec.structs.replace(one, extra=Extra(text, face, None, links), failures=0)
+
+
+def cut(text: str, size: int) -> str:
+    """At most so many bytes of it, without half a character at the end."""
+    return text.encode()[:size].decode("utf-8", "ignore")
 
 
 def status(group: Group) -> bytes:

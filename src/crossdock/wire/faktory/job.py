@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from crossdock.model.clock import Now
-from crossdock.model.job import Extra, Failure, FaktoryFace, Form, Job, Links, Spec
+from crossdock.model.job import Extra, Failure, FaktoryFace, Form, Job, Spec
 from crossdock.model.rules import Backoff, Rules, Then
 from crossdock.wire.faktory import links
 from crossdock.wire.faktory.messages import Int64, Invalid
@@ -20,6 +20,10 @@ NAME_BYTES: Final = 255
 JSON_DEPTH: Final = 64
 
 _QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+
+
+_NULL: Final = msgspec.Raw(b"null")
+_ABSENT: Final = msgspec.Raw(b"")
 
 
 class FailureBody(msgspec.Struct):
@@ -36,15 +40,15 @@ class FailureBody(msgspec.Struct):
 class JobBody(msgspec.Struct, gc=False):
     jid: str | None = None
     jobtype: str | None = None
-    args: msgspec.Raw = msgspec.Raw(b"null")
+    args: msgspec.Raw = _NULL
     queue: str | None = None
-    priority: msgspec.Raw = msgspec.Raw(b"")
+    priority: msgspec.Raw = _ABSENT
     retry: Int64 | None = None
     reserve_for: Int64 | None = None
     at: str | None = None
     backtrace: Int64 | None = None
     created_at: str | None = None
-    custom: msgspec.Raw = msgspec.Raw(b"null")
+    custom: msgspec.Raw = _NULL
     failure: FailureBody | None = None
 
 
@@ -83,12 +87,11 @@ def _is_queue(name: str) -> bool:
 
 def spec(body: JobBody, now: Now) -> Spec:
     """Check in upstream's order (5.2): JSON, jid, jobtype, args, reserve_for, at, queue. Raises Invalid."""
-    jid, kind, args, custom = body.jid, body.jobtype, bytes(body.args), bytes(body.custom)
+    jid, kind, args = body.jid, body.jobtype, bytes(body.args)
     if args[0] != 0x5B and args != b"null":
         raise Invalid("invalid JSON: args must be an array")
-    if custom[0] != 0x7B and custom != b"null":
-        raise Invalid("invalid JSON: custom must be an object")
-    if too_deep(args, JSON_DEPTH) or too_deep(custom, JSON_DEPTH):
+    custom = b"" if body.custom is _NULL else _custom(bytes(body.custom))
+    if len(args) > 2 * JSON_DEPTH and too_deep(args, JSON_DEPTH):
         raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
     if jid is None or (len(jid) < 8 and _bytes(jid) < 8):
         raise Invalid("jobs must have a reasonable jid parameter")
@@ -99,22 +102,20 @@ def spec(body: JobBody, now: Now) -> Spec:
     reserve_for = body.reserve_for or 0
     if reserve_for > RESERVE_AT_MOST:
         raise Invalid("jobs cannot be reserved for more than one day")
-    due = 0.0
-    if body.at:
-        try:
-            due = parse(body.at)
-        except (ValueError, OverflowError) as error:
-            raise Invalid(f"invalid timestamp for 'at': \"{body.at}\": {error}") from error
+    due = _due(body.at) if body.at else 0.0
     queue = body.queue or "default"
     if len(queue) > NAME_BYTES or not _is_queue(queue):
-        if _QUEUE.fullmatch(queue) is None:
-            raise Invalid(f'cannot get "{queue}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z')
-        raise Invalid(f"queue names must not be longer than {NAME_BYTES} bytes")
+        raise Invalid(_bad_queue(queue))
     if len(kind) + len(jid) > NAME_BYTES // 4 and (_bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES):
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
-    priority = _priority(body.priority)
-    retry = RETRIES if body.retry is None else body.retry
+    priority = None if body.priority is _ABSENT else _priority(bytes(body.priority))
     failures, brought = (0, None) if body.failure is None else _brought(body.failure)
+    linked = links.read(custom, kind, args, queue, due, now) if custom else None
+    if body.created_at or body.at or body.backtrace:
+        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, priority is not None)
+    else:
+        face = _PLAIN if priority is None else _WITH_PRIORITY
+    plain = face is _PLAIN and not custom and brought is None
     return Spec(
         jid,
         queue,
@@ -122,18 +123,39 @@ def spec(body: JobBody, now: Now) -> Spec:
         args,
         Form.JSON,
         0 if priority is None else priority - 5,
-        rules(retry, reserve_for),
+        rules(RETRIES if body.retry is None else body.retry, reserve_for),
         due,
-        _extra(body, custom, priority is not None, brought, links.read(custom, kind, args, queue, due, now)),
+        None if plain else Extra(custom, face, brought, linked),
         failures,
     )
 
 
-def _priority(raw: msgspec.Raw) -> int | None:
+def _custom(text: bytes) -> bytes:
+    """As pushed; empty for null and for an object without members."""
+    if text == b"null":
+        return b""
+    if text[0] != 0x7B:
+        raise Invalid("invalid JSON: custom must be an object")
+    if len(text) > 2 * JSON_DEPTH and too_deep(text, JSON_DEPTH):
+        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
+    return b"" if len(text) == 2 or text[1:-1].isspace() else text
+
+
+def _due(at: str) -> float:
+    try:
+        return parse(at)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"invalid timestamp for 'at': \"{at}\": {error}") from error
+
+
+def _bad_queue(name: str) -> str:
+    if _QUEUE.fullmatch(name) is None:
+        return f'cannot get "{name}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z'
+    return f"queue names must not be longer than {NAME_BYTES} bytes"
+
+
+def _priority(text: bytes) -> int | None:
     """1-9, an integer outside cut to that, anything else ignored (section 13)."""
-    text = bytes(raw)
-    if not text:
-        return None
     if len(text) == 1 and b"1" <= text <= b"9":
         return text[0] - 48
     try:
@@ -150,19 +172,6 @@ def rules(retry: int, reserve_for: int) -> Rules:
 
 _PLAIN: Final = FaktoryFace()
 _WITH_PRIORITY: Final = FaktoryFace(priority=True)
-
-
-def _extra(body: JobBody, custom: bytes, priority: bool, error: Failure | None, linked: Links | None) -> Extra | None:
-    kept = b"" if custom == b"null" or custom[1:-1].isspace() or len(custom) == 2 else custom
-    if body.created_at or body.at or body.backtrace:
-        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, priority)
-    elif priority:
-        face = _WITH_PRIORITY
-    elif not kept and error is None:
-        return None
-    else:
-        face = _PLAIN
-    return Extra(kept, face, error, linked)
 
 
 def _brought(body: FailureBody) -> tuple[int, Failure]:

@@ -105,7 +105,7 @@ def remove_queues(desk: Desk, via: str, names: list[str]) -> Slices:
         queue = desk.memory.queues.get(name)
         if queue is None:
             continue
-        numbers = iter([Number(place[3]) for place in queue.ready])
+        numbers = iter([place[3] for place in queue.ready])
         while some := list(islice(numbers, SLICE)):
             desk.do(Remove(via, "queue removed", some, frozenset({State.READY})))
             yield

@@ -6,6 +6,7 @@ import msgspec
 
 from crossdock.model.commands import SetTrack
 from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.batch import cut
 from crossdock.wire.faktory.messages import OK, bulk, error
 from crossdock.wire.faktory.times import parse, stamp
 
@@ -54,6 +55,9 @@ def _set(desk: Desk, body: bytes) -> bytes:
         return error(f"invalid TRACK SET: {wrong}")
     if not asked.jid or len(asked.jid.encode()) > JID_BYTES:
         return error(f"invalid TRACK SET: jid must have 1 to {JID_BYTES} bytes")
-    text = asked.desc[:TEXT_BYTES] if asked.desc is not None else None
+    no_room = desk.no_room(1)
+    if no_room is not None and asked.jid not in desk.memory.tracks:
+        return error(no_room)
+    text = cut(asked.desc, TEXT_BYTES) if asked.desc is not None else None
     desk.do(SetTrack(asked.jid, asked.percent, text, until))
     return OK

@@ -1,0 +1,56 @@
+"""The figures of one phase, and the median of several runs of it."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+#: What makes a whole job, in this order.
+PHASES: Final = ("PUSH", "FETCH", "ACK")
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """One phase; times in seconds."""
+
+    count: float
+    seconds: float
+    rate: float
+    p50: float
+    p99: float
+    p999: float
+    worst: float
+
+
+#: What one run of a load measured, by the name of its phases.
+Run = dict[str, Figures]
+
+
+def figures(count: int, seconds: float, took: list[float]) -> Figures:
+    """`count` may differ from the number of requests: a bulk request carries many jobs."""
+    took.sort()
+    return Figures(count, seconds, count / seconds, _rank(took, 0.5), _rank(took, 0.99), _rank(took, 0.999), took[-1])
+
+
+def _rank(ordered: list[float], share: float) -> float:
+    """The nearest rank: the smallest value that at least this share does not exceed."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def median(runs: Sequence[Figures]) -> Figures:
+    """Each figure's own median: the run with the median rate need not have the median p99."""
+    return Figures(*(statistics.median(getattr(run, name) for run in runs) for name in Figures.__struct_fields__))
+
+
+def medians(runs: Sequence[Run]) -> Run:
+    return {name: median([run[name] for run in runs]) for name in runs[0]}
+
+
+def whole(run: Mapping[str, Figures]) -> float:
+    """Whole jobs a second: all of them pushed, then fetched, then acknowledged."""
+    return run["PUSH"].count / sum(run[name].seconds for name in PHASES)
+
+
+def median_whole(runs: Sequence[Run]) -> float:
+    return statistics.median(whole(run) for run in runs)

@@ -1,0 +1,109 @@
+"""The closed loop: every lane is a connection with one request in flight; all lanes of a phase share its requests.
+
+The load has to be cheap, because on a small machine it shares the processors with the server. So a request costs one
+look at the clock, one call that judges the reply and one write; what else is to be checked waits until the clock has
+stopped.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+from typing import Final, cast
+
+from bench.replies import Unexpected, Whole
+
+#: A phase that takes longer than this will not end at all.
+_PATIENCE_S: Final = 900.0
+
+
+class Phase:
+    """`whole` judges each reply; `keep` keeps them for a closer look afterwards."""
+
+    def __init__(self, requests: Iterable[bytes], whole: Whole, *, keep: bool = False) -> None:
+        self.requests = iter(requests)
+        self.whole = whole
+        self.keep = keep
+        self.replies: list[bytes] = []
+        self.took: list[float] = []
+        self.over = False
+        self._busy = 0
+        self._end: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+
+    async def run(self, lanes: Sequence["Lane"]) -> float:
+        """Send all requests; the seconds from the first request to the last reply. Raises Unexpected."""
+        self._busy = len(lanes)
+        started = perf_counter()
+        for lane in lanes:
+            lane.begin(self)
+        async with asyncio.timeout(_PATIENCE_S):
+            return await self._end - started
+
+    def leave(self, now: float) -> None:
+        """A lane found no more requests."""
+        self._busy -= 1
+        if not self._busy and not self._end.done():
+            self.over = True
+            self._end.set_result(now)
+
+    def fail(self, error: Unexpected) -> None:
+        if not self._end.done():
+            self.over = True
+            self._end.set_exception(error)
+
+
+class Lane(asyncio.Protocol):
+    def __init__(self) -> None:
+        self._phase: Phase | None = None
+        self._kept = b""
+        self._sent = 0.0
+        self._broken: Unexpected | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._write = self._transport.write
+
+    def begin(self, phase: Phase) -> None:
+        if self._broken is not None:
+            phase.fail(self._broken)
+            return
+        self._phase = phase
+        self._send(phase, perf_counter())
+
+    def data_received(self, data: bytes) -> None:
+        now = perf_counter()
+        phase = self._phase
+        if phase is None:
+            self._break(Unexpected(f"a reply that nobody asked for: {data[:160]!r}"))
+            return
+        if self._kept:
+            data = self._kept + data
+        try:
+            if not phase.whole(data):
+                self._kept = data
+                return
+        except Unexpected as error:
+            self._break(error)
+            return
+        self._kept = b""
+        phase.took.append(now - self._sent)
+        if phase.keep:
+            phase.replies.append(data)
+        self._send(phase, now)
+
+    def _send(self, phase: Phase, now: float) -> None:
+        request = next(phase.requests, None)
+        if request is None:
+            self._phase = None
+            phase.leave(now)
+        else:
+            self._sent = now
+            self._write(request)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._break(Unexpected("the server closed a connection"))
+
+    def _break(self, error: Unexpected) -> None:
+        self._broken = self._broken or error
+        if self._phase is not None:
+            self._phase.fail(self._broken)
+        self._transport.abort()

@@ -1,0 +1,64 @@
+"""The load program, a process of its own: `python -m bench.load`, driven by bench/driver.py.
+
+Its stdin says in the first line what to connect to, then one step a line (`phases 60000`); each step is answered by one
+line of figures. A single unexpected reply ends it with a message and exit code 1, and without a figure.
+"""
+
+import asyncio
+import gc
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+import uvloop
+
+from bench.beanstalkd import BeanstalkdLoad
+from bench.faktory import FaktoryLoad
+from bench.figures import Run
+from bench.lane import Lane
+from bench.replies import Unexpected
+from bench.target import Target, connect
+
+
+class Order(msgspec.Struct, frozen=True):
+    """The first line."""
+
+    target: Target
+    connections: int
+    queue: str
+
+
+class Load(Protocol):
+    async def step(self, name: str, size: int) -> Run: ...
+
+
+async def _lanes(order: Order) -> Sequence[Lane]:
+    loop = asyncio.get_running_loop()
+    lanes = []
+    for _ in range(order.connections):
+        _, lane = await loop.create_connection(Lane, sock=connect(order.target))
+        lanes.append(lane)
+    return lanes
+
+
+async def _drive() -> None:
+    order = msgspec.json.decode(sys.stdin.readline(), type=Order)
+    lanes = await _lanes(order)
+    load: Load = FaktoryLoad(lanes, order.queue) if order.target.door == "faktory" else BeanstalkdLoad(lanes)
+    for line in sys.stdin:
+        name, size = line.split()
+        run = await load.step(name, int(size))
+        print(msgspec.json.encode(run).decode(), flush=True)
+
+
+def main() -> None:
+    gc.disable()  # a collection would look like a slow reply of the server
+    try:
+        uvloop.run(_drive())
+    except (Unexpected, OSError) as error:
+        sys.exit(f"bench: no figures: {str(error) or type(error).__name__}")
+
+
+if __name__ == "__main__":
+    main()

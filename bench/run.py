@@ -1,0 +1,93 @@
+"""The bench: `python bench/run.py --help`. See README.md beside it for what is measured."""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+# Started as a file, Python looks for modules beside it; `bench` is found beside its folder.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import msgspec
+
+from bench.backlog import backlog
+from bench.compare import compare
+from bench.driver import LoadFailed
+from bench.idle import idle
+from bench.machine import describe
+from bench.memory import memory
+from bench.process import ServerFailed
+from bench.replies import Unexpected
+from bench.restart import restart
+from bench.servers import Contestant, running, yardstick
+from bench.sizes import QUICK, Sizes
+from bench.table import show_goals
+from bench.target import parse
+
+#: Doors that have a load.
+_DOORS: Final = ("faktory",)
+_MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle}
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="bench/run.py", description="Measure Crossdock beside other servers. Without a mode: the comparison."
+    )
+    parser.add_argument("--door", default="faktory", metavar="DOOR", help="which door to load: faktory")
+    parser.add_argument("--against", action="append", default=[], metavar="faktory://[:password@]host:port",
+                        help="a running server to compare with; may be repeated")  # fmt: skip
+    parser.add_argument("--yardstick", default=os.environ.get("CROSSDOCK_YARDSTICK", ""), metavar="FILE",
+                        help="a server run as FILE PORT sync DATABASE; default: $CROSSDOCK_YARDSTICK")  # fmt: skip
+    parser.add_argument("--backlog", action="store_true", help="the phases beside 1,000 and 1,000,000 queued jobs")
+    parser.add_argument("--memory", action="store_true", help="memory a queued job, over 1,000,000 pushes")
+    parser.add_argument("--restart", action="store_true", help="time to accept after SIGKILL")
+    parser.add_argument("--idle", action="store_true", help="memory of 5,000 idle connections")
+    parser.add_argument("--all", action="store_true", help="the comparison and all of these")
+    parser.add_argument("--quick", action="store_true", help="small sizes and one run: shows only that the bench works")
+    parser.add_argument("--runs", type=int, help="runs of everything that is compared; the median counts")
+    parser.add_argument("--jobs", type=int, help="jobs in each phase")
+    parser.add_argument("--many", type=int, help="instead of 1,000,000")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()),
+                        help="where the servers' temporary folders go; a disk, not memory [%(default)s]")  # fmt: skip
+    found = parser.parse_args(words)
+    if (found.door or "faktory") not in _DOORS:
+        parser.error(f"there is no load for the door {found.door}; one of: {', '.join(_DOORS)}")
+    return found
+
+
+def _sizes(arguments: argparse.Namespace) -> Sizes:
+    asked = {name: getattr(arguments, name) for name in ("runs", "jobs", "many") if getattr(arguments, name)}
+    return msgspec.structs.replace(QUICK if arguments.quick else Sizes(), **asked)
+
+
+def _others(arguments: argparse.Namespace) -> list[Contestant]:
+    """`make` hands an unset variable on as an empty word."""
+    others = [yardstick(Path(arguments.yardstick))] if arguments.yardstick else []
+    return others + [running(parse(url)) for url in arguments.against if url]
+
+
+def main(words: Sequence[str]) -> int:
+    arguments = _arguments(words)
+    try:
+        sizes, others = _sizes(arguments), _others(arguments)
+        asked = [name for name in _MODES if arguments.all or getattr(arguments, name)]
+        describe(arguments.folder)
+        goals = compare(sizes, others, arguments.folder) if arguments.all or not asked else []
+        for name in asked:
+            goals += _MODES[name](sizes, arguments.folder)
+        if arguments.quick:
+            print("\nnote: --quick shows that the bench works; its figures mean nothing")
+        show_goals(goals)
+    except (LoadFailed, ServerFailed, Unexpected, OSError, ValueError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""Who takes part: Crossdock, beanstalkd, the yardstick, and servers that somebody else runs."""
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bench.process import Process, ServerFailed, clean_environment, free_port
+from bench.target import Target
+
+_DOOR: Final = re.compile(r"^\s*faktory\s+(\S+):(\d+)\s*$", re.MULTILINE)
+_READY: Final = re.compile(r"^ready", re.MULTILINE)
+
+
+class Contestant(msgspec.Struct, frozen=True):
+    """`start` gets an empty folder and keeps the server up for the length of a `with`."""
+
+    name: str
+    start: Callable[[Path], AbstractContextManager[Target]]
+    is_ours: bool = True  #: False: it goes on running, and the load has to clean up
+
+
+class Crossdock(Process):
+    """`folder` is a data folder beside the server's log; started on it again, the server finds its jobs."""
+
+    def __init__(self, folder: Path, durability: str = "always") -> None:
+        super().__init__(
+            [
+                sys.executable, "-m", "crossdock", "up",
+                "--data", str(folder / "data"),
+                "--listen", "faktory=127.0.0.1:0",
+                "--journal-durability", durability,
+            ],
+            folder,
+            clean_environment(),
+        )  # fmt: skip
+        try:
+            self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")
+            door = _DOOR.search(self.said())
+            if door is None:
+                raise ServerFailed(f"the server names no faktory door: {self.said()}")
+            self.target = Target("faktory", door[1], int(door[2]))
+            self.await_hello(self.target)
+        except BaseException:
+            self.kill()
+            raise
+
+
+@contextmanager
+def _crossdock(durability: str, folder: Path) -> Iterator[Target]:
+    with Crossdock(folder, durability) as server:
+        yield server.target
+
+
+def crossdock(durability: str) -> Contestant:
+    return Contestant(f"Crossdock {durability}", partial(_crossdock, durability))
+
+
+@contextmanager
+def _other(door: str, command: Callable[[int, Path], list[str]], folder: Path) -> Iterator[Target]:
+    target = Target(door, "127.0.0.1", free_port())
+    with Process(command(target.port, folder), folder) as process:
+        process.await_hello(target)
+        yield target
+
+
+def beanstalkds() -> list[Contestant]:
+    """In memory; with a log, synced every 50 ms; with a log, synced before each answer. Empty: it is not installed."""
+    program = shutil.which("beanstalkd")
+    if program is None:
+        return []
+
+    def contestant(name: str, *flags: str) -> Contestant:
+        def command(port: int, folder: Path) -> list[str]:
+            log = ["-b", str(folder)] if flags else []
+            return [program, "-l", "127.0.0.1", "-p", str(port), *log, *flags[1:]]
+
+        return Contestant(name, partial(_other, "beanstalkd", command))
+
+    return [
+        contestant("beanstalkd in memory"),
+        contestant("beanstalkd -b", "-b"),
+        contestant("beanstalkd -b -f 0", "-b", "-f", "0"),
+    ]
+
+
+def yardstick(program: Path) -> Contestant:
+    """`program PORT sync FILE`: a server with the bare shape of the hot path."""
+
+    def command(port: int, folder: Path) -> list[str]:
+        return [sys.executable, str(program.resolve()), str(port), "sync", str(folder / "yardstick.db")]
+
+    return Contestant("yardstick", partial(_other, "faktory", command))
+
+
+def running(target: Target) -> Contestant:
+    @contextmanager
+    def start(_: Path) -> Iterator[Target]:
+        yield target
+
+    return Contestant(f"{target.door}://{target.host}:{target.port}", start, is_ours=False)

@@ -1,0 +1,109 @@
+"""What retry, kill and delete share: jobs by name, or by filter with their number first, a question, and progress."""
+
+import sys
+from typing import Any, NamedTuple
+
+import click
+
+from crossdock.cli.filters import chosen, filtered
+from crossdock.cli.operator import OperatorCommand, print_json, server, tell
+from crossdock.cli.show import clean, some
+from crossdock.client.control import ControlClient
+from crossdock.model.errors import CrossdockError
+
+#: Ids of one request.
+_IDS = 1_000
+
+
+class Verb(NamedTuple):
+    do: str
+    done: str  #: its past
+    states: tuple[str, ...]  #: which it reaches
+    about: str
+    examples: str
+
+
+class NothingDone(CrossdockError):
+    """It was not done, or not to all; the text says why."""
+
+
+def acting(verb: Verb) -> click.Command:
+    """The command of a verb that changes jobs."""
+
+    @click.command(verb.do, cls=OperatorCommand, help=verb.about, epilog=verb.examples)
+    @click.argument("ids", nargs=-1, metavar="[ID]...")
+    @filtered(*verb.states)
+    @click.option("--all", "everything", is_flag=True, help="All jobs, whatever they are.")
+    @click.option("--yes", is_flag=True, help="Do not ask.")
+    def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool, **values: Any) -> None:
+        filters = chosen(values)
+        if ids and (filters or everything):
+            raise click.UsageError("give either ids or filters")
+        if not ids and not filters and not everything:
+            raise click.UsageError("say which jobs: ids, or --state, --queue, --kind, --older-than, or --all")
+        with server(values) as client:
+            if ids:
+                _by_id(client, verb, ids, as_json)
+            else:
+                _by_filter(client, verb, filters | ({"all": True} if everything else {}), yes, as_json)
+
+    return command
+
+
+def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], as_json: bool) -> None:
+    done, unknown, refused = 0, [], []
+    for first in range(0, len(ids), _IDS):
+        answer = client.ask(verb.do, ids=ids[first : first + _IDS])
+        done += answer["done"]
+        unknown += answer["unknown"]
+        refused += answer["refused"]
+    if as_json:
+        print_json({"done": done, "unknown": unknown, "refused": refused})
+    else:
+        click.echo(f"{verb.done} {some(done, 'job')}")
+    words = [f"no job {clean(name)} is here" for name in map(str, unknown)]
+    words += [f"job {each['number']} is {each['state']}, not {' or '.join(verb.states)}" for each in refused]
+    if words:
+        raise NothingDone("; ".join(words[:10]) + (f"; and {len(words) - 10} more" if len(words) > 10 else ""))
+
+
+def _by_filter(client: ControlClient, verb: Verb, filters: dict[str, Any], yes: bool, as_json: bool) -> None:
+    """Acts on those alone that were counted: what comes meanwhile is left for another time."""
+    matched, as_of = 0, None
+    for step in client.steps(verb.do, dry=True, **filters):
+        matched += step["count"]
+        as_of = step["as_of"]
+    done = 0
+    if matched:
+        tell(f"{some(matched, 'job')} to {verb.do}")
+        if not yes and not _agreed(f"{verb.do} {'it' if matched == 1 else 'them'}?"):
+            raise NothingDone("nothing was changed")
+        done = _act(client, verb, filters, matched, as_of)
+    if as_json:
+        print_json({"matched": matched, "done": done})
+    else:
+        click.echo(f"{verb.done} {some(done, 'job')}")
+
+
+def _agreed(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise NothingDone("nothing was changed: there is nobody to ask; say --yes") from None
+
+
+def _act(client: ControlClient, verb: Verb, filters: dict[str, Any], matched: int, as_of: float | None) -> int:
+    done = 0
+    try:
+        with click.progressbar(
+            length=matched, label=verb.do, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+        ) as bar:
+            for step in client.steps(verb.do, as_of=as_of, **filters):
+                done += step["done"]
+                bar.update(step["done"])
+    except KeyboardInterrupt:
+        told = f"interrupted: {verb.done} {some(done, 'job')}, or a few more; the rest is as it was"
+        raise NothingDone(told) from None
+    return done

@@ -1,0 +1,18 @@
+"""`crossdock delete`: jobs are gone for good."""
+
+from crossdock.cli.acting import Verb, acting
+
+_ABOUT = """Delete jobs for good, by ID or filter.
+
+An ID is a number or a jid. Ready, scheduled, retrying and dead ones. A job that is leased is with its worker; it can
+be deleted when its lease is over. By filter it tells how many there are, asks, and touches only those it has counted.
+"""
+
+_EXAMPLES = """\b
+Examples:
+  crossdock delete 4711
+  crossdock delete --state dead --older-than 30d
+  crossdock delete --state ready --queue mail --yes
+"""
+
+delete = acting(Verb("delete", "deleted", ("ready", "retrying", "scheduled", "dead"), _ABOUT, _EXAMPLES))

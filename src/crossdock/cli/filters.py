@@ -1,0 +1,61 @@
+"""The flags that choose jobs, and what they mean to the server."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from crossdock.model.states import State
+
+_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)", re.ASCII)
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+#: Those a job can be found in.
+STATES: Final = tuple(state.name.lower() for state in State if state is not State.GONE)
+
+
+class Span(click.ParamType[float]):
+    """`90`, `45s`, `10m`, `2h`, `7d`, `3w`."""
+
+    name = "span"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = span(value) if isinstance(value, str) else float(value)
+        if seconds is None:
+            self.fail(f"{value!r} is no span of time; write for example 45s, 10m, 2h or 7d", param, ctx)
+        return seconds
+
+
+def span(text: str) -> float | None:
+    match = _SPAN.fullmatch(text)
+    return float(match[1]) * _SECONDS[match[2]] if match is not None and len(text) < 16 else None
+
+
+def filtered(*states: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds --state (one of these), --queue, --kind and --older-than."""
+
+    def add(verb: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--older-than", type=Span(), metavar="SPAN", help="In its state for longer: 45s, 10m, 7d."),
+            click.option("--kind", metavar="KIND", help="Of this kind (Faktory jobtype)."),
+            click.option("--queue", metavar="QUEUE", help="Of this queue."),
+            click.option(
+                "--state",
+                "states",
+                type=click.Choice(states),
+                multiple=True,
+                help="In this state. May be repeated.",
+            ),
+        ):
+            verb = option(verb)
+        return verb
+
+    return add
+
+
+def chosen(values: dict[str, Any]) -> dict[str, Any]:
+    """The filters as the server takes them; only those that were given."""
+    found = {name: values.pop(name) for name in ("states", "queue", "kind", "older_than")}
+    found["states"] = list(found["states"])
+    return {name: value for name, value in found.items() if value not in (None, [])}

@@ -1,0 +1,18 @@
+"""`crossdock terminate`: workers are told to end."""
+
+from crossdock.cli.naming import Verb, naming
+
+_ABOUT = """Tell workers to end.
+
+They finish or give up what they have, and leave. A worker hears of it in the answer to its next BEAT, within seconds,
+and does it by itself; most wait up to 30 s for their jobs. A job that was not finished comes again when its lease is
+over, or as soon as the worker fails it.
+"""
+
+_EXAMPLES = """\b
+Examples:
+  crossdock terminate 4qpc2443vpvai
+  crossdock terminate --all
+"""
+
+terminate = naming(Verb("terminate", "told to end:", "worker", _ABOUT, _EXAMPLES))

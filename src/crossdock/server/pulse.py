@@ -1,0 +1,94 @@
+"""The server's pulse: how fast it has worked lately, how long its disk took, what it has left. For the control door."""
+
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from crossdock import __version__
+from crossdock.journal.disk import free_bytes
+from crossdock.server.scribe import Scribe
+from crossdock.server.turn import Turn
+from crossdock.wire.control.vitals import Rates, Sync, Vitals
+
+#: What "lately" means.
+LATELY_S: Final = 10.0
+
+
+class _Beat(NamedTuple):
+    at: float
+    pushed: int
+    leased: int
+    processed: int
+    failed: int
+
+
+class Pulse:
+    def __init__(
+        self, folder: Path, durability: str, *, turn: Turn, scribe: Scribe, connections: Collection[object]
+    ) -> None:
+        self._folder = folder
+        self._durability = durability
+        self._turn = turn
+        self._scribe = scribe
+        self._connections = connections
+        self._started = time.monotonic()
+        self._beats: deque[_Beat] = deque([self._now()], maxlen=int(LATELY_S) + 1)
+        self.doors: dict[str, str] = {}  #: name and address, once they are open
+
+    def _now(self) -> _Beat:
+        counters = self._turn.memory.counters
+        return _Beat(time.monotonic(), counters.number, counters.token, counters.processed, counters.failures)
+
+    def beat(self) -> None:
+        """Called every second."""
+        self._beats.append(self._now())
+
+    def rates(self) -> Rates:
+        """Between the oldest beat that is kept and the newest. A FLUSH sets counters back; then there is no rate."""
+        first, last = self._beats[0], self._beats[-1]
+        seconds = last.at - first.at
+        if seconds <= 0:
+            return Rates()
+        return Rates(*(round(max(0, new - old) / seconds, 1) for old, new in zip(first[1:], last[1:], strict=True)))
+
+    def vitals(self) -> Vitals:
+        turn = self._turn
+        return Vitals(
+            version=__version__,
+            pid=os.getpid(),
+            data=str(self._folder.absolute()),
+            durability=self._durability,
+            doors=self.doors,
+            uptime_s=time.monotonic() - self._started,
+            connections=len(self._connections),
+            memory_mib=memory_mib(),
+            batches_written=turn.batches,
+            tail_events=turn.tail_events,
+            tail_bytes=turn.tail_bytes,
+            disk_free_bytes=free_bytes(self._folder),
+            refusing=turn.disk_refusal,
+            sync=sync_times(self._scribe.took),
+            rates=self.rates(),
+        )
+
+
+def sync_times(took: Iterable[tuple[float, float]]) -> Sync:
+    """Of (when it ended, how long it took), in seconds of the monotonic clock. Another thread goes on adding."""
+    since = time.monotonic() - LATELY_S
+    lately = sorted(seconds * 1e3 for ended, seconds in list(took) if ended >= since)
+    if not lately:
+        return Sync()
+    return Sync(len(lately), _rank(lately, 0.5), _rank(lately, 0.99), round(lately[-1], 3))
+
+
+def _rank(ordered: list[float], share: float) -> float:
+    return round(ordered[max(0, math.ceil(share * len(ordered)) - 1)], 3)
+
+
+def memory_mib() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // (1024 * 1024)

@@ -1,0 +1,125 @@
+"""What an operator changes. On many jobs it goes in slices of one event each, and a reply covers a bounded number.
+
+The cursor of a reply is its progress: whoever asked asks again with it until there is none. `as_of` goes with it, so
+that only jobs are touched which were there when they were counted, and a job that comes back meanwhile is left alone.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from crossdock.model.commands import Bury, Command, PauseQueues, Remove, Requeue, ResumeQueues
+from crossdock.model.job import Number
+from crossdock.model.states import State
+from crossdock.wire.answer import Answer, Slices
+from crossdock.wire.control import choose, cursor, messages
+from crossdock.wire.control.messages import Invalid, reply
+from crossdock.wire.control.reads import counted
+from crossdock.wire.control.walk import Looked, Wanted, go
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.workers import QUIET, TERMINATE, Workers
+
+VIA: Final = "control"
+
+#: Jobs changed in one go, and for one request.
+SLICE: Final = 250
+ACTED_AT_MOST: Final = 5_000
+
+
+class _How(NamedTuple):
+    command: Callable[[list[Number]], Command[int]]
+    states: tuple[State, ...]  #: in which a job can be acted on
+    unless_told: tuple[State, ...]  #: which of them are meant if a request names none
+
+
+_AT_REST: Final = (State.RETRYING, State.SCHEDULED)
+_REMOVABLE: Final = (State.READY, *_AT_REST, State.DEAD)
+
+_HOW: Final[dict[type[messages.Act], _How]] = {
+    # A scheduled job has not failed: to run it early must be asked for.
+    messages.Retry: _How(lambda numbers: Requeue(VIA, numbers), (*_AT_REST, State.DEAD), (State.RETRYING, State.DEAD)),
+    messages.Kill: _How(lambda numbers: Bury(VIA, numbers), _AT_REST, _AT_REST),
+    messages.Delete: _How(
+        lambda numbers: Remove(VIA, "discarded", numbers, frozenset(_REMOVABLE)), _REMOVABLE, _REMOVABLE
+    ),
+}
+
+
+def act(desk: Desk, request: messages.Act) -> Answer:
+    how = _HOW[type(request)]
+    filtered = bool(request.states or request.queue or request.kind or request.older_than is not None)
+    if request.ids is not None:
+        if filtered or request.all or request.dry:
+            raise Invalid("ids stand alone: leave filters, all and dry out")
+        return _by_id(desk, how, request.ids)
+    if not filtered and not request.all:
+        raise Invalid("say which jobs: ids, or filters (states, queue, kind, older_than), or all = true")
+    memory, now = desk.memory, desk.now
+    as_of = choose.instant(memory, now) if request.as_of is None else request.as_of
+    chosen = choose.wanted(request, memory, now, how.states if request.states else how.unless_told)
+    wanted = Wanted(chosen.states, chosen.queue, chosen.kind, as_of - (request.older_than or 0.0))
+    spot = cursor.read(request.after)
+    return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, wanted, spot, as_of)
+
+
+def _by_filter(desk: Desk, how: _How, wanted: Wanted, spot: cursor.Spot | None, as_of: float) -> Slices:
+    done = 0
+
+    def take(some: Looked) -> cursor.Spot | None:
+        nonlocal done
+        if some.jobs:
+            done += desk.do(how.command([job.number for job in some.jobs]))
+        return some.spot if done >= ACTED_AT_MOST else None
+
+    looked, after = yield from go(desk.memory, wanted, spot, take, SLICE)
+    return reply({"done": done, "looked": looked, "as_of": as_of, "after": cursor.write(after)})
+
+
+def _by_id(desk: Desk, how: _How, ids: list[int | str]) -> Slices:
+    """All jobs of these names. What is not there, and what is in another state, is told apart."""
+    done = 0
+    unknown: list[int | str] = []
+    refused: list[dict[str, Any]] = []
+    for first in range(0, len(ids), SLICE):
+        numbers: list[Number] = []
+        for each in dict.fromkeys(ids[first : first + SLICE]):
+            jobs = choose.named(desk.memory, each)
+            if not jobs:
+                unknown.append(each)
+            for job in jobs:
+                if job.state in how.states:
+                    numbers.append(job.number)
+                else:
+                    refused.append({"id": each, "number": job.number, "state": job.state.name.lower()})
+        done += desk.do(how.command(numbers))
+        yield
+    states = [state.name.lower() for state in how.states]
+    return reply({"done": done, "unknown": unknown, "refused": refused, "states": states})
+
+
+def signal(workers: Workers, request: messages.Quiet | messages.Terminate) -> bytes:
+    """They hear of it with the answer to their next BEAT; a quiet one gets no more jobs from now on."""
+    names = list(workers.by_wid) if request.all else request.workers
+    if not names and not request.all:
+        raise Invalid("say which workers: their names, or all = true")
+    state = QUIET if isinstance(request, messages.Quiet) else TERMINATE
+    done, unknown = [], []
+    for name in names:
+        worker = workers.by_wid.get(name)
+        if worker is None:
+            unknown.append(name)
+        else:
+            worker.signal(state)
+            done.append(name)
+    return reply({"done": done, "unknown": unknown})
+
+
+def switch(desk: Desk, request: messages.Pause | messages.Resume) -> bytes:
+    """Pause or resume queues; `done` are those that were not so before."""
+    known = desk.memory.queues
+    if not request.queues and not request.all:
+        raise Invalid("say which queues: their names, or all = true")
+    pause = isinstance(request, messages.Pause)
+    names = list(known) if request.all else list(dict.fromkeys(request.queues))
+    done = [name for name in names if name in known and known[name].paused is not pause]
+    desk.do(PauseQueues(done) if pause else ResumeQueues(done))
+    return reply({"done": done, "unknown": [name for name in names if name not in known]})

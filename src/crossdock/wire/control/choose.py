@@ -1,0 +1,40 @@
+"""From the filters and ids of a request to the jobs they mean."""
+
+from collections.abc import Iterable
+
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.job import Job, Number
+from crossdock.model.states import State
+from crossdock.wire.control.messages import Chosen, Invalid
+from crossdock.wire.control.walk import Wanted, states
+
+
+def instant(memory: Memory, now: Now) -> float:
+    """Now, as events will have it: jobs that change their state from here on will have done so later."""
+    return max(now.wall, memory.counters.at)
+
+
+def wanted(request: Chosen, memory: Memory, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
+    """Without states: all that are allowed. Raises Invalid."""
+    can = states(memory) if allowed is None else list(allowed)
+    words = {state.name.lower(): state for state in can}
+    chosen = set()
+    for word in request.states:
+        if word not in words:
+            raise Invalid(f'state "{word[:64]}" cannot be chosen here; there are {", ".join(words)}')
+        chosen.add(words[word])
+    before = request.as_of
+    if request.older_than is not None:
+        before = (instant(memory, now) if before is None else before) - request.older_than
+    return Wanted(frozenset(chosen or can), request.queue or "", request.kind or "", before)
+
+
+def named(memory: Memory, name: int | str) -> list[Job]:
+    """All live jobs that this means, oldest first: those of that jid, or else the one of that number."""
+    if isinstance(name, str):
+        jobs = list(memory.named(name))
+        if jobs or not (name.isascii() and name.isdecimal()):
+            return jobs
+    job = memory.jobs.get(Number(int(name)))
+    return [] if job is None else [job]

@@ -1,0 +1,25 @@
+"""The control door: the operator's way in, on a UNIX socket of mode 0600. Who may open it may do everything."""
+
+from collections.abc import Callable
+
+from crossdock.wire.control.session import ControlSession
+from crossdock.wire.control.vitals import House
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.workers import Workers
+
+NAME = "control"
+
+
+class ControlDoor:
+    name = NAME
+    handshake_s = 5.0  #: a peer that says nothing for so long is not the command line
+
+    def __init__(self, house: House, workers: Workers | None = None) -> None:
+        self.house = house
+        self.workers = Workers() if workers is None else workers  #: the registry of the Faktory door
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> ControlSession:
+        return ControlSession(desk, self.house, self.workers)
+
+    def tick(self, desk: Desk) -> None:
+        """Nothing to watch: all it shows belongs to others."""

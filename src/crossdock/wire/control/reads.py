@@ -1,0 +1,165 @@
+"""What can be looked at, a page at a time. Whatever has to look at many jobs does so in slices, within a bound."""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Mapping
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from crossdock.engine.memory import Memory, Queue
+from crossdock.model.job import Job
+from crossdock.model.states import State
+from crossdock.wire.answer import Answer, Slices
+from crossdock.wire.control import choose, cursor, messages, views
+from crossdock.wire.control.messages import error, reply
+from crossdock.wire.control.vitals import House
+from crossdock.wire.control.walk import Looked, Wanted, count_at_once, first_names, go, spot_of
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.workers import Workers
+
+_QUEUES_A_SLICE: Final = 2_000
+
+#: Jobs of a state that are counted by queue or worker on the way to another answer.
+TALLIED_AT_MOST: Final = 20_000
+
+
+def status(desk: Desk, house: House, workers: Workers) -> bytes:
+    memory = desk.memory
+    sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
+    shown = msgspec.to_builtins(house.vitals()) | {
+        "now": views.when(desk.now.wall),
+        "jobs": len(memory.jobs),
+        "states": {"ready": len(memory.jobs) - sum(sizes.values())} | sizes,
+        "queues": len(memory.queues),
+        "workers": len(workers.by_wid),
+        "batches": len(memory.groups),
+        "locks": len(memory.locks),
+        "cron": len(memory.recurrences),
+        "pushed": memory.counters.number,
+        "processed": memory.counters.processed,
+        "failures": memory.counters.failures,
+    }
+    return reply({"status": shown})
+
+
+def jobs(desk: Desk, request: messages.Jobs) -> Answer:
+    return _jobs(desk, choose.wanted(request, desk.memory, desk.now), cursor.read(request.after), request.limit)
+
+
+def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> Slices:
+    rows: list[views.View] = []
+
+    def take(some: Looked) -> cursor.Spot | None:
+        room = limit - len(rows)
+        rows.extend(views.row(job, desk.now) for job in some.jobs[:room])
+        return spot_of(some.jobs[room - 1]) if len(some.jobs) >= room else None
+
+    looked, after = yield from go(desk.memory, wanted, spot, take)
+    return reply({"jobs": rows, "looked": looked, "after": cursor.write(after)})
+
+
+def count(desk: Desk, request: messages.Count) -> Answer:
+    """With a cursor like a page: whoever counts adds up, until there is none."""
+    memory = desk.memory
+    wanted = choose.wanted(request, memory, desk.now)
+    spot = cursor.read(request.after)
+    as_of = choose.instant(memory, desk.now) if request.as_of is None else request.as_of
+    known = count_at_once(memory, wanted) if spot is None else None
+    if known is not None:
+        return reply({"count": known, "looked": 0, "as_of": as_of, "after": None})
+    return counted(memory, wanted, spot, as_of)
+
+
+def counted(memory: Memory, wanted: Wanted, spot: cursor.Spot | None, as_of: float) -> Slices:
+    found = 0
+
+    def take(some: Looked) -> None:
+        nonlocal found
+        found += len(some.jobs)
+
+    looked, after = yield from go(memory, wanted, spot, take)
+    return reply({"count": found, "looked": looked, "as_of": as_of, "after": cursor.write(after)})
+
+
+def job(desk: Desk, request: messages.Job) -> bytes:
+    """The newest live job of that name. Of one that is gone its track may still be known."""
+    found = choose.named(desk.memory, request.id)
+    if found:
+        newest = found[-1]
+        others = [each.number for each in found[:-1]]
+        return reply({"job": views.whole(newest, desk.memory, desk.now), "same_jid": others})
+    track = views.track(desk.memory, str(request.id))
+    if track is not None:
+        return reply({"job": None, "track": track})
+    return error(f"no job {request.id} is here; one that succeeded or was deleted is gone")
+
+
+def queues(desk: Desk, request: messages.Queues) -> Slices:
+    memory = desk.memory
+    tallies: dict[State, Mapping[str, int] | None] = {}
+    if request.shelves:
+        for state in memory.shelves:
+            tallies[state] = yield from _tally(memory, state, lambda job: job.queue)
+    after: str | None = None
+    if request.by == "ready":
+        chosen = yield from _longest(memory, request.limit)
+    else:
+        names, after = yield from _names(memory.queues, request)
+        chosen = [memory.queues[name] for name in names if name in memory.queues]
+    rows = []
+    for queue in chosen:
+        counts = {
+            state.name.lower(): None if tally is None else tally.get(queue.name, 0) for state, tally in tallies.items()
+        }
+        rows.append(views.queue(queue, desk.now) | counts)
+    return reply({"queues": rows, "after": after})
+
+
+def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
+    leases = yield from _tally(desk.memory, State.LEASED, lambda job: job.lease.worker if job.lease else "")
+    names, after = yield from _names(registry.by_wid, request)
+    known = registry.by_wid
+    rows = [views.worker(known[name], leases, desk.now) for name in names if name in known]
+    return reply({"workers": rows, "after": after})
+
+
+def batches(desk: Desk, request: messages.Batches) -> Slices:
+    names, after = yield from _names(desk.memory.groups, request)
+    known = desk.memory.groups
+    return reply({"batches": [views.batch(known[name], desk.now) for name in names if name in known], "after": after})
+
+
+def cron(desk: Desk, request: messages.Cron) -> Slices:
+    names, after = yield from _names(desk.memory.recurrences, request)
+    known = desk.memory.recurrences
+    return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
+
+
+def _names(known: Collection[str], request: messages.Page) -> Generator[None, None, tuple[list[str], str | None]]:
+    """A page of names in their order, and the cursor of the next one: simply the last name."""
+    names: list[str] = []
+    for best in first_names(known, request.after or "", request.limit + 1):
+        names = best
+        yield
+    page = names[: request.limit]
+    return page, page[-1] if len(names) > request.limit else None
+
+
+def _longest(memory: Memory, most: int) -> Generator[None, None, list[Queue]]:
+    best: list[Queue] = []
+    rest = iter(list(memory.queues.values()))
+    while some := list(islice(rest, _QUEUES_A_SLICE)):
+        best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
+        yield
+    return best
+
+
+def _tally(memory: Memory, state: State, key: Callable[[Job], str]) -> Generator[None, None, Mapping[str, int] | None]:
+    """How many jobs of that state fall to each; None: there are too many to count them by the way."""
+    if len(memory.shelves[state]) >= TALLIED_AT_MOST:
+        return None
+    tally: Counter[str] = Counter()
+    yield from go(memory, Wanted(frozenset({state})), None, lambda some: tally.update(map(key, some.jobs)))
+    return tally

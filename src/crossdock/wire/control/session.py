@@ -1,0 +1,81 @@
+"""One control connection: a line in, a line out. Whoever got so far is the operator; there is no handshake."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from crossdock.model.job import Held
+from crossdock.wire.answer import Answer, Bye
+from crossdock.wire.control import acts, messages, reads
+from crossdock.wire.control.messages import Invalid, error
+from crossdock.wire.control.vitals import House
+from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.workers import Workers
+from crossdock.wire.lines import Lines
+
+LINE_BYTES: Final = 1024 * 1024
+_TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
+
+
+class ControlSession:
+    def __init__(self, desk: Desk, house: House, workers: Workers) -> None:
+        self._desk = desk
+        self._house = house
+        self._workers = workers
+        self._lines = Lines(LINE_BYTES)
+        self.receive = self._lines.receive
+        self.identified = True
+        self.granted: list[Held] | None = None
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def handle(self, line: bytes) -> Answer:
+        try:
+            request = messages.read(line)
+            return _VERBS[type(request)](self, request)
+        except Invalid as wrong:
+            return error(str(wrong))
+
+    def broken(self) -> Bye | None:
+        return Bye(error(_TOO_LONG)) if self._lines.overrun else None
+
+    def crowded(self, connections: int) -> None:
+        """Let in: a server without a free connection is one the operator has to look at."""
+
+    def farewell(self) -> bytes:
+        return error("the server stops; ask again when it is back")
+
+    def closed(self) -> None:
+        """Nothing is remembered of a connection."""
+
+    def _status(self, request: messages.Status) -> Answer:
+        return reads.status(self._desk, self._house, self._workers)
+
+    def _workers_page(self, request: messages.Workers) -> Answer:
+        return reads.workers(self._desk, self._workers, request)
+
+    def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
+        return acts.signal(self._workers, request)
+
+
+def _on_desk(verb: Callable[[Desk, Any], Answer]) -> Callable[[ControlSession, Any], Answer]:
+    return lambda session, request: verb(session._desk, request)
+
+
+_VERBS: Final[dict[type[messages.Request], Callable[[ControlSession, Any], Answer]]] = {
+    messages.Status: ControlSession._status,
+    messages.Queues: _on_desk(reads.queues),
+    messages.Workers: ControlSession._workers_page,
+    messages.Batches: _on_desk(reads.batches),
+    messages.Cron: _on_desk(reads.cron),
+    messages.Jobs: _on_desk(reads.jobs),
+    messages.Count: _on_desk(reads.count),
+    messages.Job: _on_desk(reads.job),
+    messages.Retry: _on_desk(acts.act),
+    messages.Kill: _on_desk(acts.act),
+    messages.Delete: _on_desk(acts.act),
+    messages.Quiet: ControlSession._signal,
+    messages.Terminate: ControlSession._signal,
+    messages.Pause: _on_desk(acts.switch),
+    messages.Resume: _on_desk(acts.switch),
+}

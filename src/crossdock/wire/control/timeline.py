@@ -1,0 +1,40 @@
+"""What happened to a job, and what time will do to it: as far as the engine remembers.
+
+The engine keeps the latest of each: the last time a job became ready, its lease, its first and its last failure. What
+lies between them is in the journal's history.
+"""
+
+from typing import Any
+
+from crossdock.model.clock import Now
+from crossdock.model.job import Job
+from crossdock.model.rules import DEAD_FOR
+from crossdock.model.states import State
+from crossdock.wire.faktory.times import stamp
+
+_AHEAD = {State.SCHEDULED: "due", State.RETRYING: "next try", State.DEAD: "purged"}
+
+
+def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
+    """Oldest first; `ahead` marks what is still to come."""
+    error = job.extra.error if job.extra is not None else None
+    steps = [(job.created, "created", f"through {job.origin}")]
+    if job.place is not None or job.attempts:
+        steps.append((job.since, "enqueued", f"in {job.queue}"))
+    if error is not None:
+        if error.first_at != error.at:
+            steps.append((error.first_at, "first failed", ""))
+        how = "the lease ran out" if error.lost else f"{error.group}: {error.message}"
+        steps.append((error.at, "failed", how))
+    if job.lease is not None:
+        steps.append((job.lease.at, "leased", f"to {job.lease.worker or 'a nameless worker'} through {job.lease.via}"))
+        steps.append((now.wall + job.lease.end - now.steady, "lease ends", ""))
+    if job.state is State.DEAD:
+        steps.append((job.due - DEAD_FOR, "died", ""))
+    if job.state in _AHEAD:
+        steps.append((job.due, _AHEAD[job.state], ""))
+    links = job.extra.links if job.extra is not None else None
+    if links is not None and links.expires:
+        steps.append((links.expires, "expires", "if it is not leased before"))
+    steps.sort(key=lambda step: step[0])
+    return [{"at": stamp(at), "what": what, "note": note, "ahead": at > now.wall} for at, what, note in steps if at]

@@ -1,0 +1,230 @@
+"""What the control door shows of each thing. Times are RFC 3339 in UTC, spans are seconds (`…_s`)."""
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.engine.memory import Memory, Queue
+from crossdock.model.clock import Now
+from crossdock.model.job import Call, Form, Job
+from crossdock.model.records import Group, Recurrence
+from crossdock.model.states import State
+from crossdock.wire.control.timeline import timeline
+from crossdock.wire.control.walk import entered
+from crossdock.wire.faktory.times import stamp
+from crossdock.wire.faktory.workers import RUNNING, Worker
+from crossdock.wire.json import compact
+
+#: A row shows so much of a payload and of an error.
+_PREVIEW: Final = 160
+
+View = dict[str, Any]
+
+
+def when(at: float) -> str | None:
+    return stamp(at) if at and math.isfinite(at) else None
+
+
+def row(job: Job, now: Now) -> View:
+    """A job in a list."""
+    error = job.extra.error if job.extra is not None else None
+    return {
+        "number": job.number,
+        "jid": job.jid,
+        "queue": job.queue,
+        "kind": job.kind,
+        "state": job.state.name.lower(),
+        "priority": job.priority,
+        "since": stamp(entered(job)),
+        "age_s": max(0.0, now.wall - entered(job)),
+        "due": when(ends(job, now)),
+        "attempts": job.attempts,
+        "failures": job.failures,
+        "worker": job.lease.worker if job.lease is not None else None,
+        "error": f"{error.group}: {error.message}"[:_PREVIEW] if error is not None else None,
+        "payload": job.payload[:_PREVIEW].decode("utf-8", "replace"),
+        "payload_bytes": len(job.payload),
+    }
+
+
+def ends(job: Job, now: Now) -> float:
+    """Wall: when time itself will change its state; 0: never."""
+    if job.lease is not None:
+        return now.wall + job.lease.end - now.steady
+    return 0.0 if job.state is State.READY else job.due
+
+
+def whole(job: Job, memory: Memory, now: Now) -> View:
+    """A job with everything that is known of it."""
+    extra, rules = job.extra, job.rules
+    shown = row(job, now) | {
+        "origin": job.origin,
+        "payload": _payload(job),
+        "custom": _one_line(extra.custom) if extra is not None and extra.custom else None,
+        "created": stamp(job.created),
+        "rules": {
+            "max_failures": rules.max_failures,
+            "max_attempts": rules.max_attempts,
+            "lease_s": rules.lease_s,
+            "backoff": rules.backoff.name.lower(),
+            "exhausted": rules.exhausted.name.lower(),
+            "success": rules.success.name.lower(),
+            "lapse": rules.lapse.name.lower(),
+        },
+        "lease": _lease(job, now),
+        "error": _error(job),
+        "track": track(memory, job.jid),
+    }
+    return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
+
+
+def _payload(job: Job) -> Any:
+    if job.form is Form.NONE:
+        return None
+    if job.form is Form.JSON:
+        return _one_line(job.payload)
+    try:
+        return job.payload.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(job.payload).decode()}
+
+
+def _one_line(text: bytes) -> msgspec.Raw:
+    """JSON as it was pushed; a line break in it would end the reply."""
+    return msgspec.Raw(compact(text) if b"\n" in text else text)
+
+
+def _lease(job: Job, now: Now) -> View | None:
+    lease = job.lease
+    if lease is None:
+        return None
+    return {
+        "worker": lease.worker,
+        "via": lease.via,
+        "at": stamp(lease.at),
+        "ends": when(ends(job, now)),
+        "token": lease.token,
+        "bound": lease.bound.name.lower(),
+        "beats": lease.beats,
+        "wait_s": lease.wait_s,
+    }
+
+
+def _error(job: Job) -> View | None:
+    error = job.extra.error if job.extra is not None else None
+    if error is None:
+        return None
+    return {
+        "group": error.group,
+        "message": error.message,
+        "backtrace": error.backtrace,
+        "first_at": when(error.first_at),
+        "at": when(error.at),
+        "next_at": when(error.next_at),
+        "lost": error.lost,
+    }
+
+
+def _links(job: Job, memory: Memory, now: Now) -> View:
+    links = job.extra.links if job.extra is not None else None
+    if links is None:
+        return {"group": None, "callback": None, "lock": None, "expires": None}
+    lock = links.lock
+    held = memory.locks.get(lock.name) if lock is not None else None
+    return {
+        "group": links.group or None,
+        "callback": {"group": links.calls, "call": links.call.name.lower()} if links.call is not None else None,
+        "lock": None
+        if lock is None
+        else {
+            "name": lock.name,
+            "held": held is not None and held.holder == job.number,
+            "ends": when(now.wall + lock.end - now.steady),
+            "freed": lock.freed.name.lower(),
+        },
+        "expires": when(links.expires),
+    }
+
+
+def track(memory: Memory, jid: str) -> View | None:
+    found = memory.tracks.get(jid)
+    if found is None:
+        return None
+    return {
+        "state": found.state,
+        "percent": found.percent,
+        "text": found.text,
+        "updated": stamp(found.updated),
+        "ends": when(found.end),
+    }
+
+
+def queue(one: Queue, now: Now) -> View:
+    oldest = one.oldest()
+    return {
+        "queue": one.name,
+        "ready": len(one.ready),
+        "paused": one.paused,
+        "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
+        "first_seen": stamp(one.first_seen),
+    }
+
+
+def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
+    return {
+        "worker": one.wid,
+        "hostname": one.hostname,
+        "pid": one.pid,
+        "labels": one.labels,
+        "state": "running" if one.state == RUNNING else one.state,
+        "connections": len(one.hang_ups),
+        "leases": None if leases is None else leases.get(one.wid, 0),
+        "rss_kib": one.rss_kb,
+        "beat_s": max(0.0, now.steady - one.beat_at),
+        "started": stamp(one.started),
+    }
+
+
+def batch(group: Group, now: Now) -> View:
+    """`state`: open, running, then complete (all executed) and success (all succeeded), callbacks included."""
+    if not group.committed:
+        state = "open"
+    elif group.finished & Call.SUCCESS:
+        state = "success"
+    else:
+        state = "complete" if group.finished & Call.COMPLETE else "running"
+    return {
+        "batch": group.name,
+        "description": group.description,
+        "parent": group.parent or None,
+        "state": state,
+        "total": group.total,
+        "pending": group.pending,
+        "failed": len(group.bad),
+        "complete": _call(group, Call.COMPLETE),
+        "success": _call(group, Call.SUCCESS),
+        "created": stamp(group.created),
+        "ends": when(now.wall + group.end - now.steady),
+    }
+
+
+def _call(group: Group, call: Call) -> str | None:
+    """Of a callback: none, waiting, pushed, done."""
+    if (group.complete if call is Call.COMPLETE else group.success) is None:
+        return None
+    return "done" if group.answered & call else "pushed" if group.called & call else "waiting"
+
+
+def recurrence(one: Recurrence, now: Now) -> View:
+    return {
+        "cron": one.name,
+        "schedule": one.schedule,
+        "zone": one.zone,
+        "queue": one.spec.queue,
+        "kind": one.spec.kind,
+        "next": when(one.next),
+        "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
+    }

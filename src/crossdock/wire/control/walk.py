@@ -1,0 +1,192 @@
+"""A walk over jobs in slices: from one key to the next in the engine's own orders, never a copy of all of them.
+
+Jobs come state by state, ready ones queue by queue in the order in which they would be leased, the others by when they
+are due. The key of the last job looked at is all a walk needs to go on, in this request or in a later one; jobs that
+come or go meanwhile do not disturb it.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.order import Order
+from crossdock.model.job import Job
+from crossdock.model.rules import DEAD_FOR
+from crossdock.model.states import State
+from crossdock.wire.control.cursor import Spot
+
+#: Jobs looked at in one go: less than a millisecond between the turns of others.
+SLICE: Final = 1_000
+#: Jobs looked at for one request. A walk that found less than a page by then hands out its cursor.
+LOOKED_AT_MOST: Final = 50_000
+#: Names looked at in one go: about as long.
+_NAMES: Final = 2_000
+_QUEUES: Final = 1_000
+
+#: What is being worked on first, what has ended last.
+_ORDER: Final = (
+    State.LEASED,
+    State.READY,
+    State.RETRYING,
+    State.SCHEDULED,
+    State.BLOCKED,
+    State.HELD,
+    State.FAILED,
+    State.DEAD,
+    State.COMPLETE,
+)
+
+
+def states(memory: Memory) -> list[State]:
+    """Those a job may be in, in the order of a walk."""
+    return [state for state in _ORDER if state is State.READY or state in memory.shelves]
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which jobs; an empty text lets all pass."""
+
+    states: frozenset[State]
+    queue: str = ""
+    kind: str = ""
+    before: float | None = None  #: wall; in its state since then or longer
+
+
+class Looked(NamedTuple):
+    """One slice."""
+
+    jobs: list[Job]  #: those wanted
+    number: int  #: looked at
+    spot: Spot  #: of the last one
+
+
+def entered(job: Job) -> float:
+    """Wall: since when it is in its state."""
+    if job.state is State.READY:
+        return job.since
+    if job.lease is not None:
+        return job.lease.at
+    if job.state is State.DEAD:
+        return job.due - DEAD_FOR
+    if job.state is State.RETRYING and job.extra is not None and job.extra.error is not None:
+        return job.extra.error.at
+    return job.created
+
+
+def spot_of(job: Job) -> Spot:
+    if job.state is State.READY:
+        return Spot(job.state, job.queue, job.place or ())
+    return Spot(job.state, "", (job.lease.end if job.lease is not None else job.due, job.number))
+
+
+def go(
+    memory: Memory, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
+) -> Generator[None, None, tuple[int, Spot | None]]:
+    """Hand slice after slice to `take`, which says where to go on once it has enough. Others are served in between.
+
+    Gives how many were looked at, and from where to go on; None: that was the end.
+    """
+    looked = since = 0
+    for some in _walk(memory, wanted, spot, size):
+        looked += some.number
+        since += some.number
+        enough = take(some)
+        if enough is not None:
+            return looked, enough
+        if looked >= LOOKED_AT_MOST:
+            return looked, some.spot
+        if since >= size:
+            since = 0
+            yield
+    return looked, None
+
+
+def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
+    for state in states(memory):
+        if state not in wanted.states or (spot is not None and _ORDER.index(state) < _ORDER.index(spot.state)):
+            continue
+        begin = spot if spot is not None and spot.state is state else Spot(state, "", ())
+        if state is State.READY:
+            yield from _ready(memory, wanted, begin, size)
+        else:
+            yield from _slices(memory, wanted, begin, size, _shelf(memory, state))
+
+
+def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+    if wanted.queue:
+        begin = begin if begin.queue == wanted.queue else Spot(State.READY, wanted.queue, ())
+        yield from _slices(memory, wanted, begin, size, _lane(memory, wanted.queue))
+        return
+    if begin.key:
+        yield from _slices(memory, wanted, begin, size, _lane(memory, begin.queue))
+    name = begin.queue
+    while True:
+        names: list[str] = []
+        for best in first_names(memory.queues, name, _QUEUES):
+            names = best
+            yield Looked([], min(size, len(memory.queues)), Spot(State.READY, name, ()))
+        for name in names:
+            yield from _slices(memory, wanted, Spot(State.READY, name, ()), size, _lane(memory, name))
+        if len(names) < _QUEUES:
+            return
+
+
+#: The order as it is now: between two slices a queue may be forgotten, and a FLUSH puts others in place of all.
+_Current = Callable[[], Order[Any] | None]
+
+
+def _lane(memory: Memory, queue: str) -> _Current:
+    return lambda: known.ready if (known := memory.queues.get(queue)) is not None else None
+
+
+def _shelf(memory: Memory, state: State) -> _Current:
+    return lambda: memory.shelves.get(state)
+
+
+def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
+    while order := order_now():
+        keys = list(islice(order.irange(spot.key or None, inclusive=(False, True)), size))
+        if not keys:
+            return
+        jobs = [memory.jobs[key[-1]] for key in keys]
+        spot = Spot(spot.state, spot.queue, keys[-1])
+        yield Looked(_sieve(jobs, spot.state, wanted), len(keys), spot)
+        if len(keys) < size:
+            return
+
+
+def _sieve(jobs: list[Job], state: State, wanted: Wanted) -> list[Job]:
+    """One plain loop a filter: a call for each job would cost three times as much."""
+    if wanted.queue and state is not State.READY:
+        jobs = [job for job in jobs if job.queue == wanted.queue]
+    if wanted.kind:
+        jobs = [job for job in jobs if job.kind == wanted.kind]
+    before = wanted.before
+    if before is not None:
+        if state is State.DEAD:  # as it was added, so that it compares exactly
+            jobs = [job for job in jobs if job.due <= before + DEAD_FOR]
+        else:
+            jobs = [job for job in jobs if entered(job) <= before]
+    return jobs
+
+
+def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
+    """How many there are, if that is known without a walk."""
+    if wanted.kind or wanted.before is not None or (wanted.queue and wanted.states != {State.READY}):
+        return None
+    if wanted.queue:
+        queue = memory.queues.get(wanted.queue)
+        return len(queue.ready) if queue is not None else 0
+    ready = sum(len(queue.ready) for queue in memory.queues.values()) if State.READY in wanted.states else 0
+    return ready + sum(len(shelf) for state, shelf in memory.shelves.items() if state in wanted.states)
+
+
+def first_names(names: Collection[str], after: str, most: int) -> Iterator[list[str]]:
+    """The first names behind `after`, in order: the last list is the answer, those before are on the way to it."""
+    best: list[str] = []
+    rest = iter(list(names))
+    while some := list(islice(rest, _NAMES)):
+        best = sorted(best + [name for name in some if name > after])[:most]
+        yield best

@@ -1,0 +1,66 @@
+"""Somebody's program in a process of its own; its lines are waited for."""
+
+import os
+import queue
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+
+class Program:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._process = subprocess.Popen(
+            command,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.lines: list[str] = []
+        self._unread: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        if self._process.stdout is not None:
+            for line in self._process.stdout:
+                self._unread.put(line.rstrip("\n"))
+        self._unread.put(None)
+
+    def wait_for(self, line: str, seconds: float = 30.0) -> None:
+        """Until the program has printed this line."""
+        while line not in self.lines:
+            try:
+                found = self._unread.get(timeout=seconds)
+            except queue.Empty:
+                found = None
+            if found is None:
+                raise AssertionError(f"it never said {line!r} but:\n" + "\n".join(self.lines))
+            self.lines.append(found)
+
+    def end(self, seconds: float = 30.0) -> list[str]:
+        """Wait until it ends by itself; all it said."""
+        self._process.wait(seconds)
+        while (line := self._unread.get(timeout=seconds)) is not None:
+            self.lines.append(line)
+        return self.lines
+
+    @property
+    def code(self) -> int | None:
+        return self._process.returncode
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(30)
+        self._reader.join(30)
+        if self._process.stdout is not None:
+            self._process.stdout.close()

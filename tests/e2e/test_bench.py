@@ -1,0 +1,140 @@
+"""The bench runs, checks what it is told, and gives no figure for a server that answers wrongly. Never how fast."""
+
+import os
+import re
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from bench.driver import Driver, LoadFailed
+from bench.target import Target
+
+from tests.support.server import Server
+
+_RUN: Final = Path(__file__).parents[2] / "bench" / "run.py"
+_JOB: Final = re.compile(rb'"jid":"(\w+)"')
+
+
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
+    return subprocess.run(
+        [sys.executable, str(_RUN), *words], check=False, capture_output=True, text=True, timeout=300, env=clean
+    )
+
+
+def rows(output: str) -> dict[str, list[list[str]]]:
+    """The cells of all table rows, by their first cell."""
+    found: dict[str, list[list[str]]] = {}
+    for line in output.splitlines():
+        if line.startswith("| "):
+            first, *rest = (cell.strip() for cell in line.strip("| ").split("|"))
+            found.setdefault(first, []).append(rest)
+    return found
+
+
+@pytest.mark.slow
+def test_everything_is_measured_once(tmp_path: Path) -> None:
+    with Server(tmp_path / "other", {"faktory.password": "s3cret"}) as other:
+        url = f"faktory://:s3cret@127.0.0.1:{other.port}"
+        done = bench("--quick", "--all", "--against", "", "--against", url, "--folder", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        with other.client() as client:
+            assert client.sizes() == {"enqueued": 0, "scheduled": 0, "retries": 0, "dead": 0, "working": 0}
+    assert "s3cret" not in done.stdout + done.stderr
+    found = rows(done.stdout)
+    for name in ("Crossdock always", f"faktory://127.0.0.1:{other.port}"):
+        rates, push, fetch, ack, *_, bulk = found[name]
+        assert len(rates) == 4
+        assert [each[0] for each in (push, fetch, ack)] == ["PUSH", "FETCH", "ACK"]
+        assert all(float(figure.replace(",", "")) > 0 for figure in (*rates, *push[1:], *bulk))
+    goals = {name: cells for name, (*_, cells) in found.items() if cells[-1] in ("good", "met", "missed")}
+    assert {
+        "whole jobs, 64 connections: everysec / always",
+        "PUSH p99, 64 connections, ms",
+        "PUSHB, jobs/s",
+        "whole jobs: cost at 5,000 / at 500 queued",
+        "bytes a queued job beyond args and custom",
+        "seconds to accept after SIGKILL",
+        "MiB with 100 idle connections",
+    } <= set(goals)
+    assert [path.name for path in tmp_path.iterdir()] == ["other"], "temporary folders stay behind"
+
+
+class _Liar(socketserver.StreamRequestHandler):
+    """Answers as Faktory does, but for one lie."""
+
+    lie: str
+    jobs: Final[list[bytes]] = []
+
+    def handle(self) -> None:
+        self.wfile.write(b'+HI {"v":2}\r\n')
+        for line in self.rfile:
+            verb, _, body = line.strip().partition(b" ")
+            self.wfile.write(self.answer(verb, body))
+
+    def answer(self, verb: bytes, body: bytes) -> bytes:
+        if verb == b"PUSH":
+            self.jobs.append(body)
+            return b"+OK \r\n" if self.lie == "another word" and len(self.jobs) > 500 else b"+OK\r\n"
+        if verb == b"FETCH":
+            job = self.jobs[0] if self.lie == "twice the same job" else self.jobs.pop()
+            if self.lie == "another payload":
+                job = job.replace(b'[1,"string",3]', b'[1,"string",4]')
+            if self.lie == "a job nobody pushed":
+                job = _JOB.sub(b'"jid":"ffffffffffffffff"', job)
+            return b"$-1\r\n" if self.lie == "no job" else b"$%d\r\n%b\r\n" % (len(job), job)
+        if verb == b"ACK" and self.lie == "one answer too many":
+            return b"+OK\r\n+OK\r\n"
+        return b"+OK\r\n"
+
+
+@contextmanager
+def liar(lie: str) -> Iterator[int]:
+    handler = type("Handler", (_Liar,), {"lie": lie, "jobs": []})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "lie",
+    ["another word", "no job", "another payload", "a job nobody pushed", "twice the same job", "one answer too many"],
+)
+def test_a_load_gives_no_figure_after_one_unexpected_reply(lie: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with liar(lie) as port, Driver(Target("faktory", "127.0.0.1", port), 8) as load, pytest.raises(LoadFailed):
+        load.step("phases", 1_000)
+    assert "bench: no figures: " in capfd.readouterr().err
+
+
+def test_a_load_gives_figures_for_a_server_that_does_not_lie() -> None:
+    with liar("none") as port, Driver(Target("faktory", "127.0.0.1", port), 8) as load:
+        run = load.step("phases", 1_000)
+    assert list(run) == ["PUSH", "FETCH", "ACK"]
+    for figures in run.values():
+        assert figures.count == 1_000
+        assert 0 < figures.p50 <= figures.p99 <= figures.p999 <= figures.worst <= figures.seconds
+
+
+def test_the_bench_prints_no_table_when_a_load_has_failed(tmp_path: Path) -> None:
+    with liar("no job") as port:
+        done = bench("--quick", "--against", f"faktory://127.0.0.1:{port}", "--folder", str(tmp_path))
+    assert done.returncode == 1
+    assert "bench: no figures: " in done.stderr
+    assert rows(done.stdout) == {}
+    assert not list(tmp_path.iterdir()), "temporary folders stay behind"
+
+
+@pytest.mark.parametrize("words", [("--door", "workq"), ("--against", "http://127.0.0.1:1"), ("--against", "x")])
+def test_what_cannot_be_measured_is_said(words: tuple[str, str]) -> None:
+    done = bench("--quick", *words)
+    assert done.returncode != 0
+    assert words[1] in done.stderr
+    assert rows(done.stdout) == {}

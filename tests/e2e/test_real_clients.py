@@ -1,0 +1,143 @@
+"""Clients of other people, unmodified: each pushes, works, fails, sees its job again and leaves when told to."""
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.e2e.program import Program
+from tests.support.faktory_client import Client
+from tests.support.server import Server
+
+pytestmark = pytest.mark.clients
+
+PROGRAMS = Path(__file__).with_name("programs")
+NODE_CLIENT = "faktory-worker@4.7.1"
+
+#: How the lines that count begin; a client may print warnings of its own.
+TOLD = ("pushed", "refused", "mutated", "paused", "info")
+
+
+class User(NamedTuple):
+    """Somebody's program: how it is started, and what it says when all is well."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    pushed: list[str]
+    sums: set[str]
+    flaky: str
+
+
+def node_modules() -> Path:
+    """Where the Node client is; fetched once, beside the interpreter's own packages."""
+    folder = Path(sys.prefix) / "node"
+    if not (folder / "node_modules" / "faktory-worker").exists():
+        folder.mkdir(exist_ok=True)
+        subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(folder), NODE_CLIENT],
+            check=True,
+            capture_output=True,
+            timeout=300,
+        )
+    return folder / "node_modules"
+
+
+def pypi_faktory() -> User:
+    pushed = ["pushed True", "pushed True", "pushed True"]
+    return User((sys.executable, str(PROGRAMS / "pypi_faktory.py")), {}, pushed, {"worked 3"}, "faktory-flaky")
+
+
+def pypi_pyfaktory() -> User:
+    pushed = [
+        "pushed True",
+        "refused {'short': 'jobs must have a reasonable jid parameter'}",
+        "pushed True",
+        "refused {}",
+        "mutated True",
+        "mutated True",
+        "mutated True",
+        "paused True True",
+        "info {'default': 12} 0",
+    ]
+    sums = {"worked 3", *(f"worked {2 * n}" for n in range(10))}
+    return User((sys.executable, str(PROGRAMS / "pypi_pyfaktory.py")), {}, pushed, sums, "pyfaktory-flaky")
+
+
+def npm_faktory_worker() -> User:
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        pytest.skip("NPM'S faktory-worker WAS NOT TESTED: npm or node is missing")
+    pushed = [
+        "pushed node-add-1",
+        "refused short jobs must have a reasonable jid parameter",
+        "pushed node-flaky",
+        "mutated OK",
+        "mutated OK",
+        "mutated OK",
+        'info {"default":7} 0',
+    ]
+    sums = {"worked 3", *(f"worked {2 * n}" for n in range(5))}
+    environment = {"NODE_PATH": str(node_modules())}
+    return User(("node", str(PROGRAMS / "npm_faktory_worker.js")), environment, pushed, sums, "node-flaky")
+
+
+@pytest.fixture(params=[pypi_faktory, pypi_pyfaktory, npm_faktory_worker], ids=lambda user: user.__name__)
+def user(request: pytest.FixtureRequest) -> User:
+    made: User = request.param()
+    return made
+
+
+@pytest.fixture(params=["", "s3cret"], ids=["open", "password"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    settings = {"faktory.password": request.param} if request.param else {}
+    with Server(tmp_path / "data", settings) as server:
+        yield server
+
+
+def wait_for_retry(client: Client) -> None:
+    give_up = time.monotonic() + 30
+    while client.sizes()["retries"] != 1:
+        assert time.monotonic() < give_up, "the failure was never reported"
+
+
+def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
+    with Program([*user.command, "push", server.url], user.environment) as producer:
+        said = [line for line in producer.end() if line.split()[0] in TOLD]
+        assert said == user.pushed
+        assert producer.code == 0
+    work = [*user.command, "work", server.url, "worker-0001"]
+    with server.client() as client, Program(work, user.environment) as worker:
+        for line in user.sums:
+            worker.wait_for(line)
+        worker.wait_for("failing once")
+        wait_for_retry(client)
+        client.mutate("requeue", "retries", jids=[user.flaky])
+        worker.wait_for("worked once")
+        give_up = time.monotonic() + 30
+        while client.sizes()["working"]:
+            assert time.monotonic() < give_up, "the success was never reported"
+        total = client.info()["faktory"]
+        assert total["total_failures"] == 1
+        assert total["total_processed"] == len(user.sums) + 2
+        assert total["sets"]["retries"] == total["total_enqueued"] == 0
+        assert total["tasks"]["Workers"]["size"] == 1
+        beat = client.call("BEAT", {"wid": "worker-0001", "current_state": "terminate"})
+        assert beat == b'{"state":"terminate"}'
+        worker.end()  # its next heartbeat tells it
+        give_up = time.monotonic() + 10
+        while client.info()["faktory"]["tasks"]["Workers"]["size"]:
+            assert time.monotonic() < give_up, "its registration stays behind"
+
+
+def test_a_wrong_password_is_told_apart(tmp_path: Path, user: User) -> None:
+    with Server(tmp_path / "data", {"faktory.password": "s3cret"}) as server:
+        url = server.url.replace("s3cret", "wrong")
+        with Program([*user.command, "push", url], user.environment) as producer:
+            assert "password" in " ".join(producer.end()).lower()
+            assert producer.code != 0
+        with server.client() as client:
+            assert client.sizes()["enqueued"] == 0

@@ -1,0 +1,63 @@
+"""The checker itself: each fault it looks for, put into a history by hand, is found, and only that one."""
+
+import pytest
+
+from tests.support.accounting import Kind, Op, Outcome, account
+
+PUSH, FETCH, ACK, FAIL = Kind.PUSH, Kind.FETCH, Kind.ACK, Kind.FAIL
+UNKNOWN, REFUSED = Outcome.UNKNOWN, Outcome.REFUSED
+
+
+def op(kind: Kind, at: float, client: str = "a", outcome: Outcome = Outcome.OK, crc: int = 7, bulk: int = 0) -> Op:
+    return Op(kind, client, "job", at, at + 0.5, outcome, crc, bulk)
+
+
+@pytest.mark.parametrize(
+    ("ops", "present"),
+    [
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3)], False),
+        ([op(PUSH, 1)], True),
+        ([op(PUSH, 1, outcome=UNKNOWN)], False),
+        ([op(PUSH, 1, outcome=UNKNOWN)], True),
+        ([op(PUSH, 1, outcome=UNKNOWN), op(FETCH, 2), op(ACK, 3)], False),
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN)], False),  # it happened
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN)], True),  # it did not
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3), op(FETCH, 4, "b"), op(ACK, 5, "b")], False),
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=UNKNOWN), op(FETCH, 4, "b"), op(ACK, 5, "b")], False),
+        ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 70, "b"), op(ACK, 71, "b")], False),  # the lease ran out
+        ([op(PUSH, 1), op(FETCH, 2, outcome=UNKNOWN), op(FETCH, 3), op(ACK, 4)], False),  # given back
+    ],
+)
+def test_what_may_happen_is_no_fault(ops: list[Op], present: bool) -> None:
+    assert account(ops, {"job"} if present else set(), lease_s=60).faults == {}
+
+
+@pytest.mark.parametrize(
+    ("ops", "present", "fault"),
+    [
+        ([op(PUSH, 1)], False, "lost"),
+        ([op(PUSH, 1), op(FETCH, 2)], False, "lost"),
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3)], False, "lost"),
+        ([op(FETCH, 2), op(ACK, 3)], False, "unexpected"),
+        ([op(PUSH, 1, outcome=REFUSED), op(FETCH, 2), op(ACK, 3)], False, "unexpected"),
+        ([op(PUSH, 1), op(FETCH, 2, crc=8), op(ACK, 3)], False, "altered"),
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3), op(FETCH, 4)], False, "resurrected"),
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3)], True, "resurrected"),
+        ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(ACK, 4, "b")], False, "overlapping"),
+        ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(FAIL, 4), op(ACK, 5, "b")], False, "overlapping"),
+        ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN), op(FETCH, 4, "b"), op(ACK, 5)], False, "unexplained"),
+    ],
+)
+def test_each_fault_is_found(ops: list[Op], present: bool, fault: str) -> None:
+    assert account(ops, {"job"} if present else set(), lease_s=60).faults == {fault: 1}
+
+
+def test_a_job_nobody_pushed_is_found_at_the_end() -> None:
+    assert account([op(PUSH, 1)], {"job", "stranger"}).unexpected == ["stranger"]
+
+
+def test_a_torn_bulk_is_found() -> None:
+    bulk = [
+        Op(PUSH, "a", f"job-{n}", 1, 2, UNKNOWN, 7, bulk=number) for number in (1, 2, 3) for n in (number, number + 10)
+    ]
+    assert account(bulk, {"job-1", "job-11", "job-2"}).torn == [2]

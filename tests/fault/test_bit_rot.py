@@ -1,0 +1,148 @@
+"""Rot on the disk is found and named; nothing is deleted, repaired or handed out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import apsw
+import pytest
+
+from crossdock.journal import compaction, snapshot
+from crossdock.journal.folder import DATABASE, Folder, snapshot_name
+from crossdock.journal.port import Snapshot
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.errors import Damaged
+from tests.support.server import Server
+from tests.support.states import Story, eventful, picture
+
+pytestmark = pytest.mark.fault
+
+
+def closed_journal(path: Path, story: Story, *, with_snapshot: bool = False) -> Folder:
+    folder = Folder(path)
+    journal = SqliteJournal(folder)
+    for batch in story.batches:
+        journal.append(batch)
+    if with_snapshot:
+        made = compaction.compact(folder, journal.last - 2)
+        journal.install(Snapshot(made.seq, path / made.file))
+    journal.close()
+    return folder
+
+
+def change(folder: Folder, sql: str) -> None:
+    with apsw.Connection(str(folder.path / DATABASE)) as db:
+        db.execute(sql)
+    db.close()
+
+
+def recovered(folder: Folder) -> object:
+    journal = SqliteJournal(folder)
+    try:
+        return picture(recover(journal).memory)
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("update journal set batch = zeroblob(length(batch)) where seq = 3", "batch 3 fails its"),
+        ("update journal set batch = 'text' where seq = 3", "batch 3 fails its"),
+        ("update journal set batch = cast(x'ff' as text) where seq = 3", "cannot be read"),
+        ("update journal set crc = crc + 1 where seq = 2", "batch 2 fails its checksum"),
+        ("update journal set batch = (select batch from journal where seq = 5) where seq = 4", "batch 4 fails its"),
+        ("delete from journal where seq = 4", "4 to 4 are missing"),
+        ("delete from journal where seq <= 2", "1 to 2 are missing"),
+        ("update meta set value = 2 where key = 'format'", "format 2"),
+        ("alter table journal rename to journey", "the journal has the tables"),
+        ("alter table journal rename column seq to sea", "the journal has the tables"),
+        ("drop table hold", "the journal has the tables"),
+    ],
+)
+def test_a_changed_row_is_damage(tmp_path: Path, sql: str, says: str) -> None:
+    folder = closed_journal(tmp_path, eventful())
+    change(folder, sql)
+    before = (tmp_path / DATABASE).read_bytes()
+    with pytest.raises(Damaged, match=says):
+        recovered(folder)
+    assert (tmp_path / DATABASE).read_bytes() == before, "nothing was repaired"
+
+
+def test_a_row_in_another_rows_place_is_damage(tmp_path: Path) -> None:
+    """Its checksum is right for its bytes and wrong for its number."""
+    folder = closed_journal(tmp_path, eventful())
+    change(folder, "update journal set seq = -1 where seq = 3")
+    change(folder, "update journal set seq = 3 where seq = 4")
+    with pytest.raises(Damaged, match="batch 3 fails its checksum"):
+        recovered(folder)
+
+
+def flips(size: int, count: int) -> list[int]:
+    return Random(20).sample(range(size * 8), count)
+
+
+def each_flip(path: Path, count: int, check: Callable[[], None]) -> None:
+    good = path.read_bytes()
+    for bit in flips(len(good), count):
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bad)
+        check()
+    path.write_bytes(good)
+
+
+def test_flipped_bits_of_the_database_are_found_or_harmless(tmp_path: Path) -> None:
+    """Never another state than the one that was written: either exactly it, or Damaged."""
+    story = eventful()
+    folder = closed_journal(tmp_path, story)
+    good = picture(story.memory)
+    found = 0
+
+    def check() -> None:
+        nonlocal found
+        try:
+            assert recovered(folder) == good
+        except Damaged:
+            found += 1
+        for suffix in ("-wal", "-shm"):
+            (tmp_path / (DATABASE + suffix)).unlink(missing_ok=True)
+
+    each_flip(tmp_path / DATABASE, 1_500, check)
+    assert found > 100
+
+
+def test_flipped_bits_of_the_installed_snapshot_are_found(tmp_path: Path) -> None:
+    folder = closed_journal(tmp_path, eventful(), with_snapshot=True)
+    [path] = tmp_path.glob("snapshot-*")
+
+    def check() -> None:
+        with pytest.raises(Damaged, match="restore a backup"):
+            recovered(folder)
+
+    each_flip(path, 200, check)
+    path.write_bytes(path.read_bytes()[:-3])
+    check()
+    path.unlink()
+    check()
+
+
+def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    story = eventful()
+    closed_journal(data, story, with_snapshot=True)
+    path = data / snapshot_name(len(story.batches) - 2)
+    path.write_bytes(path.read_bytes()[:-1])
+    before = {each.name: each.read_bytes() for each in data.glob("snapshot-*")}
+    server = Server(data)
+    try:
+        server.spawn()
+        assert server.wait(20) == 1
+        assert "restore a backup" in server.log()
+        assert "Traceback" not in server.log()
+    finally:
+        server.close()
+    assert {each.name: each.read_bytes() for each in data.glob("snapshot-*")} == before
+    with pytest.raises(Damaged):
+        snapshot.load(path)

@@ -1,0 +1,69 @@
+"""No room for a checkpoint: the batch it came with is written once, and the next one tries again."""
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from crossdock.journal import sqlite
+from crossdock.journal.folder import Folder
+from crossdock.journal.port import JournalFailed
+from crossdock.journal.sqlite import SqliteJournal
+
+pytestmark = pytest.mark.fault
+
+
+class NoCheckpoint:
+    """A connection whose checkpoints fail; everything else is the real one's."""
+
+    def __init__(self, db: apsw.Connection, error: apsw.Error | None) -> None:
+        self._db = db
+        self.error = error
+        self.tried = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def wal_checkpoint(self, **options: Any) -> tuple[int, int]:
+        self.tried += 1
+        if self.error is not None:
+            raise self.error
+        return self._db.wal_checkpoint(**options)
+
+
+@pytest.fixture
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteJournal:
+    monkeypatch.setattr(sqlite, "_CHECKPOINT_PAGES", 20)
+    return SqliteJournal(Folder(tmp_path))
+
+
+def broken(journal: SqliteJournal, error: apsw.Error) -> NoCheckpoint:
+    proxy = NoCheckpoint(journal._db, error)
+    vars(journal)["_db"] = proxy
+    return proxy
+
+
+def test_every_batch_is_written_once(journal: SqliteJournal) -> None:
+    proxy = broken(journal, apsw.FullError("database or disk is full"))
+    batches = [b"%d" % n for n in range(100)]
+    assert [journal.append(batch) for batch in batches] == list(range(1, 101))
+    assert proxy.tried > 10
+    assert [batch for _, batch in journal.read(0)] == batches
+    proxy.error = None
+    tried = proxy.tried
+    for n in range(100, 105):
+        journal.append(b"%d" % n)
+    assert proxy.tried == tried + 1, "there is room again: once was enough"
+    assert len(list(journal.read(0))) == 105
+    journal.close()
+
+
+def test_any_other_failed_checkpoint_stops_the_journal(journal: SqliteJournal) -> None:
+    broken(journal, apsw.IOError("disk I/O error"))
+    written = 0
+    with pytest.raises(JournalFailed, match="checkpoint failed"):  # noqa: PT012
+        for _ in range(100):
+            written = journal.append(b"batch")
+    assert [seq for seq, _ in journal.read(0)] == list(range(1, written + 1))
+    journal.close()

@@ -1,0 +1,131 @@
+"""The compactor killed at any moment has changed nothing; the next one works, and the server installs it."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from crossdock.journal.compaction import Made
+from crossdock.journal.folder import Folder
+from crossdock.journal.port import Snapshot
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from tests.support.faktory_client import job
+from tests.support.server import Server
+from tests.support.states import Story, picture
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+KILLS = 8
+
+
+def child(folder: Path, until: int) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "crossdock.journal.compaction", str(folder), str(until)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def end(process: "subprocess.Popen[bytes]") -> tuple[bytes, int]:
+    said, _ = process.communicate(timeout=60)
+    return said, process.returncode
+
+
+@pytest.fixture
+def story() -> Story:
+    story = Story()
+    for first in range(0, 15_000, 500):
+        story.push(*(f"job-{n:06d}" for n in range(first, first + 500)))
+        story.lease()
+    return story
+
+
+@pytest.fixture
+def journal(tmp_path: Path, story: Story) -> Iterator[SqliteJournal]:
+    journal = SqliteJournal(Folder(tmp_path))
+    for batch in story.batches:
+        journal.append(batch)
+    yield journal
+    journal.close()
+
+
+def whole(folder: Path, until: int) -> Made:
+    process = child(folder, until)
+    try:
+        code = process.wait(60)  # with its stdin open, as the server holds it
+    finally:
+        said, _ = end(process)
+    assert code == 0
+    return msgspec.json.decode(said, type=Made)
+
+
+def test_killed_at_random_moments_it_has_changed_nothing(tmp_path: Path, story: Story, journal: SqliteJournal) -> None:
+    random = Random(5)
+    began = time.monotonic()
+    made = whole(tmp_path, journal.last)
+    takes = time.monotonic() - began
+    (tmp_path / made.file).unlink()
+    rows = list(journal.read(0))
+    unfinished = 0
+    for _ in range(KILLS):
+        process = child(tmp_path, journal.last)
+        killer = threading.Timer(random.uniform(0.1, 1.0) * takes, process.kill)
+        killer.start()
+        unfinished += process.wait(60) != 0
+        killer.cancel()
+        end(process)
+        assert journal.snapshot() is None
+        assert list(journal.read(0)) == rows
+    assert unfinished > 2
+    made = whole(tmp_path, journal.last)
+    journal.install(Snapshot(made.seq, tmp_path / made.file))
+    assert [path.name for path in tmp_path.glob("snapshot-*")] == [made.file], "what the killed ones left is gone"
+    found = recover(journal)
+    assert found.events == 0
+    assert picture(found.memory) == picture(story.memory)
+
+
+def test_it_ends_with_the_server(tmp_path: Path, journal: SqliteJournal) -> None:
+    """The server holds its stdin; when that ends, so does it."""
+    process = child(tmp_path, journal.last)
+    if process.stdin is None:
+        raise AssertionError("it has no stdin")
+    process.stdin.close()
+    process.stdin = None
+    assert end(process)[1] == 1
+    assert journal.snapshot() is None
+
+
+def test_a_running_server_installs_trims_and_recovers_from_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Server(data, fault="short-tail") as server, server.client() as client:
+        generations: set[str] = set()
+        give_up = time.monotonic() + 60
+        n = 0
+        while len(generations) < 3:
+            assert time.monotonic() < give_up, f"only {generations}\n{server.log()}"
+            client.push_many([job(f"job-{n:06d}-{i}") for i in range(10)])
+            for _ in range(20):
+                client.fetch()
+                n += 1
+                client.push(f"job-{n:06d}")
+            generations |= {path.name for path in data.glob("snapshot-*") if path.suffix != ".tmp"}
+        sizes = client.sizes()
+        server.restart()
+        with server.client() as again:
+            assert again.sizes() == sizes
+        assert len([path for path in data.glob("snapshot-*") if path.suffix != ".tmp"]) <= 3
+        server.kill()
+        journal = SqliteJournal(Folder(data))
+        base = journal.snapshot()
+        assert base is not None
+        with pytest.raises(Exception, match="are missing"):
+            list(journal.read(0))  # the oldest rows were trimmed
+        journal.close()

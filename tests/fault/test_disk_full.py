@@ -1,0 +1,176 @@
+"""A full disk: pushes are refused in time, settling goes on, and it is over when there is room (RELIABILITY T5)."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from crossdock.journal.folder import Folder
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from tests.support import volumes
+from tests.support.faktory_client import Client, Refused, job
+from tests.support.server import Server
+
+MISSING = volumes.missing()
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.skipif(MISSING is not None, reason=f"NO FULL DISK WAS TESTED: {MISSING}"),
+]
+
+VOLUME_MIB = 64
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Iterator[Path]:
+    with volumes.tmpfs(tmp_path / "volume", VOLUME_MIB) as volume:
+        yield volume
+
+
+def fill(volume: Path, leave_mib: float) -> Path:
+    """Somebody else's file takes the room, but for so much."""
+    stat = os.statvfs(volume)
+    path = volume / "somebody-elses"
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(1, int(stat.f_bavail * stat.f_frsize - leave_mib * 1024 * 1024)))
+    return path
+
+
+def wait_until(done: threading.Event, what: str, seconds: float = 20.0) -> None:
+    assert done.wait(seconds), what
+
+
+class Pusher(threading.Thread):
+    """Pushes big jobs; knows what was acknowledged, and whether it is refused now."""
+
+    def __init__(self, server: Server, name: str, size: int) -> None:
+        super().__init__(daemon=True)
+        self._client = server.client()
+        self._prefix = name
+        self._payload = "x" * size
+        self._ending = threading.Event()
+        self.acknowledged: list[str] = []
+        self.refused = threading.Event()
+        self.taken = threading.Event()
+        self.reasons: set[str] = set()
+
+    def run(self) -> None:
+        with self._client as client:
+            n = 0
+            while not self._ending.is_set():
+                n += 1
+                jid = f"{self._prefix}-{n:07d}"
+                try:
+                    client.push(jid, "big", [self._payload])
+                except Refused as refused:
+                    self.reasons.add(str(refused))
+                    self.taken.clear()
+                    self.refused.set()
+                    self._ending.wait(0.005)
+                else:
+                    self.acknowledged.append(jid)
+                    self.refused.clear()
+                    self.taken.set()
+
+    def finish(self) -> None:
+        self._ending.set()
+        self.join(20)
+        assert not self.is_alive()
+
+
+def work_off(client: Client, jobs: int) -> list[str]:
+    done = []
+    for _ in range(jobs):
+        found = client.fetch("small")
+        assert found is not None, "a full disk must not keep jobs from being worked off"
+        client.ack(found["jid"])
+        done.append(found["jid"])
+    return done
+
+
+def push_until_refused(client: Client) -> None:
+    for n in range(10_000):
+        try:
+            client.push(f"never-{n:05d}", args=["x" * 1_000])
+        except Refused as refused:
+            assert "free some space and push again" in str(refused)  # noqa: PT017, not the first push is refused
+            return
+    raise AssertionError("ten thousand pushes were taken from the reserve")
+
+
+@pytest.mark.parametrize("size", [2_000, 400_000], ids=["many small jobs", "few big jobs"])
+def test_filled_under_load_and_freed_again(volume: Path, size: int) -> None:
+    with Server(volume / "data") as server, server.client(wid="worker-1") as client:
+        for first in range(0, 2_000, 500):
+            client.push_many([job(f"small-{n:05d}", "small") for n in range(first, first + 500)])
+        pushers = [Pusher(server, f"pusher-{n}", size) for n in range(2)]
+        for pusher in pushers:
+            pusher.start()
+        done = work_off(client, 20)
+        for pusher in pushers:
+            wait_until(pusher.refused, "the volume fills up, and the pushes go on and on", 60)
+        assert server.running
+        room = fill(volume, 5.0)  # hardly any is left, the reserve apart
+        done += work_off(client, 500)
+        assert all(pusher.refused.is_set() for pusher in pushers), "refused while there is no room"
+        for pusher in pushers:
+            assert all("free some space and push again" in reason for reason in pusher.reasons)
+        client.call("QUEUE REMOVE big")
+        room.unlink()
+        acknowledged = {jid for pusher in pushers for jid in pusher.acknowledged}
+        for pusher in pushers:
+            pusher.finish()
+        done += work_off(client, 100)
+        assert server.stop() == 0
+        journal = SqliteJournal(Folder(server.data))
+        there = set(recover(journal).memory.jids)
+        journal.close()
+    assert {f"small-{n:05d}" for n in range(2_000)} - there == set(done)
+    assert not there & acknowledged, "removed, and nothing of it came back"
+
+
+def test_pushes_are_taken_again_when_there_is_room(volume: Path) -> None:
+    with Server(volume / "data") as server, server.client() as client:
+        client.push("job-0001", "small")
+        room = fill(volume, 1.0)
+        pusher = Pusher(server, "pusher", 2_000)
+        pusher.start()
+        wait_until(pusher.refused, "pushes go on and on")
+        assert work_off(client, 1) == ["job-0001"]
+        room.unlink()
+        began = time.monotonic()
+        wait_until(pusher.taken, "pushes are refused for ever")
+        assert time.monotonic() - began < 7.0
+        pusher.finish()
+        assert server.running
+        assert server.stop() == 0
+        journal = SqliteJournal(Folder(server.data))
+        assert set(pusher.acknowledged) <= set(recover(journal).memory.jids)
+        journal.close()
+
+
+def test_settling_goes_on_from_the_reserve(volume: Path) -> None:
+    """Not a byte is free but the reserve."""
+    with Server(volume / "data") as server, server.client() as client:
+        client.push_many([job(f"small-{n:05d}", "small") for n in range(1_000)])
+        give_up = time.monotonic() + 20
+        while not (volume / "data" / "ballast").exists():
+            assert time.monotonic() < give_up
+            client.info()
+        room = fill(volume, 0)
+        done = work_off(client, 1_000)
+        assert len(done) == 1_000
+        assert not (volume / "data" / "ballast").exists(), "the disk was full, and the reserve was used"
+        with suppress(Refused):
+            client.push("job-0001")
+        push_until_refused(client)
+        room.unlink()
+        give_up = time.monotonic() + 20
+        while not (volume / "data" / "ballast").exists():
+            assert time.monotonic() < give_up, "the reserve is made anew"
+            client.info()
+        assert server.stop() == 0

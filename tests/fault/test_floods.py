@@ -1,0 +1,158 @@
+"""Clients that send too much, too fast or all at once: they pay for it, others are served (RELIABILITY T17, T18)."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.faktory_client import Client, Gone, Refused, job
+from tests.support.server import Server
+
+pytestmark = pytest.mark.fault
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data") as server:
+        yield server
+
+
+def push_line(jid: str, size: int) -> bytes:
+    return b'PUSH {"jid":"%b","jobtype":"t","args":["%b"]}\r\n' % (jid.encode(), b"x" * size)
+
+
+class Bystander(threading.Thread):
+    """Another client that goes on pushing meanwhile; how long it ever waited."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(daemon=True)
+        self._client = server.client()
+        self._ending = threading.Event()
+        self.waits: list[float] = []
+
+    def run(self) -> None:
+        with self._client as client:
+            while not self._ending.is_set():
+                began = time.monotonic()
+                client.push(f"bystander-{len(self.waits)}", "bystander")
+                self.waits.append(time.monotonic() - began)
+
+    def finish(self) -> float:
+        self._ending.set()
+        self.join(20)
+        assert not self.is_alive(), "the bystander was forgotten"
+        assert len(self.waits) > 5
+        return max(self.waits)
+
+
+def test_a_client_that_never_reads_is_not_read_from(server: Server) -> None:
+    before = server.rss_mib()
+    bystander = Bystander(server)
+    with server.client() as hog, server.client() as pusher:
+        bystander.start()
+        for client, flood in ((hog, b"INFO\r\n" * 100_000), (pusher, push_line("flood-01", 100) * 100_000)):
+            client.socket.settimeout(2.0)
+            with pytest.raises(TimeoutError):  # the server stops reading long before the end
+                client.socket.sendall(flood * 10)
+        grown = server.rss_mib() - before
+        assert bystander.finish() < 2.0
+    assert grown < 150, "what is not read is not kept either"
+    with server.client() as client:
+        assert client.sizes()["enqueued"] > len(bystander.waits), "it is well afterwards"
+
+
+def test_a_line_over_the_limit_is_refused_and_the_reason_is_heard(server: Server) -> None:
+    before = server.rss_mib()
+    for size in (16 * MIB + 1, 17 * MIB, 40 * MIB):
+        with server.client() as client:
+            with suppress(Gone):
+                client.send(push_line("too-long-1", size))
+            assert client.read_end() == b"-ERR line too long\r\n"
+    with server.client() as client:
+        client.send(push_line("just-right", 15 * MIB))
+        assert client.read() == b"+OK"
+        assert client.sizes()["enqueued"] == 1
+        found = client.fetch()
+        assert found is not None
+        assert found["args"] == ["x" * 15 * MIB]
+    assert server.rss_mib() - before < 300
+
+
+def test_a_hundred_thousand_pipelined_commands_are_answered_in_order(server: Server) -> None:
+    count = 100_000
+    with server.client() as client:
+        lines = b"".join(
+            b'PUSH {"jid":"job-%06d","jobtype":"t","args":[]}\r\nFETCH default\r\n' % n for n in range(count // 2)
+        )
+        sender = threading.Thread(target=client.send, args=(lines,), daemon=True)
+        bystander = Bystander(server)
+        bystander.start()
+        sender.start()
+        for n in range(count // 2):
+            assert client.read() == b"+OK"
+            found = client.fetched()
+            assert found is not None
+            assert found["jid"] == f"job-{n:06d}"
+        sender.join(20)
+        assert bystander.finish() < 2.0
+
+
+@pytest.mark.parametrize("first", [b"FETCH empty\r\n", b"PUSHB [%b]\r\n"], ids=["behind a wait", "behind slices"])
+def test_a_long_line_behind_a_long_command_is_read_to_its_end(server: Server, first: bytes) -> None:
+    """More than is read ahead, and not a whole request yet: reading must go on when the first command has ended."""
+    if b"PUSHB" in first:
+        one = b'{"jid":"bulk-%05d","jobtype":"t","args":[]}'
+        first %= b",".join(one % n for n in range(5_000))
+    with server.client(timeout=10) as client:
+        client.send(first + push_line("job-0001", 500_000))
+        assert client.read_any() in (None, b"{}")
+        assert client.read() == b"+OK"
+
+
+def test_two_thousand_idle_connections_cost_little(server: Server) -> None:
+    before = server.rss_mib()
+    clients: list[Client] = []
+    try:
+        clients.extend(server.client() for _ in range(2_000))
+        assert clients[0].info()["server"]["connections"] == 2_000
+        for client in clients[:: 100]:
+            client.push(f"job-{clients.index(client):08d}")
+        assert server.rss_mib() - before < 60
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_beyond_the_connection_limit_the_newest_is_told(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", {"limits.connections": 3}) as server:
+        clients = [server.client() for _ in range(3)]
+        with server.client() as fourth:
+            with pytest.raises(Refused, match="too many connections: 4"):
+                fourth.read()
+            assert fourth.read_end() == b""
+        clients[0].push("job-0001")
+        for client in clients:
+            client.close()
+
+
+def test_at_the_ceiling_of_jobs_pushes_are_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", {"limits.jobs": 10}) as server, server.client() as client:
+        assert client.push_many([job(f"job-{n:05d}") for n in range(8)]) == {}
+        client.push("job-00008")
+        refused = client.push_many([job("bulk-0001"), job("bulk-0002")])
+        assert set(refused) == {"bulk-0001", "bulk-0002"}
+        client.push("job-00009")
+        with pytest.raises(Refused, match=r"the server holds 10 jobs, its limit; work some off, or raise limits\.jobs"):
+            client.push("job-00010")
+        found = client.fetch()
+        assert found is not None
+        with pytest.raises(Refused, match=r"limits\.jobs"):
+            client.push("job-00010")
+        client.ack(found["jid"])
+        client.push("job-00010")
+        assert client.sizes()["enqueued"] == 10

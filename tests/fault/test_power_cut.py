@@ -1,0 +1,115 @@
+"""Power cuts: the data is on an ext4 image; a cut is a copy of the image's file, taken right after SIGKILL.
+
+What the server's file system had not written out is not in the copy, as after a real cut. SIGKILL comes first: a server
+that ran on while the image was copied could sync in time, and hide what it lost. kill -9 alone cannot see a missing
+sync, so this is the gate (RELIABILITY T2).
+"""
+
+import itertools
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crossdock.journal.folder import Folder
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from tests.support import volumes
+from tests.support.faktory_client import Gone
+from tests.support.server import Server
+
+MISSING = volumes.missing()
+pytestmark = [
+    pytest.mark.fault,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        MISSING is not None, reason=f"NO POWER CUTS WERE TESTED: {MISSING}; only test_unsynced_vfs.py stands in"
+    ),
+]
+
+CUTS = 40
+IMAGE_MIB = 96
+PUSHERS = 4
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Iterator[Path]:
+    image = tmp_path / "disk.img"
+    volumes.make_ext4(image, IMAGE_MIB)
+    with volumes.mounted(image, tmp_path / "disk"):
+        yield image
+
+
+class Pushers:
+    """Threads that push one job after the other, and know which were acknowledged."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.acknowledged: list[str] = []
+        self._enough = threading.Semaphore(0)
+        self._threads = [threading.Thread(target=self._push, args=(n,), daemon=True) for n in range(PUSHERS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _push(self, pusher: int) -> None:
+        with suppress(Gone), self._server.client() as client:
+            for n in itertools.count():
+                jid = f"pusher-{pusher}-{n}"
+                client.push(jid, args=["x" * 200])
+                self.acknowledged.append(jid)
+                self._enough.release()
+
+    def wait_for(self, pushes: int) -> None:
+        for _ in range(pushes):
+            assert self._enough.acquire(timeout=20), "the server answers no push"
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(20)
+
+
+def cut(image: Path, cuts: int, random: Random, fault: str) -> list[str]:
+    """Push, kill, copy, look. The acknowledged pushes that are not there after the cut."""
+    data = image.parent / "disk" / f"data-{cuts}"
+    copy = image.parent / "copy.img"
+    server = Server(data, fault=fault)
+    try:
+        server.start()
+        pushers = Pushers(server)
+        pushers.wait_for(random.randrange(1, 900))
+        server.kill()
+        shutil.copyfile(image, copy)
+    finally:
+        server.close()
+    pushers.join()
+    with volumes.mounted(copy, image.parent / "after") as after:
+        there = _jobs(after / data.name)
+    shutil.rmtree(data)
+    return [jid for jid in pushers.acknowledged if jid not in there]
+
+
+def _jobs(data: Path) -> set[str]:
+    if not data.exists():
+        return set()
+    journal = SqliteJournal(Folder(data))
+    try:
+        return set(recover(journal).memory.jids)
+    finally:
+        journal.close()
+
+
+def test_no_acknowledged_push_is_lost(image: Path) -> None:
+    random = Random(23)
+    for n in range(CUTS):
+        assert cut(image, n, random, "") == [], f"lost in cut {n}"
+
+
+def test_a_journal_that_does_not_sync_loses_within_as_many_cuts(image: Path) -> None:
+    """Else the test above shows nothing."""
+    random = Random(23)
+    lost = (cut(image, n, random, "unsynced") for n in range(CUTS))
+    assert any(lost), f"nothing was lost in {CUTS} cuts without syncs: the harness does not cut the power"

@@ -1,0 +1,145 @@
+"""What survives a restart: leases, pauses, numbers, the steady clock, a flush; and who is kept out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crossdock.journal.folder import Folder
+from crossdock.journal.recovery import Recovered, recover
+from crossdock.journal.sqlite import SqliteJournal
+from tests.support.faktory_client import Refused
+from tests.support.server import Server
+
+pytestmark = pytest.mark.fault
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data") as server:
+        yield server
+
+
+def on_disk(data: Path) -> Recovered:
+    journal = SqliteJournal(Folder(data))
+    try:
+        return recover(journal)
+    finally:
+        journal.close()
+
+
+def test_a_worker_keeps_its_job_over_a_restart_and_settles_it(server: Server) -> None:
+    with server.client(wid="worker-1") as client:
+        client.push("job-to-ack")
+        client.push("job-to-fail")
+        assert [(client.fetch() or {})["jid"] for _ in range(2)] == ["job-to-ack", "job-to-fail"]
+    server.restart()
+    with server.client(wid="worker-1") as client:
+        assert client.sizes()["working"] == 2
+        client.ack("job-to-ack")
+        client.fail("job-to-fail")
+        with pytest.raises(Refused, match="Job not found"):
+            client.fail("job-to-ack")
+        assert client.sizes() == {"enqueued": 0, "working": 0, "retries": 1, "dead": 0, "scheduled": 0}
+
+
+def test_another_worker_cannot_settle_a_lease_from_before_the_restart(server: Server) -> None:
+    with server.client(wid="worker-1") as client:
+        client.push("job-0001")
+        client.fetch()
+    server.restart()
+    with server.client(wid="worker-2") as other:
+        other.ack("job-0001")  # answered OK, as an unknown job is
+        assert other.sizes()["working"] == 1
+
+
+def test_a_lease_goes_on_and_is_not_extended(server: Server) -> None:
+    """Its end is on the steady clock, which goes on over a restart: no later than it was, and not over at once."""
+    with server.client() as client:
+        client.push("job-0001", reserve_for=600)
+        client.fetch()
+    server.kill()
+    before = on_disk(server.data)
+    [(end, _)] = [lease for shelf in before.memory.shelves.values() for lease in shelf]
+    server.start()
+    with server.client() as client:
+        client.push("job-0002")
+        assert client.sizes()["working"] == 1
+    server.kill()
+    after = on_disk(server.data)
+    [(end_after, _)] = [lease for shelf in after.memory.shelves.values() for lease in shelf]
+    assert end_after == end
+    assert before.steady < after.steady < before.steady + 60, "time went on, by as much as the wall clock says"
+    assert after.steady - before.steady == pytest.approx(after.wall - before.wall, abs=0.2)
+    assert 500 < end - after.steady < 600
+
+
+def test_paused_queues_stay_paused(server: Server) -> None:
+    with server.client() as client:
+        client.push("job-0001", "held")
+        client.push("job-0002", "open")
+        client.call("QUEUE PAUSE held")
+    server.restart()
+    with server.client() as client:
+        assert (client.fetch("held", "open") or {})["jid"] == "job-0002"
+        client.call("QUEUE RESUME held")
+        assert (client.fetch("held") or {})["jid"] == "job-0001"
+
+
+def test_a_flush_stays_flushed_and_numbers_are_not_used_again(server: Server) -> None:
+    with server.client() as client:
+        for n in range(5):
+            client.push(f"job-{n:04d}")
+        client.call("FLUSH")
+    server.restart()
+    with server.client() as client:
+        assert client.info()["faktory"]["queues"] == {}
+        assert client.sizes()["enqueued"] == 0
+        client.push("job-0005")
+    server.kill()
+    found = on_disk(server.data)
+    assert list(found.memory.jobs) == [6]
+    assert found.memory.counters.epoch == 2
+
+
+def test_order_priority_and_schedule_survive(server: Server) -> None:
+    with server.client() as client:
+        client.push("normal-1")
+        client.push("normal-2")
+        client.push("urgent-1", priority=9)
+        client.push("lazy-0001", priority=1)
+        client.push("tomorrow", at="2999-01-01T00:00:00Z")
+    server.restart()
+    with server.client() as client:
+        assert client.sizes()["scheduled"] == 1
+        found = [(client.fetch() or {})["jid"] for _ in range(4)]
+    assert found == ["urgent-1", "normal-1", "normal-2", "lazy-0001"]
+
+
+def test_a_job_comes_back_byte_for_byte(server: Server) -> None:
+    args = b'"args":[ 1.0, 12345678901234567890 ,"\\u00e9\xc3\xa9" ]'
+    line = b'PUSH {"jid":"job-0001","jobtype":"t",%b,"custom":{"b": 1}}' % args
+    with server.client() as client:
+        client.send(line + b"\r\n")
+        client.read()
+    server.restart()
+    with server.client() as client:
+        client.ask("FETCH default")
+        reply = client.read()
+    assert args in reply
+    assert b'"custom":{"b": 1}' in reply
+
+
+def test_a_second_server_on_the_same_folder_is_refused(server: Server) -> None:
+    with server.client() as client:
+        client.push("job-0001")
+        second = Server(server.data)
+        try:
+            second.spawn()
+            assert second.wait(20) == 1
+            assert f"is in use by process {server.process.pid}; stop it, or give this server another" in second.log()
+            assert "Traceback" not in second.log()
+        finally:
+            second.close()
+        client.push("job-0002")
+        assert client.sizes()["enqueued"] == 2

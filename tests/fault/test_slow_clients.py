@@ -1,0 +1,106 @@
+"""Clients that dawdle, stop half-way or vanish (RELIABILITY T16)."""
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import Server
+
+pytestmark = pytest.mark.fault
+
+HANDSHAKE_S = 2.0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data") as server:
+        yield server
+
+
+def closed_after(sock: socket.socket, began: float) -> float:
+    """Seconds until the server closed; what it said is read away."""
+    while True:
+        try:
+            if not sock.recv(4_096):
+                break
+        except ConnectionResetError:
+            break
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("said", [b"", b"HELLO {", b'HELLO {"v":2}'], ids=["silent", "half a line", "no line end"])
+def test_who_does_not_say_hello_in_time_is_cut_off(server: Server, said: bytes) -> None:
+    began = time.monotonic()
+    with socket.create_connection(server.address, 10) as sock:
+        sock.sendall(said)
+        assert HANDSHAKE_S - 0.1 < closed_after(sock, began) < HANDSHAKE_S + 1.0
+
+
+def test_a_byte_now_and_then_does_not_help(server: Server) -> None:
+    began = time.monotonic()
+    with socket.create_connection(server.address, 10) as sock:
+        sock.settimeout(0.2)
+        sock.recv(100)
+        for byte in b'HELLO {"v":2,"hostname":"' + b"x" * 100:
+            try:
+                sock.sendall(bytes([byte]))
+                if not sock.recv(100):
+                    break
+            except TimeoutError:
+                continue
+            except (BrokenPipeError, ConnectionResetError):
+                break
+        assert time.monotonic() - began < HANDSHAKE_S + 1.0
+
+
+def test_after_hello_silence_is_allowed(server: Server) -> None:
+    with server.client() as quiet:
+        with socket.create_connection(server.address, 10) as sock:
+            closed_after(sock, 0.0)  # a whole handshake deadline passes meanwhile
+        quiet.push("job-0001")
+
+
+def test_too_much_before_hello_is_cut_off(server: Server) -> None:
+    began = time.monotonic()
+    with socket.create_connection(server.address, 10) as sock:
+        sock.sendall(b"HELLO {" + b"x" * 20_000)
+        assert closed_after(sock, began) < HANDSHAKE_S - 0.3, "at once, without waiting for the deadline"
+
+
+def test_hundreds_of_slow_handshakes_do_not_keep_a_good_client_waiting(server: Server) -> None:
+    slow = [socket.create_connection(server.address, 10) for _ in range(500)]
+    try:
+        for sock in slow:
+            sock.sendall(b"HELL")
+        with server.client() as client:
+            for n in range(100):
+                began = time.monotonic()
+                client.push(f"job-{n:05d}")
+                assert time.monotonic() - began < 1.0
+        for sock in slow:
+            closed_after(sock, 0.0)
+        with server.client() as client:
+            assert client.info()["server"]["connections"] == 1
+    finally:
+        for sock in slow:
+            sock.close()
+
+
+def test_a_job_fetched_for_a_client_that_vanished_is_given_back(server: Server) -> None:
+    """It died while it waited: whoever is next gets the job, and nobody counts it as an attempt."""
+    gone = server.client(wid="worker-1")
+    gone.ask("FETCH default")
+    with server.client() as client:
+        assert client.info()["server"]["connections"] == 2
+        gone.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.close()  # a reset, as from a machine that went down
+        client.push("job-0001")
+        found = client.fetch()
+        assert found is not None
+        assert found["jid"] == "job-0001"
+        client.ack("job-0001")
+        assert client.sizes()["working"] == 0

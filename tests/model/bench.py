@@ -1,0 +1,94 @@
+"""A rig with short words for what tests do all the time."""
+
+from crossdock.model.clock import Now
+from crossdock.model.commands import Claim, Enqueue, Fail, GiveBack, LeaseNext, Start, Succeed, Terms, Tick, Ticked
+from crossdock.model.job import Extra, Form, Held, Job, Links, Number, Spec
+from crossdock.model.rules import Backoff, Rules, Then
+from tests.model.rig import Rig, fold
+
+TERMS = Terms(1_800.0, 60.0, 86_400.0)
+RULES = Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD)
+
+
+def spec(
+    jid: str,
+    queue: str = "default",
+    *,
+    priority: float = 0,
+    rules: Rules = RULES,
+    due: float = 0.0,
+    links: Links | None = None,
+    failures: int = 0,
+) -> Spec:
+    extra = None if links is None else Extra(links=links)
+    return Spec(jid, queue, "kind", b"[]", Form.JSON, priority, rules, due, extra, failures)
+
+
+class Bench(Rig):
+    @property
+    def now(self) -> Now:
+        return self.clock.now
+
+    def push(
+        self,
+        *jids: str,
+        queue: str = "default",
+        priority: float = 0,
+        rules: Rules = RULES,
+        due: float = 0.0,
+        links: Links | None = None,
+        failures: int = 0,
+    ) -> list[Number]:
+        """Numbers of the jobs, pushed at once."""
+        first = self.memory.counters.number + 1
+        specs = [
+            spec(jid, queue, priority=priority, rules=rules, due=due, links=links, failures=failures) for jid in jids
+        ]
+        self.do(Enqueue("faktory", specs))
+        return [Number(number) for number in range(first, self.memory.counters.number + 1)]
+
+    def lease(self, *queues: str, worker: str = "w", terms: Terms = TERMS) -> Job:
+        job = self.do(LeaseNext("faktory", queues or ("default",), worker, terms))
+        assert job is not None
+        assert job.lease is not None
+        return job
+
+    def nothing_to_lease(self, *queues: str, worker: str = "w", terms: Terms = TERMS) -> bool:
+        return self.do(LeaseNext("faktory", queues or ("default",), worker, terms)) is None
+
+    def work_order(self, *queues: str) -> list[str]:
+        """All that can be leased, in the order it comes."""
+        jids = []
+        while (job := self.do(LeaseNext("faktory", queues or ("default",), "w", TERMS))) is not None:
+            jids.append(job.jid)
+        return jids
+
+    def succeed(self, jid: str, worker: str = "w", held: Held | None = None) -> bool:
+        return self.do(Succeed(jid, Claim("faktory", worker, held)))
+
+    def fail(self, jid: str, worker: str = "w", held: Held | None = None) -> bool:
+        return self.do(Fail(jid, Claim("faktory", worker, held), "Group", "message", ("line",)))
+
+    def give_back(self, *leases: Held) -> None:
+        self.do(GiveBack("faktory", leases))
+
+    def tick(self, limit: int = 500) -> Ticked:
+        return self.do(Tick(limit))
+
+    def after(self, seconds: float) -> Ticked:
+        """Let time pass on both clocks and do what is due."""
+        self.clock.pass_by(seconds)
+        return self.tick()
+
+    def restart(self) -> None:
+        """Kill it and start it again, with all that it said on disk."""
+        self.adopt(fold(self.batches))
+        self.do(Start())
+
+    def job(self, number: Number) -> Job:
+        return self.memory.jobs[number]
+
+
+def held(job: Job) -> Held:
+    assert job.lease is not None
+    return job.number, job.lease.token

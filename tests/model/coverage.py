@@ -1,0 +1,69 @@
+"""Which kinds of event and which moves between states a run has seen, and the table of those that the engine makes.
+
+`USED` is the part of `MOVES` that something in the engine makes today, by the event that makes it;
+docs/explain/states.md shows it. A run must see all of it and nothing else.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, Self, get_args
+
+from crossdock.engine.memory import Memory
+from crossdock.model import events as e
+from crossdock.model.states import State
+from tests.model.values import KEPT
+
+S = State
+#: None: the job is not there yet
+Move = tuple[State | None, State]
+
+KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
+
+USED: Final[dict[type[e.Event], frozenset[Move]]] = {
+    e.Pushed: frozenset({(None, S.READY), (None, S.SCHEDULED)}),
+    e.GroupCalled: frozenset({(None, S.READY)}),
+    e.Spawned: frozenset({(None, S.READY)}),
+    e.Leased: frozenset({(S.READY, S.LEASED)}),
+    e.Succeeded: frozenset({(S.LEASED, S.GONE), (S.LEASED, S.COMPLETE)}),
+    e.Failed: frozenset({(S.LEASED, after) for after in (S.RETRYING, S.DEAD, S.FAILED, S.GONE)}),
+    e.Lapsed: frozenset({(S.LEASED, S.READY)}),
+    e.Returned: frozenset({(S.LEASED, S.READY)}),
+    e.Started: frozenset({(S.LEASED, S.READY)}),
+    e.Readied: frozenset({(S.SCHEDULED, S.READY), (S.RETRYING, S.READY), (S.DEAD, S.READY)}),
+    e.Buried: frozenset({(S.SCHEDULED, S.DEAD), (S.RETRYING, S.DEAD), (S.DEAD, S.DEAD)}),
+    e.Removed: frozenset({(before, S.GONE) for before in KEPT}),
+}
+
+
+class Coverage:
+    def __init__(self) -> None:
+        self.kinds: Counter[type[e.Event]] = Counter()
+        self.moves: Counter[tuple[type[e.Event], Move]] = Counter()
+
+    def __iadd__(self, other: "Coverage") -> Self:
+        self.kinds += other.kinds
+        self.moves += other.moves
+        return self
+
+    def before(self, memory: Memory, event: e.AnyEvent) -> dict[int, State | None]:
+        """The states of the jobs this event is about, as they are now."""
+        return {number: job.state if (job := memory.jobs.get(number)) else None for number in _about(memory, event)}
+
+    def after(self, memory: Memory, event: e.AnyEvent, before: dict[int, State | None]) -> None:
+        self.kinds[type(event)] += 1
+        for number, was in before.items():
+            job = memory.jobs.get(number)
+            now = job.state if job else State.GONE
+            if was is not now or isinstance(event, e.Buried):
+                self.moves[type(event), (was, now)] += 1
+
+
+def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
+    if isinstance(event, e.Pushed):
+        yield from range(event.number, event.number + len(event.specs))
+    elif isinstance(event, e.JobEvent | e.GroupCalled | e.Spawned | e.Renewed):
+        yield event.number
+    elif isinstance(event, e.Readied | e.Buried | e.Removed):
+        yield from (row.number for row in event.rows)
+    elif isinstance(event, e.Started):
+        yield from (number for _, number in memory.shelves[State.LEASED])

@@ -1,0 +1,327 @@
+"""The exact checker of RELIABILITY section 2.1: what clients were told, beside what the journal says.
+
+It reads committed events in their order, each with the clocks at its decision, and keeps its own small record of every
+job's life. It knows nothing of the engine's memory, so it cannot share its mistakes.
+
+    I1  an acknowledged push is present, or ended by an event that says how       `acknowledged`, `audit`
+    I2  nothing comes out that was not attempted; payloads are as pushed          `_born`, `delivered`
+    I3  after an acknowledged success the job is never delivered again            `delivered`
+    I4  two leases of a job never overlap; none runs out before its time          `_leased`, `_ended_lease`
+    I5  every further delivery has a cause                                        `_leased`
+    I6  a settlement that names an older lease changes nothing                    `_ended_lease`
+    I7  a lock has one holder                                                     `_born`
+    I8  pushed = present + ended, per queue, and equal to the memory              `agrees`
+    I9  a bulk push is there whole or not at all; so are a group's callbacks      `audit`, `_called`
+    I10 attempts increase by one; tries end when the rules say so                 `_leased`, `_failed`
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from crossdock.engine.memory import Memory
+from crossdock.model import commands as c
+from crossdock.model import events as e
+from crossdock.model.clock import Now
+from crossdock.model.job import Bound, Call, Freed, Held, LockTerms, Number, Spec, Token
+from crossdock.model.records import Per
+from crossdock.model.rules import Lapse
+from crossdock.model.states import State
+
+GONE: Final = State.GONE
+
+
+@dataclass
+class Life:
+    number: int
+    spec: Spec
+    state: State
+    due: float
+    attempt: int = 0
+    failures: int = 0
+    lease: e.Leased | None = None
+    end: float = 0.0  #: steady; of the lease, renewals included
+    freed: list[str] = field(default_factory=list)  #: how each lease of it ended
+    executed: bool = False  #: it failed, ended or was buried at least once
+    succeeded: bool = False
+    ended: str = ""  #: how it ended; empty: it is live
+    acknowledged_success: bool = False
+
+    @property
+    def lock(self) -> LockTerms | None:
+        extra = self.spec.extra
+        return extra.links.lock if extra and extra.links else None
+
+    @property
+    def group(self) -> str:
+        extra = self.spec.extra
+        return extra.links.group if extra and extra.links else ""
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self.lives: dict[int, Life] = {}
+        self.live: dict[int, Life] = {}
+        self.leased: dict[int, Life] = {}
+        self.members: dict[str, list[Life]] = {}  #: by group
+        self.leases: dict[Token, Number] = {}
+        self.closed: dict[Token, str] = {}
+        self.attempted: dict[bytes, str] = {}  #: payload → jid, of every push that any client ever tried
+        self.born: dict[bytes, int] = {}  #: payload → number
+        self.bulks: list[list[bytes]] = []  #: what was decided to go in together, whether it was committed or not
+        self.acknowledged: set[bytes] = set()
+        self.locks: dict[str, tuple[int, float]] = {}
+        self.throttles: dict[str, tuple[int, Per, float]] = {}
+        self.calls: set[tuple[str, Call]] = set()
+        self.number = self.token = self.epoch = 0
+        self.at = 0.0
+        self.pushed_to: Counter[str] = Counter()  #: by queue
+        self.ended_in: Counter[str] = Counter()
+
+    # What clients do and hear
+
+    def tries(self, command: c.Command[Any]) -> None:
+        if isinstance(command, c.Enqueue):
+            for spec in command.specs:
+                assert spec.payload not in self.attempted
+                self.attempted[spec.payload] = spec.jid
+
+    def pushed(self, payloads: list[bytes]) -> None:
+        """The reply to a push has left, and said that these went in."""
+        for payload in payloads:
+            assert payload in self.born, "the reply left before the batch was durable"
+            self.acknowledged.add(payload)
+
+    def delivered(self, held: Held, payload: bytes) -> None:
+        """A lease's reply has left."""
+        number, token = held
+        assert self.leases.get(token) == number, "the reply left before the batch was durable"
+        life = self.lives[number]
+        assert payload == life.spec.payload
+        assert not life.acknowledged_success, f"job {number} came again after its success was acknowledged"
+
+    def settled(self, held: Held, *, success: bool) -> None:
+        """A settlement's reply has left."""
+        number, token = held
+        assert self.closed.get(token) == ("succeeded" if success else "failed"), "the reply left too early"
+        self.lives[number].acknowledged_success = success
+
+    # What the journal says
+
+    def committed(self, event: e.AnyEvent, now: Now) -> None:
+        assert event.at >= self.at
+        self.at = event.at
+        reader = _READERS.get(type(event))
+        if reader is not None:
+            reader(self, event, now)
+
+    def _born(self, number: Number, spec: Spec, now: Now, wall: float) -> None:
+        assert number == self.number + 1, "numbers are never used again, nor left out"
+        self.number = number
+        state = State.READY if spec.due <= wall else State.SCHEDULED
+        life = Life(number, spec, state, spec.due, failures=spec.failures, executed=spec.failures > 0)
+        self.lives[number] = self.live[number] = life
+        self.pushed_to[spec.queue] += 1
+        if life.group:
+            self.members.setdefault(life.group, []).append(life)
+        if life.lock is not None:
+            holder = self.locks.get(life.lock.name)
+            assert holder is None or holder[1] <= now.steady, f"{life.lock.name} has two holders"
+            self.locks[life.lock.name] = (number, life.lock.end)
+
+    def _pushed(self, event: e.Pushed, now: Now) -> None:
+        for offset, spec in enumerate(event.specs):
+            assert self.attempted[spec.payload] == spec.jid
+            assert spec.payload not in self.born, "one push, two jobs"
+            self.born[spec.payload] = event.number + offset
+            self._born(event.number + offset, spec, now, now.wall)
+
+    def _called(self, event: e.GroupCalled, now: Now) -> None:
+        assert (event.name, event.call) not in self.calls, "a callback is pushed at most once"
+        self.calls.add((event.name, event.call))
+        members = self.members.get(event.name, [])
+        assert all(life.executed for life in members), "not all were executed"
+        assert event.call is Call.COMPLETE or all(life.succeeded for life in members), "not all succeeded"
+        self._born(event.number, event.spec, now, event.at)
+
+    def _spawned(self, event: e.Spawned, now: Now) -> None:
+        assert event.next > now.wall
+        self._born(event.number, event.spec, now, event.at)
+
+    def _leased(self, event: e.Leased, now: Now) -> None:
+        life = self._live(event.number)
+        assert life.lease is None, f"job {life.number} is leased twice at a time"
+        assert _CAUSES.issuperset(life.freed), f"job {life.number} is leased again though it {life.freed[-1]}"
+        assert life.state is State.READY
+        assert event.token > self.token
+        assert event.attempt == life.attempt + 1
+        assert event.end > event.began == now.steady
+        self._within_throttle(event, now)
+        self.token = event.token
+        self.leases[event.token] = event.number
+        self.leased[event.number] = life
+        life.state, life.lease, life.attempt, life.end = State.LEASED, event, event.attempt, event.end
+        if life.lock is not None and life.lock.freed is Freed.START:
+            self._let_go(life)
+
+    def _within_throttle(self, event: e.Leased, now: Now) -> None:
+        if event.queue in self.throttles:
+            maximum, per, timeout = self.throttles[event.queue]
+            leases = [life.lease for life in self.leased.values() if life.lease and life.spec.queue == event.queue]
+            leases = [lease for lease in leases if not timeout or lease.began + timeout > now.steady]
+            assert len([lease for lease in leases if per is Per.QUEUE or lease.worker == event.worker]) < maximum
+
+    def _ended_lease(self, event: e.ClosingEvent, how: str) -> Life:
+        life = self._live(event.number)
+        assert life.lease is not None
+        assert life.lease.token == event.token, f"job {life.number} was settled with an older lease"
+        assert life.lease.worker == event.worker
+        self.closed[event.token] = how
+        self._free(life, how)
+        return life
+
+    def _free(self, life: Life, how: str) -> None:
+        life.lease = None
+        life.freed.append(how)
+        del self.leased[life.number]
+
+    def _succeeded(self, event: e.Succeeded, now: Now) -> None:
+        life = self._ended_lease(event, "succeeded")
+        life.succeeded = life.executed = True
+        life.state = event.then
+        self._let_go(life)
+        if event.then is GONE:
+            self._ended(life, "succeeded")
+
+    def _failed(self, event: e.Failed, now: Now) -> None:
+        life = self._ended_lease(event, "ran out" if event.lost else "failed")
+        rules = life.spec.rules
+        used_up = event.lost and 0 < rules.max_attempts <= life.attempt
+        assert not event.lost or (life.end <= now.steady and (used_up or rules.lapse is Lapse.FAILURE))
+        again = life.failures < rules.max_failures and not used_up
+        assert again == (event.then is State.RETRYING), "the rules say how often it is tried"
+        life.failures += 1
+        life.executed = True
+        life.state, life.due = event.then, event.due
+        if event.then is GONE:
+            self._ended(life, "failed")
+
+    def _lapsed(self, event: e.Lapsed, now: Now) -> None:
+        life = self._ended_lease(event, "ran out")
+        assert life.end <= now.steady
+        life.state = State.READY
+
+    def _returned(self, event: e.Returned, now: Now) -> None:
+        life = self._ended_lease(event, "given back")
+        life.attempt -= 1
+        life.state = State.READY
+
+    def _renewed(self, event: e.Renewed, now: Now) -> None:
+        life = self._live(event.number)
+        assert life.lease is not None
+        assert life.lease.token == event.token
+        assert event.end > life.end, "a lease is never cut short"
+        life.end = event.end
+
+    def _readied(self, event: e.Readied, now: Now) -> None:
+        for row in event.rows:
+            life = self._live(row.number)
+            assert life.state in (State.SCHEDULED, State.RETRYING, State.DEAD)
+            assert event.why != "due" or life.due <= now.wall, "not before it is due"
+            life.state = State.READY
+
+    def _buried(self, event: e.Buried, now: Now) -> None:
+        for row in event.rows:
+            life = self._live(row.number)
+            assert life.lease is None
+            life.state, life.due, life.executed = State.DEAD, event.due, True
+
+    def _removed(self, event: e.Removed, now: Now) -> None:
+        for row in event.rows:
+            life = self._live(row.number)
+            if life.lease is not None:
+                self._free(life, "removed")
+            assert event.why != "purged" or (life.state is State.DEAD and life.due <= now.wall)
+            self._ended(life, event.why)
+
+    def _flushed(self, event: e.Flushed, now: Now) -> None:
+        for life in list(self.live.values()):
+            if life.lease is not None:
+                self._free(life, "flushed")
+            self._ended(life, "flushed")
+
+    def _started(self, event: e.Started, now: Now) -> None:
+        assert event.epoch == self.epoch + 1
+        self.epoch = event.epoch
+        for life in list(self.leased.values()):
+            if life.lease is not None and life.lease.bound is Bound.CONNECTION:
+                self._free(life, "given back")
+                life.attempt -= 1
+                life.state = State.READY
+
+    def _throttles_set(self, event: e.ThrottlesSet, now: Now) -> None:
+        self.throttles = {queue: (maximum, per, timeout) for queue, maximum, per, timeout in event.throttles}
+
+    def _expired(self, event: e.Expired, now: Now) -> None:
+        for name in event.locks:
+            assert name not in self.locks or self.locks.pop(name)[1] <= now.steady
+
+    def _live(self, number: Number) -> Life:
+        life = self.lives[number]
+        assert not life.ended, f"job {number} is back after it {life.ended}"
+        return life
+
+    def _ended(self, life: Life, how: str) -> None:
+        life.state, life.ended, life.executed = GONE, how, True
+        del self.live[life.number]
+        self.ended_in[life.spec.queue] += 1
+        self._let_go(life)
+
+    def _let_go(self, life: Life) -> None:
+        if life.lock is not None and self.locks.get(life.lock.name, (0, 0.0))[0] == life.number:
+            del self.locks[life.lock.name]
+
+    # Audits
+
+    def agrees(self, memory: Memory) -> None:
+        """I8: what is present is what was pushed and has not ended, queue by queue, job by job."""
+        assert list(memory.jobs) == list(self.live)
+        for number, job in memory.jobs.items():
+            life = self.live[number]
+            assert (job.jid, job.queue, job.payload) == (life.spec.jid, life.spec.queue, life.spec.payload)
+            assert (job.state, job.attempts, job.failures) == (life.state, life.attempt, life.failures)
+            assert (job.lease and job.lease.token) == (life.lease and life.lease.token)
+        present = Counter(job.queue for job in memory.jobs.values())
+        assert present == self.pushed_to - self.ended_in
+        assert len(self.lives) == self.number == memory.counters.number
+
+    def audit(self) -> None:
+        """At the end, with nothing under way."""
+        for payload in self.acknowledged:
+            assert payload in self.born, "an acknowledged push is lost"
+        for bulk in self.bulks:
+            assert len({payload in self.born for payload in bulk}) <= 1, "a bulk push is torn"
+
+
+#: I5: what may lie between two deliveries of one job.
+_CAUSES: Final = frozenset({"failed", "ran out", "given back"})
+
+_READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
+    e.Pushed: Ledger._pushed,
+    e.GroupCalled: Ledger._called,
+    e.Spawned: Ledger._spawned,
+    e.Leased: Ledger._leased,
+    e.Succeeded: Ledger._succeeded,
+    e.Failed: Ledger._failed,
+    e.Lapsed: Ledger._lapsed,
+    e.Returned: Ledger._returned,
+    e.Renewed: Ledger._renewed,
+    e.Readied: Ledger._readied,
+    e.Buried: Ledger._buried,
+    e.Removed: Ledger._removed,
+    e.Flushed: Ledger._flushed,
+    e.Started: Ledger._started,
+    e.ThrottlesSet: Ledger._throttles_set,
+    e.Expired: Ledger._expired,
+}

@@ -1,0 +1,479 @@
+"""The model of MODEL.md once more, as plainly as it can be written: to be read, believed and compared with the engine.
+
+One dict of jobs, no index, no order kept: whatever is asked for is found by looking at all jobs and sorting. There are
+no events either: a command changes the jobs and gives its outcome. `RULES` at the end says which method carries out
+which command; a new command is one method and one line there.
+
+`stirred` holds the queues in which the last command made a job ready.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from crossdock.model import commands as c
+from crossdock.model.clock import Now
+from crossdock.model.job import Bound, Held, Links, Number, Spec, Token
+from crossdock.model.records import Per, Recurrence
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from tests.model.reference_records import Records, Throttle, next_run
+
+DAY: Final = 86_400
+EXHAUSTED: Final = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.FAILED: State.FAILED}
+AT_REST: Final = (State.SCHEDULED, State.RETRYING, State.DEAD)
+
+
+@dataclass
+class Lease:
+    token: int
+    via: str
+    worker: str
+    at: float
+    began: float  #: steady, as the end
+    end: float
+    wait_s: float
+    bound: Bound
+
+
+@dataclass
+class Error:
+    group: str
+    message: str
+    backtrace: tuple[str, ...]
+    first_at: float
+    at: float
+    next_at: float
+    lost: bool
+
+
+@dataclass
+class Job:
+    number: int
+    spec: Spec
+    origin: str
+    state: State
+    created: float
+    since: float  #: wall; when it last became ready
+    due: float
+    failures: int
+    stamp: float | None = None  #: its place among the ready of its priority; kept while leased
+    attempts: int = 0
+    lease: Lease | None = None
+    error: Error | None = None
+
+    @property
+    def rules(self) -> Rules:
+        return self.spec.rules
+
+    @property
+    def queue(self) -> str:
+        return self.spec.queue
+
+    @property
+    def links(self) -> Links:
+        return (self.spec.extra and self.spec.extra.links) or Links()
+
+
+@dataclass
+class Queue:
+    first_seen: float
+    paused: bool = False
+
+
+@dataclass
+class Reference:
+    random: Random
+    jobs: dict[int, Job] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    records: Records = field(default_factory=Records)
+    throttles: dict[str, Throttle] = field(default_factory=dict)
+    recurrences: dict[str, Recurrence] = field(default_factory=dict)
+    booked: list[tuple[str, int, str, float]] = field(default_factory=list)  #: queue, UTC day, what, value
+    number: int = 0
+    token: int = 0
+    at: float = 0.0  #: when anything last happened; never decreases
+    epoch: int = 0
+    first_token: int = 1
+    processed: int = 0
+    failures: int = 0
+    stirred: set[str] = field(default_factory=set)
+
+    def do(self, command: c.Command[Any], now: Now) -> Any:
+        self.stirred = set()
+        outcome = RULES[type(command)](self, command, now)
+        while self.records.touched:  # what a group calls for belongs to the command that touched it
+            for group, spec in self.records.follow(now):
+                self._push(spec, group.asked.via, self._happens(now), self.at)
+        return outcome
+
+    # What is asked for
+
+    def ready(self, queue: str) -> list[Job]:
+        """Higher priority first, then first come first served."""
+        waiting = [job for job in self.jobs.values() if job.state is State.READY and job.queue == queue]
+        return sorted(waiting, key=lambda job: (-job.spec.priority, job.stamp, job.number))
+
+    def shelf(self, state: State) -> list[Job]:
+        """Sorted by when time will act on them."""
+        there = [job for job in self.jobs.values() if job.state is state]
+        return sorted(there, key=lambda job: (job.lease.end if job.lease else job.due, job.number))
+
+    def due_in(self, now: Now) -> float | None:
+        """How long until time acts on anything."""
+        on_shelves = [job for state in (*AT_REST, State.LEASED) for job in self.shelf(state)]
+        waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
+        waits += [each.next - now.wall for each in self.recurrences.values()]
+        for ends, clock in zip(self.records.ends(), (now.steady, now.steady, now.wall), strict=True):
+            waits += [end - clock for end, _ in ends]
+        return max(0.0, min(waits)) if waits else None
+
+    def _those(self, numbers: Iterable[int], states: Iterable[State]) -> list[Job]:
+        there = [self.jobs[number] for number in dict.fromkeys(numbers) if number in self.jobs]
+        return [job for job in there if job.state in states]
+
+    def _happens(self, now: Now) -> float:
+        self.at = max(self.at, now.wall)
+        return self.at
+
+    # Commands
+
+    def enqueue(self, command: c.Enqueue, now: Now) -> list[c.Refused | None] | tuple[()]:
+        refused: list[c.Refused | None] = []
+        for spec in command.specs:
+            refused.append(self._refused(spec, now))
+            if refused[-1] is None:
+                self._push(spec, command.via, self._happens(now), now.wall)
+        return refused if any(refused) else ()
+
+    def _refused(self, spec: Spec, now: Now) -> c.Refused | None:
+        links = (spec.extra and spec.extra.links) or Links()
+        if links.group and links.group not in self.records.groups:
+            return c.Refused.NO_GROUP
+        held = links.lock and self.records.locks.get(links.lock.name)
+        return c.Refused.NOT_UNIQUE if held and held.end > now.steady else None
+
+    def _push(self, spec: Spec, via: str, at: float, wall: float) -> None:
+        self.number += 1
+        self._register(spec.queue)
+        job = self.jobs[self.number] = Job(self.number, spec, via, State.SCHEDULED, at, at, spec.due, spec.failures)
+        if spec.due <= wall:
+            self._make_ready(job, at)
+        self.records.entered(job.number, spec.jid, job.links, at, failed_before=spec.failures > 0)
+
+    def lease_next(self, command: c.LeaseNext, now: Now) -> Held | None:
+        for name in command.queues:
+            if name not in self.queues:
+                if command.terms.registers:
+                    self._happens(now)
+                    self._register(name)
+            elif not self.queues[name].paused and not self._is_throttled(name, command.worker, now):
+                for job in self.ready(name):
+                    if not 0 < job.links.expires <= now.wall:
+                        return self._lease(job, command, now)
+                    self._gone(job, self._happens(now), success=False)
+        return None
+
+    def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> Held:
+        at = self._happens(now)
+        self.token += 1
+        job.state = State.LEASED
+        job.attempts += 1
+        end = now.steady + lease_seconds(job.rules.lease_s, command.terms)
+        wait = max(0.0, at - job.since)
+        job.lease = Lease(self.token, command.via, command.worker, at, now.steady, end, wait, command.terms.bound)
+        self._book(job, "wait", wait)
+        self.records.leased(job.number, job.spec.jid, job.links, at)
+        return Number(job.number), Token(self.token)
+
+    def _is_throttled(self, queue: str, worker: str, now: Now) -> bool:
+        throttle = self.throttles.get(queue)
+        if throttle is None:
+            return False
+        leases = [job.lease for job in self.jobs.values() if job.lease and job.queue == queue]
+        if throttle.timeout_s:
+            leases = [lease for lease in leases if lease.began + throttle.timeout_s > now.steady]
+        if throttle.per is Per.WORKER:
+            leases = [lease for lease in leases if lease.worker == worker]
+        return len(leases) >= throttle.maximum
+
+    def succeed(self, command: c.Succeed, now: Now) -> bool:
+        job = self._claimed(command.jid, command.claim)
+        if job is None or job.lease is None:
+            return False
+        at = self._happens(now)
+        self.processed += 1
+        self._book(job, "run", max(0.0, at - job.lease.at))
+        self._settled(job)
+        if job.rules.success is Then.COMPLETE:
+            job.state, job.lease, job.due = State.COMPLETE, None, 0.0
+            self.records.gone(job.number, job.spec.jid, job.links, at, success=True)
+        else:
+            self._gone(job, at, success=True)
+        return True
+
+    def fail(self, command: c.Fail, now: Now) -> bool:
+        job = self._claimed(command.jid, command.claim)
+        if job is None:
+            return False
+        self._settled(job)
+        self._happens(now)
+        self._failed(job, now, command.group, command.message, command.backtrace, lost=False)
+        return True
+
+    def _settled(self, job: Job) -> None:
+        """A lease less may let another one in."""
+        if self.throttles:
+            self.stirred.add(job.queue)
+
+    def _claimed(self, jid: str, claim: c.Claim) -> Job | None:
+        """Who was given a lease means that one; who was given none may mean any that is bound to nobody else."""
+        if claim.held is not None:
+            number, token = claim.held
+            job = self.jobs.get(number)
+            return job if job and job.lease and job.lease.token == token else None
+        leased = [job for job in self.jobs.values() if job.spec.jid == jid and job.lease]
+        own = [job for job in leased if job.lease and claim.worker and job.lease.worker == claim.worker]
+        own = [job for job in own if job.lease and job.lease.bound is not Bound.CONNECTION]
+        if own:
+            return min(own, key=lambda job: job.number)
+        free = [job for job in leased if job.lease and job.lease.bound is Bound.NOBODY]
+        if claim.worker:  # what it was given before a restart is told by the names on the leases alone
+            free = [job for job in free if job.lease and (job.lease.token >= self.first_token or not job.lease.worker)]
+        return min(free, key=lambda job: job.lease.token if job.lease else 0, default=None)
+
+    def give_back(self, command: c.GiveBack, now: Now) -> None:
+        for number, token in command.leases:
+            job = self.jobs.get(number)
+            if job and job.lease and job.lease.token == token:
+                self._happens(now)
+                self._to_old_place(job, counted=False)
+
+    def requeue(self, command: c.Requeue, now: Now) -> int:
+        jobs = self._those(command.numbers, AT_REST)
+        for job in jobs:
+            job.due = 0.0
+            self._make_ready(job, self._happens(now))
+        return len(jobs)
+
+    def bury(self, command: c.Bury, now: Now) -> int:
+        jobs = self._those(command.numbers, AT_REST)
+        for job in jobs:
+            at = self._happens(now)
+            job.state, job.due = State.DEAD, now.wall + 180 * DAY
+            self.records.failed(job.number, job.spec.jid, job.links, at, "dead")
+        return len(jobs)
+
+    def remove(self, command: c.Remove, now: Now) -> int:
+        jobs = self._those(command.numbers, command.states)
+        for job in jobs:
+            self._gone(job, self._happens(now), success=False)
+        return len(jobs)
+
+    def pause(self, command: c.PauseQueues, now: Now) -> None:
+        self._set_paused(command.queues, now, paused=True)
+
+    def resume(self, command: c.ResumeQueues, now: Now) -> None:
+        self.stirred = self._set_paused(command.queues, now, paused=False)
+
+    def _set_paused(self, names: Iterable[str] | None, now: Now, *, paused: bool) -> set[str]:
+        chosen = set(self.queues if names is None else names)
+        changed = {name for name, queue in self.queues.items() if name in chosen and queue.paused is not paused}
+        for name in changed:
+            self._happens(now)
+            self.queues[name].paused = paused
+        return changed
+
+    def forget(self, command: c.ForgetQueue, now: Now) -> None:
+        if command.queue in self.queues and not self.ready(command.queue):
+            self._happens(now)
+            del self.queues[command.queue]
+
+    def flush(self, command: c.Flush, now: Now) -> None:
+        self._happens(now)
+        self.jobs, self.queues, self.records, self.booked = {}, {}, Records(), []
+        self.processed = self.failures = 0
+
+    def tick(self, command: c.Tick, now: Now) -> c.Ticked:
+        left = command.limit
+        done: list[int] = []
+        ends = self.records.ends()
+        for state in (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD):
+            due = [job for job in self.shelf(state) if is_due(job, now)][:left]
+            for job in due:
+                self._comes_due(job, self._happens(now), now)
+            done.append(len(due))
+            left -= len(due)
+        runs = sorted(self.recurrences.values(), key=lambda each: (each.next, each.name))
+        runs = [each for each in runs if each.next <= now.wall][:left]
+        for run in runs:
+            jid = str(UUID(int=self.random.getrandbits(128), version=4))
+            self._push(replace(run.spec, jid=jid), run.via, self._happens(now), self.at)
+            self.stirred.add(run.spec.queue)
+            self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
+        done.append(len(runs))
+        left -= len(runs)
+        clocks = (now.steady, now.steady, now.wall)
+        over = [[name for end, name in each if end <= clock][:left] for each, clock in zip(ends, clocks, strict=True)]
+        if any(over):
+            locks, groups, tracks = over
+            self.records.forget(locks, groups, tracks, now.steady, self._happens(now))
+        scheduled, retried, lapsed, purged, spawned = done
+        return c.Ticked(scheduled, retried, lapsed, purged, spawned, left <= sum(map(len, over)))
+
+    def _comes_due(self, job: Job, at: float, now: Now) -> None:
+        if job.state is State.LEASED:
+            self._lapse(job, now)
+        elif job.state is State.DEAD:
+            self._gone(job, at, success=False)
+        else:
+            since, job.due = min(job.due, at), 0.0
+            self._make_ready(job, since)
+
+    def start(self, command: c.Start, now: Now) -> None:
+        self._happens(now)
+        self.epoch += 1
+        self.first_token = self.token + 1
+        for job in self.shelf(State.LEASED):
+            if job.lease and job.lease.bound is Bound.CONNECTION:
+                self._to_old_place(job, counted=False)
+        self.stirred = set()  # nobody waits yet
+
+    def open_group(self, command: c.OpenGroup, now: Now) -> bool:
+        groups = self.records.groups
+        if command.name in groups or (command.parent and command.parent not in groups):
+            return False
+        self.records.open(command, self._happens(now), now)
+        return True
+
+    def commit_group(self, command: c.CommitGroup, now: Now) -> bool:
+        if command.name not in self.records.groups:
+            return False
+        if not self.records.groups[command.name].committed:
+            self._happens(now)
+            self.records.commit(command.name, now)
+        return True
+
+    def follow(self, command: c.Follow, now: Now) -> None:
+        """Nothing is left to do: every command has done it for its own changes."""
+
+    def set_track(self, command: c.SetTrack, now: Now) -> None:
+        self.records.note(command.jid, self._happens(now), None, command.percent, command.text)
+        for job in self.jobs.values():
+            if command.until and job.spec.jid == command.jid and job.lease:
+                job.lease.end = max(job.lease.end, now.steady + min(command.until - now.wall, DAY))
+
+    def set_throttles(self, command: c.SetThrottles, now: Now) -> None:
+        wanted = {queue: Throttle(maximum, per, timeout) for queue, maximum, per, timeout in command.throttles}
+        if list(wanted.items()) != list(self.throttles.items()):
+            self._happens(now)
+            self.stirred = set(self.throttles)
+            self.throttles = wanted
+
+    def set_recurrences(self, command: c.SetRecurrences, now: Now) -> None:
+        before = self.recurrences
+        self.recurrences = {}
+        for wanted in command.recurrences:
+            known = before.get(wanted.name)
+            if known is None or known != replace(wanted, next=known.next):
+                known = replace(wanted, next=next_run(wanted, now.wall))
+            self.recurrences[wanted.name] = known
+        if self.recurrences != before:
+            self._happens(now)
+
+    # What follows
+
+    def _register(self, name: str) -> None:
+        self.queues.setdefault(name, Queue(self.at))
+
+    def _make_ready(self, job: Job, since: float) -> None:
+        job.state, job.since, job.stamp = State.READY, since, since
+        self._register(job.queue)
+        self.stirred.add(job.queue)
+
+    def _to_old_place(self, job: Job, *, counted: bool) -> None:
+        job.state, job.lease = State.READY, None
+        job.attempts -= not counted
+        self._register(job.queue)
+        self.stirred.add(job.queue)
+
+    def _lapse(self, job: Job, now: Now) -> None:
+        self.stirred.add(job.queue)
+        used_up = 0 < job.rules.max_attempts <= job.attempts
+        if job.rules.lapse is Lapse.RETURN and not used_up:
+            self._to_old_place(job, counted=True)
+        else:
+            self._failed(job, now, "lease-expired", "the lease ran out", (), lost=True, final=used_up)
+
+    def _failed(
+        self, job: Job, now: Now, group: str, message: str, trace: tuple[str, ...], *, lost: bool, final: bool = False
+    ) -> None:
+        at, before = self.at, job.error
+        next_at = before.next_at if before else 0.0
+        if job.failures < job.rules.max_failures and not final:
+            job.state = State.RETRYING
+            job.due = next_at = now.wall + self._delay(job)
+        else:
+            job.state, job.due = EXHAUSTED[job.rules.exhausted], now.wall + 180 * DAY
+        job.error = Error(group, message, trace, before.first_at if before else at, at, next_at, lost)
+        job.lease, job.stamp = None, None
+        job.failures += 1
+        self.processed += 1
+        self.failures += 1
+        self._book(job, "failure", 1.0)
+        if job.state is State.GONE:
+            self._gone(job, at, success=False)
+        else:
+            shown = "dead" if job.state is State.DEAD else "failed"
+            self.records.failed(job.number, job.spec.jid, job.links, at, shown)
+
+    def _gone(self, job: Job, at: float, *, success: bool) -> None:
+        del self.jobs[job.number]
+        if job.state is not State.COMPLETE:  # that one has told of its end already
+            self.records.gone(job.number, job.spec.jid, job.links, at, success=success)
+
+    def _delay(self, job: Job) -> float:
+        count = job.failures
+        if job.rules.backoff is Backoff.POLYNOMIAL:
+            return count**4 + 15 + self.random.randrange(30) * (count + 1)
+        return (count + 1) ** 4 if job.rules.backoff is Backoff.QUARTIC else 0.0
+
+    def _book(self, job: Job, what: str, value: float) -> None:
+        self.booked.append((job.queue, int(self.at // DAY), what, value))
+
+
+def lease_seconds(own: float, terms: c.Terms) -> float:
+    return min(max(own, terms.least_s), terms.most_s) if own else terms.default_s
+
+
+def is_due(job: Job, now: Now) -> bool:
+    """Leases run on the steady clock, everything else on the wall's."""
+    return job.lease.end <= now.steady if job.lease else job.due <= now.wall
+
+
+RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] = {
+    c.Enqueue: Reference.enqueue,
+    c.LeaseNext: Reference.lease_next,
+    c.Succeed: Reference.succeed,
+    c.Fail: Reference.fail,
+    c.GiveBack: Reference.give_back,
+    c.Requeue: Reference.requeue,
+    c.Bury: Reference.bury,
+    c.Remove: Reference.remove,
+    c.PauseQueues: Reference.pause,
+    c.ResumeQueues: Reference.resume,
+    c.ForgetQueue: Reference.forget,
+    c.Flush: Reference.flush,
+    c.Tick: Reference.tick,
+    c.Start: Reference.start,
+    c.OpenGroup: Reference.open_group,
+    c.CommitGroup: Reference.commit_group,
+    c.Follow: Reference.follow,
+    c.SetTrack: Reference.set_track,
+    c.SetThrottles: Reference.set_throttles,
+    c.SetRecurrences: Reference.set_recurrences,
+}

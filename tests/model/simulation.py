@@ -1,0 +1,273 @@
+"""Deterministic simulation (RELIABILITY T9): many clients, one thread, made-up clocks, a server that dies at any event.
+
+The server here is the real engine behind the real group commit rule: commands of all clients fill one batch while the
+one before is being synced; replies leave when their own batch and every one before it are durable. A crash takes
+whatever was not durable, in the middle of a batch or of a command; the batch under way may have reached the disk or
+not. Then the real recovery reads the store, sometimes by way of a snapshot, and clients go on with what they remember.
+`ledger` checks.
+
+All that happens comes from one seed: the same seed gives the same events, on any machine.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from crossdock.engine.engine import Engine, apply
+from crossdock.engine.memory import Memory
+from crossdock.journal.recovery import recover
+from crossdock.model import commands as c
+from crossdock.model import events as e
+from crossdock.model.clock import Now
+from crossdock.model.job import Held
+from crossdock.model.states import State
+from tests.model import acts, invariants, values
+from tests.model.coverage import Coverage
+from tests.model.ledger import Ledger
+from tests.model.rig import FakeClock
+from tests.model.store import Store
+from tests.support.picture import picture
+
+DAY: Final = 86_400.0
+CLIENTS: Final = 24
+
+
+class PowerCut(Exception):
+    """The machine is off."""
+
+
+class Mortal(Engine):
+    """An engine whose machine loses power at the event it was told to, and that notes what was seen."""
+
+    def __init__(self, memory: Memory, random: Random, coverage: Coverage, events_left: int) -> None:
+        super().__init__(memory, random)
+        self._coverage = coverage
+        self.events_left = events_left
+
+    def apply(self, event: e.AnyEvent) -> None:
+        if self.events_left == 0:
+            raise PowerCut
+        self.events_left -= 1
+        before = self._coverage.before(self.memory, event)
+        super().apply(event)
+        self._coverage.after(self.memory, event, before)
+
+
+@dataclass
+class Turn:
+    """One batch in the making, and what may be said once it is durable."""
+
+    events: list[tuple[e.AnyEvent, Now]] = field(default_factory=list)
+    hard: bool = False
+    replies: list[Callable[[], None]] = field(default_factory=list)
+
+
+class World:
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.random = Random(seed)
+        self.clock = FakeClock()
+        self.store = Store(folder)
+        self.ledger = Ledger()
+        self.coverage = Coverage()
+        self.log: list[e.AnyEvent] = []  #: every committed event
+        self.folded = Memory()  #: their fold, as they come back from the journal's encoding
+        self.filling = Turn()
+        self.syncing: Turn | None = None
+        self.happened: Counter[str] = Counter()
+        self.mean_events = self.random.choice((20, 100, 500))  #: between two power cuts
+        self.scene = acts.Scene(self.random, self.clock, Memory(), acts.clients(self.random, CLIENTS))
+        self.engine = self._recovered()
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            try:
+                self._step()
+            except PowerCut:
+                self._crash()
+        self._quiet()
+        self._look_around()
+        self.drain()
+        self._look_around()
+        self.ledger.audit()
+
+    def _look_around(self) -> None:
+        """With nothing under way the state is what was committed."""
+        memory = self.engine.memory
+        invariants.check(memory)
+        self.ledger.agrees(memory)
+        assert picture(memory) == picture(self.folded)
+
+    def _step(self) -> None:
+        dice = self.random.random()
+        if dice < 0.72:
+            self.do(*self.scene.draw())
+        elif dice < 0.82:
+            self.clock.pass_by(self.random.choice((0.0001, 0.01, 0.5, 5.0, 40.0)))
+        elif dice < 0.822:
+            self.clock.pass_by(self.random.choice((1_800.0, 3_600.0, DAY, 32 * DAY, 181 * DAY)))
+        elif dice < 0.823:
+            self.clock.jump(self.random.choice((-DAY, -3_600.0, -2.0, 2.0, 3_600.0, DAY)))
+        elif dice < 0.998:
+            self._turn_over()
+        else:
+            self._compact()
+
+    # The server
+
+    def do(self, client: acts.Client, command: c.Command[Any]) -> None:
+        self.ledger.tries(command)
+        before = self._fenced(command)
+        now = self.clock.now
+        events, outcome, _ = self.engine.carry_out(command, now)
+        assert before is None or outcome is before, "who was given a lease settles that one or none"
+        turn = self.filling
+        turn.events += [(event, now) for event in events]
+        turn.hard = turn.hard or any(type(event) not in e.SOFT for event in events)
+        turn.replies.append(self._reply(client, command, events, outcome))
+
+    def _fenced(self, command: c.Command[Any]) -> bool | None:
+        """What must come of a settlement that names a lease; None: this is none."""
+        if not isinstance(command, c.Succeed | c.Fail) or command.claim.held is None:
+            return None
+        number, token = command.claim.held
+        job = self.engine.memory.jobs.get(number)
+        return job is not None and job.lease is not None and job.lease.token == token
+
+    def _reply(self, client: acts.Client, command: c.Command[Any], events: Any, outcome: Any) -> Callable[[], None]:
+        """What the client learns when its reply arrives. Everything in it is as it was at the decision."""
+        if isinstance(command, c.Enqueue):
+            refused = outcome or [None] * len(command.specs)
+            taken = [spec.payload for spec, why in zip(command.specs, refused, strict=True) if why is None]
+            self.ledger.bulks.append(taken)
+            return partial(self.ledger.pushed, taken)
+        if isinstance(command, c.LeaseNext) and outcome is not None:
+            client.is_given(outcome)
+            held: Held = (outcome.number, outcome.lease.token)
+            return partial(self._deliver, client, outcome.jid, held, outcome.payload)
+        if isinstance(command, c.Succeed | c.Fail):
+            if outcome:
+                client.has_settled(command.jid)
+            closed = [event for event in events if isinstance(event, e.Succeeded | e.Failed)]
+            assert bool(closed) is outcome
+            return partial(self._settled, client, command.jid, closed)
+        return lambda: None
+
+    def _deliver(self, client: acts.Client, jid: str, held: Held, payload: bytes) -> None:
+        if self.scene.chance(0.02):  # its connection is lost: the reply could not be handed over
+            self.do(client, c.GiveBack(client.via, [held]))
+            return
+        self.ledger.delivered(held, payload)
+        client.working.append(jid)
+
+    def _settled(self, client: acts.Client, jid: str, closed: list[e.Succeeded | e.Failed]) -> None:
+        client.hears(jid)
+        for event in closed:
+            self.ledger.settled((event.number, event.token), success=isinstance(event, e.Succeeded))
+
+    def _turn_over(self) -> None:
+        """What was syncing is durable and its replies leave; the batch that filled meanwhile is handed to the disk."""
+        if self.syncing is not None:
+            done, self.syncing = self.syncing, None
+            self._durable(done)
+            self._maybe_cut(0.01)
+            for reply in done.replies:
+                reply()
+        if self.filling.hard:
+            self.syncing, self.filling = self.filling, Turn()
+        else:  # soft events wait for the next batch; what only reads is answered at once
+            replies, self.filling.replies = self.filling.replies, []
+            for reply in replies:
+                reply()
+
+    def _durable(self, turn: Turn) -> None:
+        batch = e.encode_batch(e.Batch(e.EVENT_VERSION, *self.clock.now, [event for event, _ in turn.events]))
+        self.store.append(batch)
+        for event, (_, then) in zip(e.decode_batch(batch).events, turn.events, strict=True):
+            self.log.append(event)
+            apply(self.folded, event)
+            self.ledger.committed(event, then)
+
+    def _quiet(self) -> None:
+        """Nothing under way: everything that was decided is durable and answered."""
+        self.engine.events_left = -1
+        while self.syncing is not None or self.filling.replies or self.filling.events:
+            self.filling.hard = bool(self.filling.events)  # soft ones too, this once
+            self._turn_over()
+        assert self.engine.memory.touched == [], "a command leaves nothing undone"
+
+    def _maybe_cut(self, chance: float) -> None:
+        if self.engine.events_left > 0 and self.random.random() < chance:
+            raise PowerCut
+
+    # What goes wrong
+
+    def _crash(self) -> None:
+        self.happened["crashes"] += 1
+        if self.syncing is not None and self.random.random() < 0.5:
+            self._durable(self.syncing)  # it reached the disk, but nobody was told
+            self.happened["durable and not answered"] += 1
+        self.happened["events lost"] += len(self.filling.events)
+        self.filling, self.syncing = Turn(), None
+        self.clock.pass_by(self.random.choice((0.0, 1.0, 60.0, 3_600.0)))
+        self.engine = self._recovered()
+        for client in self.scene.clients:
+            client.reconnect(self.engine.memory if self.random.random() < 0.5 else None)
+
+    def _recovered(self) -> Mortal:
+        found = recover(self.store)
+        assert picture(found.memory) == picture(self.folded), "snapshot and tail give what all events give"
+        invariants.check(found.memory)
+        self.ledger.agrees(found.memory)
+        self.clock.restart(found.wall, found.steady)
+        self.scene.memory = found.memory
+        left = int(self.random.expovariate(1 / self.mean_events)) + 2
+        engine = Mortal(found.memory, Random(self.random.random()), self.coverage, left)
+        now = self.clock.now
+        events, _, _ = engine.carry_out(c.Start(), now)
+        assert [type(event) for event in events] == [e.Started]
+        self.filling = Turn([(event, now) for event in events], hard=True)
+        return engine
+
+    def _compact(self) -> None:
+        if self.store.last:
+            self.happened["snapshots"] += 1
+            self.store.compact()
+
+    # The end
+
+    def drain(self) -> None:
+        """Everything that is left comes out, once, as it went in; then nothing is left."""
+        admin = self.scene.clients[0]
+        kept = frozenset({State.COMPLETE, State.FAILED})
+        for command in (c.SetRecurrences([]), c.SetThrottles([]), c.ResumeQueues(None)):
+            self.do(admin, command)
+        worker = acts.Client("drain", "faktory", values.TERMS[0])
+        for _ in range(500):
+            while self._drain_one(worker):
+                pass
+            self.do(admin, c.Remove(admin.via, "discarded", list(self.engine.memory.jobs), kept))
+            if not self.engine.memory.jobs:
+                break
+            self.clock.pass_by(max(3_600.0, self.engine.due_in(self.clock.now) or 0.0))
+            self.do(admin, c.Tick(500))
+        self._quiet()
+        assert not self.engine.memory.jobs, "something never came out"
+
+    def _drain_one(self, worker: acts.Client) -> bool:
+        self.do(worker, c.LeaseNext(worker.via, list(self.engine.memory.queues), worker.worker, worker.terms))
+        self._quiet()
+        for jid in list(worker.working):
+            self.do(worker, c.Succeed(jid, worker.claim(jid)))
+            self._quiet()
+            return True
+        return any(queue.ready for queue in self.engine.memory.queues.values())
+
+
+def run(seed: int, steps: int, folder: Path) -> World:
+    world = World(seed, folder)
+    world.run(steps)
+    return world

@@ -1,0 +1,57 @@
+"""A journal that keeps its batches in a list: the port without a disk. What was appended is there, nothing else is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from crossdock.journal import snapshot
+from crossdock.journal.port import Snapshot
+from crossdock.journal.recovery import Recovered, recover
+
+
+class Store:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._batches: dict[int, bytes] = {}
+        self._snapshots: list[Snapshot] = []
+        self.last = 0
+
+    def append(self, batch: bytes) -> int:
+        self.last += 1
+        self._batches[self.last] = batch
+        return self.last
+
+    def sync(self) -> None:
+        """Nothing waits."""
+
+    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
+        for seq in range(after + 1, self.last + 1):
+            yield seq, self._batches[seq]
+
+    def snapshot(self) -> Snapshot | None:
+        return self._snapshots[-1] if self._snapshots else None
+
+    def install(self, new: Snapshot) -> None:
+        self._snapshots.append(new)
+
+    def hold(self, name: str, seq: int) -> None:
+        """Nobody reads behind the server here."""
+
+    def trim(self, rows: int) -> int:
+        """Forget what the snapshot before the newest already holds."""
+        until = self._snapshots[-2].seq if len(self._snapshots) > 1 else 0
+        old = [seq for seq in self._batches if seq <= until][:rows]
+        for seq in old:
+            del self._batches[seq]
+        return len(old)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def compact(self) -> Recovered:
+        """What the compactor's child process does: fold the tail, write a snapshot, install it, trim."""
+        found = recover(self)
+        path = self._folder / f"snapshot-{found.seq}"
+        snapshot.write(path, found.memory, found.seq, found.wall, found.steady)
+        self.install(Snapshot(found.seq, path))
+        self.trim(1_000_000)
+        return found

@@ -1,0 +1,203 @@
+"""Groups and locks under whatever may happen to their jobs, crashes included: counts are exact, nothing fires twice,
+nothing before the commit, and a group's last transition and its callback are one change.
+
+The oracle is `group_history.py`: it knows the events of jobs and nothing of the engine's counters.
+"""
+
+from typing import Any, Final
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from crossdock.model import commands as c
+from crossdock.model import events as e
+from crossdock.model.job import Call, Extra, Form, Freed, Links, LockTerms, Spec
+from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.states import State
+from tests.model import values
+from tests.model.group_history import History
+from tests.model.rig import Rig, fold
+from tests.support.picture import picture
+
+RULES: Final = (
+    Rules(25, 0, 0, Backoff.NONE, Then.DEAD),
+    Rules(1, 0, 0, Backoff.POLYNOMIAL, Then.DEAD),
+    Rules(0, 0, 0, Backoff.NONE, Then.GONE),
+    Rules(-1, 0, 0, Backoff.NONE, Then.DEAD),
+)
+REMOVABLE: Final = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD, State.READY})
+QUEUES: Final = ("work", "mail")  # callbacks come in `mail`
+LOCKS: Final = ("lock a", "lock b")
+
+picks = st.integers(0, 7)
+seconds = st.sampled_from([0.5, 16.0, 31.0, 61.0, 1_801.0, 31 * 86_400.0])
+
+
+class Groups(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rig = Rig()
+        self.history = History()
+        self.names = 0
+        self.pushed = 0
+
+    def do(self, command: c.Command[Any]) -> Any:
+        so_far = len(self.rig.batches)
+        outcome = self.rig.do(command)
+        for batch in self.rig.batches[so_far:]:
+            self.history.add(e.decode_batch(batch).events)
+        return outcome
+
+    def group(self, pick: int) -> str:
+        """One of the last few, the newest most often; or none."""
+        names = list(self.rig.memory.groups)[-4:]
+        return names[-1 - pick % len(names)] if names and pick < 7 else ""
+
+    @invariant()
+    def counts_are_exact(self) -> None:
+        counted = {name: (each.total, each.pending, len(each.bad)) for name, each in self.rig.memory.groups.items()}
+        assert counted == {name: tally.counts for name, tally in self.history.groups.items()}
+
+    @invariant()
+    def callbacks_are_told(self) -> None:
+        for name, tally in self.history.groups.items():
+            group = self.rig.memory.groups[name]
+            assert {call for call in Call if group.called & call} == tally.called
+            assert {call for call in Call if group.answered & call} == tally.answered
+            assert group.committed is tally.committed
+
+    @invariant()
+    def nothing_fires_twice(self) -> None:
+        assert len(self.history.fired) == len(set(self.history.fired))
+
+    @invariant()
+    def locks_have_their_holders(self) -> None:
+        assert {name: lock.holder for name, lock in self.rig.memory.locks.items()} == self.history.locks
+
+    @initialize()
+    def start(self) -> None:
+        self.do(c.Start())
+        self.open(7, (True, True))
+        self.push(0, None, Freed.SUCCESS, RULES[0], 2)
+
+    @precondition(lambda self: len(self.rig.memory.groups) < 6)
+    @rule(parent=picks, calls=st.sampled_from([(True, True), (True, False), (False, True)]))
+    def open(self, parent: int, calls: tuple[bool, bool]) -> None:
+        self.names += 1
+        name = f"group {self.names}"
+        specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Call, calls, strict=True)]
+        assert self.do(c.OpenGroup(name, "faktory", self.group(parent), "text", *specs))
+
+    @precondition(lambda self: len(self.rig.memory.groups) < 4)
+    @rule(calls=st.sampled_from([(True, True), (True, False)]), rules=st.sampled_from(RULES))
+    def open_family(self, calls: tuple[bool, bool], rules: Rules) -> None:
+        """A group, its child and its grandchild, and a member there."""
+        for parent in (7, 0, 0):
+            self.open(parent, calls)
+        self.push(0, None, Freed.SUCCESS, rules, 1)
+
+    @rule(pick=picks)
+    def commit(self, pick: int) -> None:
+        name = self.group(pick) or "no such group"
+        assert self.do(c.CommitGroup(name)) is (name in self.rig.memory.groups)
+
+    @rule(
+        pick=picks,
+        lock=st.sampled_from([None, None, *LOCKS]),
+        freed=st.sampled_from(Freed),
+        rules=st.sampled_from(RULES),
+        many=st.integers(1, 3),
+        when=st.sampled_from(["now", "now", "later", "expires"]),
+    )
+    def push(self, pick: int, lock: str | None, freed: Freed, rules: Rules, many: int, when: str = "now") -> None:
+        now = self.rig.clock.now
+        links = Links(
+            LockTerms(lock, now.steady + 30.0, freed) if lock else None,
+            self.group(pick),
+            expires=now.wall + 10.0 if when == "expires" else 0.0,
+        )
+        due = now.wall + 3_600.0 if when == "later" else 0.0
+        specs = []
+        for _ in range(many):
+            self.pushed += 1
+            jid = f"jid-{self.pushed}"
+            specs.append(Spec(jid, "work", "a", b"", Form.NONE, 0, rules, due, Extra(links=links)))
+        self.rig.clock.pass_by(0.001)
+        refused = self.do(c.Enqueue("faktory", specs)) or [None] * many
+        if lock is None:
+            assert refused == [None] * many
+        else:
+            assert refused[1:] == [c.Refused.NOT_UNIQUE] * (many - 1)
+            assert self.history.locks[lock] is not None
+
+    @rule(queue=st.sampled_from(QUEUES))
+    def lease(self, queue: str) -> None:
+        self.do(c.LeaseNext("faktory", (queue,), "w", values.TERMS[0]))
+
+    @rule(queue=st.sampled_from([*QUEUES, "mail"]), success=st.sampled_from([True, True, False]), many=st.integers(1, 4))
+    def work(self, queue: str, success: bool, many: int) -> None:
+        for _ in range(many):
+            job = self.do(c.LeaseNext("faktory", (queue,), "w", values.TERMS[0]))
+            if job is not None:
+                self._settle(job.jid, success)
+
+    @rule(pick=picks, success=st.booleans())
+    def settle(self, pick: int, success: bool) -> None:
+        leased = [job.jid for job in self.rig.memory.jobs.values() if job.lease]
+        if leased:
+            self._settle(leased[pick % len(leased)], success)
+
+    def _settle(self, jid: str, success: bool) -> None:
+        claim = c.Claim("faktory", "w")
+        self.do(c.Succeed(jid, claim) if success else c.Fail(jid, claim, "Group", "message"))
+
+    @rule(how=st.sampled_from(["requeue", "requeue", "bury", "remove"]), some=st.sets(picks, min_size=1))
+    def act_on_many(self, how: str, some: set[int]) -> None:
+        numbers = [number for i, number in enumerate(self.rig.memory.jobs) if i % 8 in some]
+        if how == "requeue":
+            self.do(c.Requeue("faktory", numbers))
+        elif how == "bury":
+            self.do(c.Bury("faktory", numbers))
+        else:
+            self.do(c.Remove("faktory", "discarded", numbers, REMOVABLE))
+
+    @rule(seconds=seconds)
+    def time_passes(self, seconds: float) -> None:
+        self.rig.clock.pass_by(seconds)
+        while self.do(c.Tick(5)).more:
+            pass
+
+    @rule(lost=st.integers(0, 4))
+    def crash(self, lost: int) -> None:
+        """The last batches never reached the disk. What is there is whole: nothing is left to be called for."""
+        batches = self.rig.batches[: max(1, len(self.rig.batches) - lost)]
+        self.rig.batches = batches
+        self.rig.replayed = fold(batches)
+        self.rig.adopt(fold(batches))
+        self.history = History()
+        for batch in batches:
+            self.history.add(e.decode_batch(batch).events)
+        so_far = len(self.rig.events)
+        self.do(c.Start())
+        assert [type(event) for event in self.rig.events[so_far:]] == [e.Started]
+
+    def teardown(self) -> None:
+        """Commit all and work all off: who can be called back was, and no lock is left behind."""
+        for name in list(self.rig.memory.groups):
+            self.do(c.CommitGroup(name))
+        while self.rig.memory.jobs:
+            self.do(c.Requeue("faktory", list(self.rig.memory.jobs)))
+            for job in list(self.rig.memory.jobs.values()):
+                if job.lease is None:
+                    self.do(c.LeaseNext("faktory", (job.queue,), "w", values.TERMS[0]))
+            for job in list(self.rig.memory.jobs.values()):
+                self._settle(job.jid, success=True)
+        assert self.rig.memory.locks == {}
+        for name, tally in self.history.groups.items():
+            assert tally.called >= {call for call in Call if tally.spec(call) is not None and tally.is_due(call)}, name
+        assert picture(self.rig.replayed) == picture(self.rig.memory), "the fold of all events is the state"
+
+
+TestGroups = Groups.TestCase
+TestGroups.settings = settings(max_examples=300, stateful_step_count=40)

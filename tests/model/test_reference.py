@@ -1,0 +1,314 @@
+"""The engine beside the reference: the same commands, the same answers, the same state, after every single step."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.journal import snapshot
+from crossdock.model import commands as c
+from crossdock.model import events as e
+from crossdock.model.job import Call, Extra, Form, Freed, Held, Links, LockTerms, Number, Spec
+from crossdock.model.records import Recurrence
+from crossdock.model.rules import Then
+from crossdock.model.states import State
+from tests.model import invariants, values, visible
+from tests.model.reference import RULES, Reference
+from tests.model.rig import Die, Rig, fold
+from tests.support.picture import picture
+
+DAY: Final = 86_400.0
+
+jids = st.sampled_from([f"jid-{n}" for n in range(6)])
+queues = st.sampled_from([*values.QUEUES, "never pushed to"])
+#: Most workers ask for every queue
+asked_for = st.sampled_from([values.QUEUES, values.QUEUES[::-1]]) | st.lists(queues, max_size=3)
+workers = st.sampled_from(values.WORKERS)
+vias = st.sampled_from(values.VIAS)
+priorities = st.sampled_from([0, 0, 0, 4, -4, 1, 0.5, -0.25])
+#: Seconds from now until a pushed job is due; None: no due time
+delays = st.sampled_from([None, None, None, -DAY, 0.0, 0.001, 1.0, 60.0, 3_600.0, 40 * DAY])
+steps = st.sampled_from([0.001, 0.5, 1.0, 15.0, 30.0, 61.0, 1_800.0, 3_600.0, DAY, 8 * DAY, 31 * DAY, 181 * DAY])
+jumps = st.sampled_from([-181 * DAY, -DAY, -3_600.0, -1.0, -0.001, 1.0, 3_600.0, DAY])
+#: Counted back from the newest
+picks = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 5, 8, 13])
+numbers = st.lists(picks | st.just(-1), min_size=1, max_size=4)
+jitters = st.integers(0, 29)
+
+
+class EngineBesideReference(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rig = Rig()
+        self.model_die = Die(1)
+        self.model = Reference(self.model_die)
+        self.given: list[Held] = []
+        self.folder = tempfile.TemporaryDirectory()
+        self.numbered = self.opened = 0
+        self.pushed = self.flushed = self.ended = 0
+        self.at = 0.0
+
+    def teardown(self) -> None:
+        assert picture(fold(self.rig.batches)) == picture(self.rig.memory), "the fold of all events is the state"
+        assert picture(self._through_snapshot()) == picture(self.rig.memory)
+        self.folder.cleanup()
+
+    def do(self, command: c.Command[Any]) -> Any:
+        """Both sides do it; they must agree on the outcome and on whom it stirs."""
+        memory, now = self.rig.memory, self.rig.clock.now
+        if len(self.rig.events) % 4 == 0:
+            self._decides_purely(command)
+        so_far, live = len(self.rig.events), len(memory.jobs)
+        outcome = self.rig.do(command)
+        expected = self.model.do(command, now)
+        if isinstance(command, c.LeaseNext):
+            outcome = outcome and (outcome.number, outcome.lease and outcome.lease.token)
+        assert outcome == expected
+        assert set(self.rig.notices) == self.model.stirred
+        self._count(self.rig.events[so_far:], live)
+        return outcome
+
+    def _decides_purely(self, command: c.Command[Any]) -> None:
+        before, dice = picture(self.rig.memory), self.rig.die.getstate()
+        self.rig.engine.decide(command, self.rig.clock.now)
+        assert picture(self.rig.memory) == before, "deciding changes nothing"
+        self.rig.die.setstate(dice)
+
+    def _count(self, events: Sequence[e.AnyEvent], live: int) -> None:
+        for event in events:
+            assert event.at >= self.at, "at never decreases"
+            self.at = event.at
+            if isinstance(event, e.Pushed):
+                self._number(event.number, len(event.specs))
+            elif isinstance(event, e.GroupCalled | e.Spawned):
+                self._number(event.number, 1)
+            elif isinstance(event, e.Succeeded | e.Failed):
+                self.ended += event.then is State.GONE
+            elif isinstance(event, e.Removed):
+                self.ended += len(event.rows)
+            elif isinstance(event, e.Flushed):
+                self.flushed += live
+
+    def _number(self, first: Number, many: int) -> None:
+        assert first == self.numbered + 1, "numbers are never used again, nor left out"
+        self.numbered += many
+        self.pushed += many
+
+    @invariant()
+    def states_agree(self) -> None:
+        assert visible.of_engine(self.rig.memory) == visible.of_reference(self.model)
+
+    @invariant()
+    def replay_agrees(self) -> None:
+        assert picture(self.rig.replayed) == picture(self.rig.memory)
+
+    @invariant()
+    def memory_is_sound(self) -> None:
+        invariants.check(self.rig.memory)
+        assert self.rig.memory.touched == [], "a command leaves nothing undone"
+
+    @invariant()
+    def nothing_is_lost_or_made(self) -> None:
+        assert self.pushed == len(self.rig.memory.jobs) + self.ended + self.flushed
+
+    @invariant()
+    def no_group_is_overlooked(self) -> None:
+        assert self.model.records.overlooked() == []
+
+    @invariant()
+    def next_due_is_the_earliest(self) -> None:
+        assert self.rig.engine.due_in(self.rig.clock.now) == self.model.due_in(self.rig.clock.now)
+
+    # Jobs
+
+    @initialize(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        self.do(c.Start())
+        self.push(data, "faktory", 3)
+
+    @rule(data=st.data(), via=vias, many=st.sampled_from([1, 2, 3, 4, 0]))
+    def push(self, data: st.DataObject, via: str, many: int) -> None:
+        self.do(c.Enqueue(via, [self._spec(data) for _ in range(many)]))
+
+    def _spec(self, data: st.DataObject) -> Spec:
+        delay, rules = data.draw(delays), data.draw(st.sampled_from(values.RULES))
+        extra = data.draw(st.sampled_from(values.EXTRAS)) if rules.success is Then.COMPLETE else self._extra(data)
+        return Spec(
+            data.draw(jids),
+            data.draw(st.sampled_from(values.QUEUES)),
+            data.draw(st.sampled_from(["a", "b"])),
+            data.draw(st.sampled_from([b"", b"[1]", b"\x00\xff"])),
+            data.draw(st.sampled_from(Form)),
+            data.draw(priorities),
+            rules,
+            0.0 if delay is None else self.rig.clock.wall + delay,
+            extra,
+            data.draw(st.sampled_from([0, 0, 0, 1, 25])),
+        )
+
+    def _extra(self, data: st.DataObject) -> Extra | None:
+        """Half of the jobs are tied to a lock, a group or a track, or expire."""
+        extra = data.draw(st.sampled_from(values.EXTRAS))
+        if data.draw(st.booleans()):
+            return extra
+        seconds = data.draw(st.sampled_from([1.0, 600.0]))
+        expires = data.draw(st.sampled_from([None, None, 0.5, 900.0]))
+        name, freed = data.draw(st.sampled_from(["lock a", "lock b"])), data.draw(st.sampled_from(Freed))
+        links = Links(
+            data.draw(st.sampled_from([None, LockTerms(name, self.rig.clock.steady + seconds, freed)])),
+            data.draw(st.sampled_from([*list(self.model.records.groups)[::-1], "", "no such group"])),
+            expires=0.0 if expires is None else self.rig.clock.wall + expires,
+            tracked=data.draw(st.booleans()),
+        )
+        return Extra(extra.custom if extra else b"", extra.face if extra else None, None, links)
+
+    @rule(via=vias, names=asked_for, worker=workers, terms=st.sampled_from(values.TERMS))
+    def lease(self, via: str, names: Sequence[str], worker: str, terms: c.Terms) -> None:
+        self._lease(via, names, worker, terms)
+
+    def _lease(self, via: str, names: Sequence[str], worker: str, terms: c.Terms) -> Held | None:
+        held: Held | None = self.do(c.LeaseNext(via, names, worker, terms))
+        if held is not None:
+            self.given.append(held)
+        return held
+
+    @rule(worker=workers, terms=st.sampled_from(values.TERMS), success=st.booleans(), jitter=jitters)
+    def work(self, worker: str, terms: c.Terms, success: bool, jitter: int) -> None:
+        if self._lease("faktory", values.QUEUES, worker, terms) is not None:
+            self.settle_what_was_given(0, success, worker, jitter)
+
+    @rule(worker=workers, many=st.integers(2, 6))
+    def work_off(self, worker: str, many: int) -> None:
+        for _ in range(many):
+            self.work(worker, values.TERMS[0], success=True, jitter=0)
+
+    @precondition(lambda self: self.given)
+    @rule(pick=picks, success=st.booleans(), worker=workers, jitter=jitters)
+    def settle_what_was_given(self, pick: int, success: bool, worker: str, jitter: int) -> None:
+        """The newest leases most often, sometimes one that is long over."""
+        held = self.given[-1 - pick % len(self.given)]
+        job = self.model.jobs.get(held[0])
+        self._settle(job.spec.jid if job else "jid-0", c.Claim("faktory", worker, held), success, jitter)
+
+    @rule(jid=jids, success=st.booleans(), worker=workers, jitter=jitters)
+    def settle_what_was_not_given(self, jid: str, success: bool, worker: str, jitter: int) -> None:
+        self._settle(jid, c.Claim("faktory", worker), success, jitter)
+
+    def _settle(self, jid: str, claim: c.Claim, success: bool, jitter: int) -> None:
+        self.rig.die.value = self.model_die.value = jitter
+        self.do(c.Succeed(jid, claim) if success else c.Fail(jid, claim, "Group", "message", ("line 1", "line 2")))
+
+    @precondition(lambda self: self.given)
+    @rule(some=st.lists(picks, min_size=1, max_size=3))
+    def give_back(self, some: list[int]) -> None:
+        self.do(c.GiveBack("faktory", [self.given[-1 - pick % len(self.given)] for pick in some]))
+
+    @rule(some=numbers, how=st.sampled_from(["requeue", "bury", "remove"]), data=st.data())
+    def act_on_many(self, some: list[int], how: str, data: st.DataObject) -> None:
+        """The newest numbers, one that was never given, and whatever state their jobs are in by now."""
+        chosen = [max(1, self.model.number - pick) for pick in some]
+        if how == "requeue":
+            self.do(c.Requeue("faktory", chosen))
+        elif how == "bury":
+            self.do(c.Bury("faktory", chosen))
+        else:
+            states = data.draw(st.frozensets(st.sampled_from(values.KEPT), min_size=1))
+            self.do(c.Remove("faktory", "discarded", chosen, states))
+
+    # Queues and records
+
+    @rule(how=st.sampled_from(["pause", "resume", "resume", "forget"]), names=st.none() | st.lists(queues, max_size=2))
+    def administer(self, how: str, names: list[str] | None) -> None:
+        if how == "pause":
+            self.do(c.PauseQueues(names))
+        elif how == "resume":
+            self.do(c.ResumeQueues(names))
+        else:
+            for name in names or ():
+                self.do(c.ForgetQueue(name))
+
+    @precondition(lambda self: len(self.model.jobs) > 9)
+    @rule()
+    def flush(self) -> None:
+        self.do(c.Flush("faktory"))
+
+    @precondition(lambda self: len(self.model.records.groups) < 4)
+    @rule(data=st.data(), calls=st.sampled_from([(True, True), (True, False), (False, True)]), commit=st.booleans())
+    def open_group(self, data: st.DataObject, calls: tuple[bool, bool], commit: bool) -> None:
+        self.opened += 1
+        name = f"group {self.opened}"
+        parent = data.draw(st.sampled_from([*list(self.model.records.groups)[::-1], "", "no such group"]))
+        specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Call, calls, strict=True)]
+        self.do(c.OpenGroup(name, "faktory", parent, "text", *specs))
+        if name in self.model.records.groups and not commit:
+            member = Spec(
+                "jid-0", "mail", "a", b"", Form.NONE, 9, values.RULES[0], extra=Extra(links=Links(group=name))
+            )
+            self.do(c.Enqueue("faktory", [member]))
+
+    @precondition(lambda self: self.model.records.groups)
+    @rule(pick=picks)
+    def commit_group(self, pick: int) -> None:
+        names = [*self.model.records.groups, "no such group"]
+        self.do(c.CommitGroup(names[pick % len(names)]))
+
+    @rule(jid=jids, percent=st.none() | st.just(50), later=st.sampled_from([None, 5.0, 7_200.0, 9e9]))
+    def track(self, jid: str, percent: int | None, later: float | None) -> None:
+        until = 0.0 if later is None else self.rig.clock.wall + later
+        self.do(c.SetTrack(jid, percent, None if percent is None else "half", until))
+
+    @rule(throttles=st.sampled_from(values.THROTTLES))
+    def set_throttles(self, throttles: Any) -> None:
+        self.do(c.SetThrottles(throttles))
+
+    @rule(names=st.sets(st.sampled_from(sorted(values.RECURRING)), max_size=2), queue=st.sampled_from(values.QUEUES))
+    def set_recurrences(self, names: set[str], queue: str) -> None:
+        spec = Spec("", queue, "again", b"[]", Form.JSON, 0, values.RULES[0])
+        wanted = [Recurrence(name, "faktory", values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
+        self.do(c.SetRecurrences(wanted))
+
+    # Time
+
+    @rule(seconds=steps, limit=st.sampled_from([None, 1, 2, 500, 500, 500]), jitter=jitters)
+    def time_passes(self, seconds: float, limit: int | None, jitter: int) -> None:
+        self.rig.clock.pass_by(seconds)
+        if limit is not None:
+            self.rig.die.value = self.model_die.value = jitter
+            self.do(c.Tick(limit))
+
+    @rule(seconds=jumps)
+    def clock_is_set(self, seconds: float) -> None:
+        self.rig.clock.jump(seconds)
+
+    @rule(how=st.sampled_from(["replay", "snapshot"]), down=steps)
+    def restart(self, how: str, down: float) -> None:
+        """What was committed comes back the same; then the server says `Start`."""
+        memory = fold(self.rig.batches) if how == "replay" else self._through_snapshot()
+        assert picture(memory) == picture(self.rig.memory)
+        last = e.decode_batch(self.rig.batches[-1])
+        self.rig.clock.pass_by(down)
+        self.rig.clock.restart(last.wall, last.steady)
+        self.rig.adopt(memory)
+        so_far = len(self.rig.events)
+        self.do(c.Start())
+        assert len(self.rig.events) == so_far + 1, "a recovered group calls for nothing that its batch did not hold"
+
+    def _through_snapshot(self) -> Memory:
+        path = Path(self.folder.name) / "snapshot"
+        snapshot.write(path, self.rig.memory, 7, *self.rig.clock.now)
+        return snapshot.load(path).memory
+
+
+TestEngineBesideReference = EngineBesideReference.TestCase
+TestEngineBesideReference.settings = settings(stateful_step_count=60)
+
+
+def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:
+    engine = Engine(Rig().memory, Die(1))
+    assert set(RULES) == set(engine._decide)

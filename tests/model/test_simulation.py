@@ -1,0 +1,97 @@
+"""The simulation, many seeds of it. A seed that fails prints the line that runs it again, exactly.
+
+CROSSDOCK_SIM_STEPS   steps of a seed (nightly: 100,000)
+CROSSDOCK_SIM_SEEDS   how many seeds, from 1 on (nightly: 1,000)
+CROSSDOCK_SIM_SEED    this seed alone
+"""
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from crossdock.model.events import EVENT_VERSION, Batch, encode_batch
+from tests.model.coverage import KINDS, USED, Coverage
+from tests.model.simulation import World, run
+
+STEPS: Final = int(os.environ.get("CROSSDOCK_SIM_STEPS", "1000"))
+ALONE: Final = os.environ.get("CROSSDOCK_SIM_SEED")
+SEEDS: Final = [int(ALONE)] if ALONE else list(range(1, int(os.environ.get("CROSSDOCK_SIM_SEEDS", "30")) + 1))
+
+
+def digest(world: World) -> str:
+    return sha256(encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, world.log))).hexdigest()
+
+
+class Runs:
+    """What the seeds have shown so far."""
+
+    def __init__(self) -> None:
+        self.coverage = Coverage()
+        self.done: dict[int, str] = {}
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    return Runs()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seed(seed: int, runs: Runs, tmp_path: Path) -> None:
+    world = World(seed, tmp_path)
+    try:
+        world.run(STEPS)
+    except Exception as error:
+        error.add_note("The last events: " + "\n".join(map(repr, world.log[-5:])))
+        error.add_note(
+            f"Run it again: CROSSDOCK_SIM_SEED={seed} CROSSDOCK_SIM_STEPS={STEPS} "
+            "python -m pytest tests/model/test_simulation.py -k test_seed"
+        )
+        raise
+    runs.coverage += world.coverage
+    runs.done[seed] = digest(world)
+
+
+@pytest.mark.skipif(ALONE is not None, reason="one seed alone need not see everything")
+def test_the_seeds_saw_every_event_and_every_move(runs: Runs, tmp_path: Path) -> None:
+    for seed in SEEDS:
+        if seed not in runs.done:
+            runs.coverage += run(seed, STEPS, tmp_path).coverage
+    assert set(runs.coverage.kinds) == set(KINDS)
+    assert set(runs.coverage.moves) == {(kind, move) for kind, moves in USED.items() for move in moves}
+
+
+def test_a_seed_gives_the_same_events_again(runs: Runs, tmp_path: Path) -> None:
+    seed = SEEDS[0]
+    assert digest(run(seed, STEPS, tmp_path)) == (runs.done.get(seed) or digest(run(seed, STEPS, tmp_path)))
+
+
+def test_a_seed_gives_the_same_events_in_another_process(tmp_path: Path) -> None:
+    """Whatever order that process gives to sets and dicts of strings."""
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from tests.model.simulation import run; from tests.model.test_simulation import digest\n"
+        "print(digest(run(7, 300, Path(sys.argv[1]))))"
+    )
+    said = set()
+    for hash_seed in ("1", "2"):
+        folder = tmp_path / hash_seed
+        folder.mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(folder)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.add(done.stdout)
+    assert len(said) == 1
+
+
+def test_two_seeds_differ(tmp_path: Path) -> None:
+    assert digest(run(1, 100, tmp_path)) != digest(run(2, 100, tmp_path))

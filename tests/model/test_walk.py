@@ -1,0 +1,87 @@
+"""Long seeded walks of the engine beside the reference: states that Hypothesis' short ones hardly reach.
+
+CROSSDOCK_WALK_STEPS   steps of a walk (nightly: 100,000)
+"""
+
+import os
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from crossdock.model import commands as c
+from crossdock.model.events import decode_batch
+from tests.model import acts, invariants, visible
+from tests.model.reference import Reference
+from tests.model.rig import Die, Rig, fold
+from tests.support.picture import picture
+
+STEPS: Final = int(os.environ.get("CROSSDOCK_WALK_STEPS", "4000"))
+#: Looking at everything costs more than a step; the answers of each step are compared anyway.
+LOOK_EVERY: Final = 12
+DAY: Final = 86_400.0
+
+
+class Walk:
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.rig = Rig()
+        self.die = Die(1)
+        self.model = Reference(self.die)
+        self.scene = acts.Scene(self.random, self.rig.clock, self.rig.memory, acts.clients(self.random, 12))
+
+    def step(self) -> None:
+        dice = self.random.random()
+        if dice < 0.85:
+            self.do(*self.scene.draw())
+        elif dice < 0.98:
+            self.rig.clock.pass_by(self.random.choice((0.001, 0.05, 0.5, 5.0, 40.0)))
+        elif dice < 0.99:
+            self.rig.clock.pass_by(self.random.choice((900.0, 3_600.0, DAY, 32 * DAY, 181 * DAY)))
+        elif dice < 0.995:
+            self.rig.clock.jump(self.random.choice((-DAY, -3_600.0, -2.0, 2.0, 3_600.0, DAY)))
+        else:
+            self.restart()
+
+    def do(self, client: acts.Client, command: c.Command[Any]) -> None:
+        self.die.value = self.rig.die.value = int(self.random.random() * 30)
+        expected = self.model.do(command, self.rig.clock.now)
+        outcome = self.rig.do(command)
+        if isinstance(command, c.LeaseNext) and outcome is not None:
+            client.is_given(outcome)
+            client.working.append(outcome.jid)
+            outcome = (outcome.number, outcome.lease.token)
+        elif isinstance(command, c.Succeed | c.Fail):
+            client.hears(command.jid)
+            if outcome:
+                client.has_settled(command.jid)
+        assert outcome == expected
+        assert set(self.rig.notices) == self.model.stirred
+
+    def restart(self) -> None:
+        if not self.rig.batches:
+            return
+        last = decode_batch(self.rig.batches[-1])
+        self.rig.clock.restart(last.wall, last.steady)
+        self.rig.adopt(fold(self.rig.batches))
+        self.scene.memory = self.rig.memory
+        for client in self.scene.clients:
+            client.reconnect(self.rig.memory if self.random.random() < 0.5 else None)
+        self.do(self.scene.clients[0], c.Start())
+
+    def look(self) -> None:
+        assert visible.of_engine(self.rig.memory) == visible.of_reference(self.model)
+        assert self.rig.engine.due_in(self.rig.clock.now) == self.model.due_in(self.rig.clock.now)
+        assert self.model.records.overlooked() == []
+        invariants.check(self.rig.memory)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_walk(seed: int) -> None:
+    walk = Walk(seed)
+    for step in range(STEPS):
+        walk.step()
+        if step % LOOK_EVERY == 0:
+            walk.look()
+    walk.look()
+    assert picture(walk.rig.replayed) == picture(walk.rig.memory)

@@ -1,0 +1,60 @@
+"""The values that commands are made of: few enough to collide, many enough to differ."""
+
+from typing import Final
+
+from crossdock.model.commands import Terms
+from crossdock.model.job import Bound, Call, Extra, FaktoryFace, Form, Links, Spec
+from crossdock.model.records import Per
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+
+#: States a job is kept in, so that it can be removed from them.
+KEPT: Final = (
+    State.SCHEDULED,
+    State.READY,
+    State.LEASED,
+    State.RETRYING,
+    State.COMPLETE,
+    State.FAILED,
+    State.DEAD,
+)
+
+QUEUES: Final = ("default", "mail", "größe")
+WORKERS: Final = ("", "w1", "w2", "w3")
+VIAS: Final = ("faktory", "workq")
+
+#: Every way of a job that the engine can go.
+RULES: Final = (
+    Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD),  # Faktory's default
+    Rules(1, 0, 90.0, Backoff.POLYNOMIAL, Then.DEAD),
+    Rules(0, 0, 1.0, Backoff.NONE, Then.GONE),  # Faktory `retry` 0
+    Rules(-1, 0, 0, Backoff.NONE, Then.DEAD),  # Faktory `retry` below 0
+    Rules(3, 0, 1e9, Backoff.QUARTIC, Then.GONE),
+    Rules(2, 0, 0, Backoff.NONE, Then.DEAD, lapse=Lapse.RETURN),
+    Rules(1, 2, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN),  # as Workq's
+)
+
+TERMS: Final = (
+    Terms(1_800.0, 60.0, 86_400.0),  # Faktory's
+    Terms(60.0, 0.0, 3_600.0, registers=True),  # as Workq's
+    Terms(30.0, 30.0, 30.0, Bound.CONNECTION),  # as Masenko's
+    Terms(120.0, 60.0, 600.0, Bound.WORKER),  # as qless'
+)
+
+EXTRAS: Final = (None, None, Extra(b'{"a":1}'), Extra(b"", FaktoryFace("2026-01-01T00:00:00Z", priority=True)))
+
+#: The throttles a configuration may name; the last two are the same queue differently.
+THROTTLES: Final = (
+    (),
+    (("default", 1, Per.QUEUE, 0.0),),
+    (("default", 2, Per.QUEUE, 90.0), ("mail", 1, Per.WORKER, 0.0)),
+    (("mail", 1, Per.WORKER, 45.0),),
+)
+
+#: Schedule of each recurrence by its name; the reference knows these schedules.
+RECURRING: Final = {"often": "*/5 * * * *", "hourly": "0 * * * *", "nightly": "30 3 * * *"}
+
+
+def callback(group: str, call: Call) -> Spec:
+    extra = Extra(links=Links(calls=group, call=call))
+    return Spec(f"{call.name} of {group}", "mail", "call", b"", Form.NONE, 0, RULES[1], extra=extra)

@@ -1,0 +1,131 @@
+"""What a client or an operator could ever see, in one shape for the engine's memory and for the reference."""
+
+from typing import Any, Final
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.stats import DAY
+from crossdock.model.job import Call, Job
+from crossdock.model.records import Group
+from crossdock.model.states import State
+from tests.model import reference as r
+from tests.model.reference_records import Group as Named
+
+SHELVES: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD, State.COMPLETE, State.FAILED)
+LEASE: Final = ("token", "via", "worker", "at", "began", "end", "wait_s", "bound")
+ERROR: Final = ("group", "message", "backtrace", "first_at", "at", "next_at", "lost")
+TRACK: Final = ("state", "updated", "end", "percent", "text")
+
+
+def of_engine(memory: Memory) -> dict[str, Any]:
+    counters = memory.counters
+    return {
+        "jobs": {job.number: _job(job) for job in memory.jobs.values()},
+        "jids": {jid: [job.number for job in memory.named(jid)] for jid in memory.jids},
+        "queues": [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()],
+        "ready": {queue.name: [place[3] for place in queue.ready] for queue in memory.queues.values()},
+        "shelves": {state: [number for _, number in memory.shelves[state]] for state in SHELVES},
+        "oldest": {queue.name: queue.oldest() for queue in memory.queues.values()},
+        "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),
+        "counts": (counters.processed, counters.failures),
+        "stats": {
+            (queue, start // DAY): (page.wait.n, page.run.n, page.failures)
+            for queue, days in memory.stats.days.items()
+            for start, page in days.items()
+        },
+        "locks": {name: (lock.holder, lock.end) for name, lock in memory.locks.items()},
+        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in memory.tracks.items()},
+        "groups": {group.name: _group(group) for group in memory.groups.values()},
+        "throttles": [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()],
+        "recurrences": memory.recurrences,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "asked": (group.name, group.via, group.parent, group.description, group.complete, group.success),
+        "times": (group.created, group.end),
+        "members": (group.total, group.pending, group.bad),
+        "callbacks": (group.committed, group.called, group.answered, group.finished),
+        "children": (group.open_complete, group.open_success),
+    }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    lease = job.lease
+    error = job.extra.error if job.extra else None
+    return {
+        "pushed": (job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.rules, job.origin),
+        "state": job.state,
+        "times": (job.created, job.since, job.due),
+        "tries": (job.attempts, job.failures),
+        "custom": job.extra.custom if job.extra else b"",
+        "face": job.extra.face if job.extra else None,
+        "lease": lease and tuple(getattr(lease, name) for name in LEASE),
+        "error": error and tuple(getattr(error, name) for name in ERROR),
+    }
+
+
+def of_reference(model: r.Reference) -> dict[str, Any]:
+    jobs = model.jobs.values()
+    return {
+        "jobs": {job.number: _reference_job(job) for job in jobs},
+        "jids": {job.spec.jid: [each.number for each in jobs if each.spec.jid == job.spec.jid] for job in jobs},
+        "queues": [(name, queue.first_seen, queue.paused) for name, queue in model.queues.items()],
+        "ready": {name: [job.number for job in model.ready(name)] for name in model.queues},
+        "shelves": {state: [job.number for job in model.shelf(state)] for state in SHELVES},
+        "oldest": {
+            name: min((job.stamp for job in model.ready(name) if job.stamp is not None), default=None)
+            for name in model.queues
+        },
+        "numbers": (model.number, model.token, model.first_token, model.epoch, model.at),
+        "counts": (model.processed, model.failures),
+        "stats": _kept_pages(model),
+        "locks": {name: (lock.holder, lock.end) for name, lock in model.records.locks.items()},
+        "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in model.records.tracks.items()},
+        "groups": {name: _reference_group(group) for name, group in model.records.groups.items()},
+        "throttles": [(name, each.maximum, each.per, each.timeout_s) for name, each in model.throttles.items()],
+        "recurrences": model.recurrences,
+    }
+
+
+def _reference_group(group: Named) -> dict[str, Any]:
+    asked, members = group.asked, group.members
+    return {
+        "asked": (asked.name, asked.via, asked.parent, asked.description, asked.complete, asked.success),
+        "times": (group.created, group.end),
+        "members": (
+            len(members),
+            sum(how != "good" for how in members.values()),
+            {number for number, how in members.items() if how == "bad"},
+        ),
+        "callbacks": (group.committed, sum(group.called), sum(group.answered), sum(group.finished)),
+        "children": tuple(len(group.unfinished[call]) for call in (Call.COMPLETE, Call.SUCCESS)),
+    }
+
+
+def _reference_job(job: r.Job) -> dict[str, Any]:
+    spec, lease, error, extra = job.spec, job.lease, job.error, job.spec.extra
+    return {
+        "pushed": (spec.jid, spec.queue, spec.kind, spec.payload, spec.form, spec.priority, spec.rules, job.origin),
+        "state": job.state,
+        "times": (job.created, job.since, job.due),
+        "tries": (job.attempts, job.failures),
+        "custom": extra.custom if extra else b"",
+        "face": extra.face if extra else None,
+        "lease": lease and tuple(getattr(lease, name) for name in LEASE),
+        "error": error and tuple(getattr(error, name) for name in ERROR),
+    }
+
+
+def _kept_pages(model: r.Reference) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """How often each thing was booked on the days that are kept: 30, counted back from a queue's newest."""
+    newest: dict[str, int] = {}
+    pages: dict[tuple[str, int], list[str]] = {}
+    for queue, day, what, _ in model.booked:
+        newest[queue] = max(day, newest.get(queue, day))
+        pages.setdefault((queue, day), []).append(what)
+    return {
+        (queue, day): (what.count("wait"), what.count("run"), what.count("failure"))
+        for (queue, day), what in pages.items()
+        if day > newest[queue] - 30
+    }

@@ -1,0 +1,113 @@
+"""The exact checker: what clients did and heard, held against what a job server must never do.
+
+Every operation is recorded with when it was sent and when its answer came. An operation without an answer is UNKNOWN:
+it may have happened or not. Deliveries of one job are looked at in the order in which they were heard of:
+
+    lost          an acknowledged push that was neither settled for good nor is still there at the end
+    unexpected    a delivery of something nobody ever pushed
+    altered       a delivery whose payload is not the one pushed
+    resurrected   a delivery after an acknowledged ACK
+    overlapping   a delivery while another one ran: not failed, not settled, its lease not over
+    unexplained   any other second delivery without an explicit failure or a lease that ran out before it
+    torn          a bulk push without an answer of which some jobs are there and some are not
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from enum import Enum
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    PUSH = "push"
+    FETCH = "fetch"
+    ACK = "ack"
+    FAIL = "fail"
+
+
+class Outcome(Enum):
+    OK = "ok"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class Op(NamedTuple):
+    kind: Kind
+    client: str
+    jid: str
+    began: float  #: sent; one clock for all clients
+    ended: float  #: answered, or given up
+    outcome: Outcome = Outcome.OK
+    crc: int = 0  #: of the payload, pushed or delivered
+    bulk: int = 0  #: which bulk push it was part of
+
+
+class Verdict(NamedTuple):
+    lost: list[str]
+    unexpected: list[str]
+    altered: list[str]
+    resurrected: list[str]
+    overlapping: list[str]
+    unexplained: list[str]
+    torn: list[int]
+    again: int  #: deliveries after the first, all of them explained if the lists are empty
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """How many of each; empty when all is well."""
+        return {name: len(found) for name, found in self._asdict().items() if isinstance(found, list) and found}
+
+
+def account(ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_800.0) -> Verdict:
+    """`present` names the jobs that are still there after the last operation."""
+    by_job: dict[str, dict[Kind, list[Op]]] = defaultdict(lambda: {kind: [] for kind in Kind})
+    for op in ops:
+        by_job[op.jid][op.kind].append(op)
+    verdict = Verdict([], [], [], [], [], [], [], 0)
+    bulks: dict[int, set[bool]] = defaultdict(set)
+    again = 0
+    for jid, did in by_job.items():
+        pushes = [op for op in did[Kind.PUSH] if op.outcome is not Outcome.REFUSED]
+        fetches = sorted((op for op in did[Kind.FETCH] if op.outcome is Outcome.OK), key=lambda op: op.ended)
+        if fetches and not pushes:
+            verdict.unexpected.append(jid)
+            continue
+        if any(fetch.crc not in {push.crc for push in pushes} for fetch in fetches):
+            verdict.altered.append(jid)
+        settled = any(ack.outcome is not Outcome.REFUSED for ack in did[Kind.ACK])
+        if any(push.outcome is Outcome.OK for push in pushes) and not settled and jid not in present:
+            verdict.lost.append(jid)
+        for push in pushes:
+            if push.bulk and push.outcome is Outcome.UNKNOWN:
+                bulks[push.bulk].add(bool(fetches) or jid in present)
+        again += max(0, len(fetches) - 1)
+        _check_repeats(verdict, did, fetches, lease_s)
+        acked = [ack.ended for ack in did[Kind.ACK] if ack.outcome is Outcome.OK]
+        if acked and jid in present:
+            verdict.resurrected.append(jid)
+    verdict.torn.extend(bulk for bulk, seen in bulks.items() if len(seen) > 1)
+    verdict.unexpected.extend(set(present) - by_job.keys())
+    return verdict._replace(again=again)
+
+
+def _check_repeats(verdict: Verdict, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float) -> None:
+    for first, second in pairwise(fetches):
+        mine = [op for kind in (Kind.ACK, Kind.FAIL) for op in did[kind] if _ends(op, first, second)]
+        if any(op.kind is Kind.ACK and op.outcome is Outcome.OK for op in mine):
+            verdict.resurrected.append(first.jid)
+        elif second.ended - first.began >= lease_s or any(op.kind is Kind.FAIL for op in mine):
+            continue
+        elif mine:
+            verdict.unexplained.append(first.jid)
+        else:
+            verdict.overlapping.append(first.jid)
+
+
+def _ends(op: Op, first: Op, second: Op) -> bool:
+    """Is this the settlement of the first delivery, sent before the second was heard of?"""
+    return (
+        op.client == first.client
+        and op.outcome is not Outcome.REFUSED
+        and first.ended <= op.began <= second.ended
+    )

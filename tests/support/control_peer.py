@@ -1,0 +1,82 @@
+"""A control connection without a socket: JSON in, JSON out, on a plain desk."""
+
+import json
+from typing import Any
+
+from crossdock.wire.answer import Bye, Slices
+from crossdock.wire.control.door import ControlDoor
+from crossdock.wire.control.vitals import Rates, Sync, Vitals
+from crossdock.wire.faktory.workers import Workers
+from tests.support.conversation import run_out
+from tests.support.desk import PlainDesk
+
+VITALS = Vitals(
+    version="1.2.3",
+    pid=4711,
+    data="/data",
+    durability="always",
+    doors={"faktory": "127.0.0.1:7419"},
+    uptime_s=3.5,
+    connections=2,
+    memory_mib=30,
+    batches_written=9,
+    tail_events=10,
+    tail_bytes=11,
+    disk_free_bytes=12,
+    refusing=None,
+    sync=Sync(3, 0.5, 0.9, 1.0),
+    rates=Rates(1.0, 2.0, 3.0, 4.0),
+)
+
+
+class House:
+    def vitals(self) -> Vitals:
+        return VITALS
+
+
+class ControlPeer:
+    def __init__(self, desk: PlainDesk, workers: Workers | None = None) -> None:
+        self.session = ControlDoor(House(), workers).session(desk, lambda: None)
+        self.said = bytearray(self.session.greeting())
+        self.is_closed = False
+
+    def send(self, data: bytes) -> None:
+        """As a connection does it: every whole request is answered, a broken grammar ends it."""
+        for line in self.session.receive(data):
+            answer = self.session.handle(line)
+            assert not isinstance(answer, tuple), "nothing here waits or says goodbye by itself"
+            self.said += answer if isinstance(answer, bytes) else run_out(answer)
+        broken = self.session.broken()
+        if broken is not None:
+            self._end(broken)
+
+    def _end(self, bye: Bye) -> None:
+        self.said += bye.reply
+        self.is_closed = True
+
+    def take(self) -> list[dict[str, Any]]:
+        lines = bytes(self.said).splitlines()
+        self.said.clear()
+        return [json.loads(line) for line in lines]
+
+    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        self.send(json.dumps({"do": do, **fields}).encode() + b"\n")
+        (answer,) = self.take()
+        return answer
+
+    def work(self, do: str, **fields: Any) -> Slices:
+        """The work itself, so that a test can stand between its steps."""
+        (line,) = self.session.receive(json.dumps({"do": do, **fields}).encode() + b"\n")
+        answer = self.session.handle(line)
+        assert not isinstance(answer, bytes | tuple)
+        return answer
+
+    def all(self, what: str, **fields: Any) -> list[dict[str, Any]]:
+        """Page after page to the end."""
+        rows: list[dict[str, Any]] = []
+        while True:
+            page = self.ask(what, **fields)
+            rows += page[what]
+            if page["after"] is None:
+                return rows
+            fields["after"] = page["after"]

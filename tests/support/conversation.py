@@ -1,0 +1,147 @@
+"""Connections without sockets: bytes into a Faktory session, and what it says, as the server's shell would do it."""
+
+from collections import deque
+from typing import Any
+
+from crossdock.server.waits import Waiter
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.faktory.door import Challenge, FaktoryDoor
+from crossdock.wire.faktory.session import FaktorySession
+from tests.support.desk import NEVER, PlainDesk
+from tests.support.resp import replies
+
+DOOR_TICK_S = 5.0
+
+
+class Door(FaktoryDoor):
+    """A Faktory door whose challenge is known beforehand, and which ticks with its desk."""
+
+    def __init__(self, desk: PlainDesk, known: Challenge | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._known = known
+        self._desk = desk
+        self._next = desk.now.steady + DOOR_TICK_S
+        desk.timed.append(self)
+
+    @property
+    def until(self) -> float:
+        if not self.workers.by_wid:
+            return NEVER
+        while self._next < self._desk.now.steady:
+            self._next += DOOR_TICK_S
+        return self._next
+
+    def challenge(self) -> Challenge | None:
+        return self._known or super().challenge()
+
+    def late(self) -> None:
+        self._next += DOOR_TICK_S
+        self.tick(self._desk)
+
+
+class Conversation:
+    """One connection: what the peer sends goes in by `send`, what it would read is in `said`."""
+
+    def __init__(self, desk: PlainDesk, door: FaktoryDoor) -> None:
+        self.desk = desk
+        self.session: FaktorySession = door.session(desk, self.close)
+        self.said = bytearray(self.session.greeting())
+        self.is_closed = False
+        self.until = desk.now.steady + door.handshake_s
+        self._requests: deque[Any] = deque()
+        self._waiter: Waiter | None = None
+        desk.timed.append(self)
+
+    def send(self, data: bytes) -> None:
+        if not self.is_closed:
+            self._requests.extend(self.session.receive(data))
+            self._pump()
+
+    def ask(self, line: str) -> bytes:
+        """Send one line, and take what is said to it at once."""
+        self.take()
+        self.send(line.encode() + b"\r\n")
+        return self.take()
+
+    def take(self) -> bytes:
+        said = bytes(self.said)
+        self.said.clear()
+        return said
+
+    def close(self) -> None:
+        """The connection is gone, whoever ended it."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.until = NEVER
+        self.desk.timed.remove(self)
+        self._requests.clear()
+        if self._waiter is not None:
+            self.desk.waits.remove(self._waiter)
+            self._waiter = None
+        self.session.closed()
+
+    def late(self) -> None:
+        """A deadline: of the handshake, or of a wait."""
+        waiter = self._waiter
+        if waiter is None:
+            self.close()
+            return
+        self.desk.waits.remove(waiter)
+        self._stirred(waiter.wait.ask(True))
+
+    def _stirred(self, answer: Answer) -> None:
+        self._waiter = None
+        self.until = NEVER
+        self._take(answer)
+        self._pump()
+
+    def _pump(self) -> None:
+        while self._requests and self._waiter is None and not self.is_closed:
+            self._take(self.session.handle(self._requests.popleft()))
+            if self.session.identified and self._waiter is None:
+                self.until = NEVER
+        if not self._requests and self._waiter is None and not self.is_closed:
+            broken = self.session.broken()
+            if broken is not None:
+                self._take(broken)
+
+    def _take(self, answer: Answer) -> None:
+        if isinstance(answer, Wait):
+            self._waiter = self.desk.waits.add(answer, self._stirred)
+            self.until = answer.until
+        elif isinstance(answer, Bye):
+            self.said += answer.reply
+            self.close()
+        elif isinstance(answer, bytes):
+            self.session.granted = None
+            self.said += answer
+        else:
+            self._take(run_out(answer))
+
+
+def run_out(slices: Slices) -> bytes:
+    """All slices of long work, one after the other."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            reply: bytes = end.value
+            return reply
+
+
+def worker(desk: PlainDesk, door: FaktoryDoor, wid: str = "") -> Conversation:
+    """A connection past its handshake."""
+    peer = Conversation(desk, door)
+    hello = f'HELLO {{"v":2,"wid":"{wid}"}}' if wid else 'HELLO {"v":2}'
+    assert peer.ask(hello) == b"+OK\r\n"
+    return peer
+
+
+def say(peer: Conversation, line: bytes) -> bytes:
+    """One line, one well-formed reply, and the connection lives on."""
+    peer.send(line + b"\r\n")
+    said = peer.take()
+    assert len(replies(said)) == 1, f"not one reply: {said!r}"
+    assert not peer.is_closed
+    return said

@@ -1,0 +1,115 @@
+"""A desk without a server: the real engine, and a clock that is set by hand.
+
+Every event goes through the journal's own encoding on its way into memory, so a value that could not be stored, or
+would come back changed, shows in the test that made it.
+"""
+
+from random import Random
+from typing import Protocol, TypeVar
+
+from crossdock.engine.engine import Engine, apply
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Command, Start, Tick, Ticked
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
+from crossdock.server.waits import Waits
+
+T = TypeVar("T")
+
+#: 2026-11-15T17:55:45Z
+BEGIN = Now(1_794_765_345.0, 1_000.0)
+NEVER = float("inf")
+
+
+class Timed(Protocol):
+    """Something of which the passing of time is to be told."""
+
+    @property
+    def until(self) -> float:
+        """Steady; when it must be told next."""
+
+    def late(self) -> None: ...
+
+
+class Jitter(Random):
+    """The engine's random source, with the retry jitter R (0…29) under control."""
+
+    value = 0
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        assert (start, stop, step) == (30, None, 1), "the engine draws nothing else"
+        return self.value
+
+
+class StoringEngine(Engine):
+    def apply(self, event: AnyEvent) -> None:
+        super().apply(stored([event])[0])
+
+
+class PlainDesk:
+    def __init__(self, memory: Memory | None = None, now: Now = BEGIN) -> None:
+        self.jitter = Jitter()
+        self.memory = memory or Memory()
+        self.engine = StoringEngine(self.memory, self.jitter)
+        self.now = now
+        self.ticked = Ticked()
+        self.events: list[AnyEvent] = []
+        self.waits = Waits(self._has_work)
+        self.timed: list[Timed] = []
+        self.full: str | None = None  #: what `no_room` says
+
+    def do(self, command: Command[T]) -> T:
+        events, outcome, notices = self.engine.carry_out(command, self.now)
+        self.events += events
+        self.waits.stir(notices)
+        return outcome
+
+    def no_room(self, jobs: int) -> str | None:
+        return self.full if jobs else None
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: whatever falls due on the way happens at its own instant, as the server's timers do it."""
+        goal = self.now.steady + seconds
+        while True:
+            due_in = self.engine.due_in(self.now)
+            due = NEVER if due_in is None else self.now.steady + due_in
+            at = min([due, *(each.until for each in self.timed)])
+            if at > goal:
+                break
+            self._pass(at - self.now.steady)
+            if due <= at:
+                self._tick()
+            for each in [each for each in self.timed if each.until <= at]:
+                each.late()
+        self._pass(goal - self.now.steady)
+
+    def _pass(self, seconds: float) -> None:
+        self.now = Now(self.now.wall + seconds, self.now.steady + seconds)
+
+    def _tick(self) -> None:
+        done = self.do(Tick(500))
+        self.ticked.scheduled += done.scheduled
+        self.ticked.retried += done.retried
+        self.ticked.lapsed += done.lapsed
+        self.ticked.purged += done.purged
+        self.ticked.passes += 1
+
+    def _has_work(self, queue: str) -> bool:
+        known = self.memory.queues.get(queue)
+        return known is not None and not known.paused and bool(known.ready)
+
+    def restarted(self) -> "PlainDesk":
+        """A desk after a crash: the events folded anew, and the command that follows each recovery."""
+        memory = Memory()
+        for event in stored(self.events):
+            apply(memory, event)
+        desk = PlainDesk(memory, self.now)
+        desk.events = list(self.events)
+        desk.jitter.value = self.jitter.value
+        desk.do(Start())
+        return desk
+
+
+def stored(events: list[AnyEvent]) -> list[AnyEvent]:
+    """The events as the journal gives them back."""
+    return decode_batch(encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, events))).events

@@ -1,0 +1,62 @@
+"""A server that was changed on purpose, most often for the worse: to show that a test would notice.
+
+    python faulty_server.py FAULT up --data DIR …
+
+    unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
+    early-reply   a batch counts as durable before it is written, by a slow disk
+    lost-lease    a lease is forgotten at a restart: its job is handed out again
+    short-tail    no fault: the journal is compacted after some thousand events
+"""
+
+import runpy
+import sys
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+
+from crossdock.engine import timers
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.job import Bound
+from crossdock.server import compactor
+from crossdock.server.scribe import Scribe
+
+
+def unsynced() -> None:
+    prepare = SqliteJournal._prepare
+
+    def patched(self: SqliteJournal, synchronous: str) -> None:
+        prepare(self, synchronous)
+        self._db.execute("pragma synchronous=normal").fetchall()
+
+    SqliteJournal._prepare = patched  # type: ignore[method-assign]
+
+
+def early_reply() -> None:
+    tell, write = Scribe.append, SqliteJournal.append
+
+    def patched(self: Scribe, batch: bytes, durable: Callable[[], None]) -> None:
+        self._loop.call_soon(durable)
+        tell(self, batch, lambda: None)
+
+    def slow(self: SqliteJournal, batch: bytes) -> int:
+        time.sleep(0.02)
+        return write(self, batch)
+
+    Scribe.append = patched  # type: ignore[method-assign]
+    SqliteJournal.append = slow  # type: ignore[method-assign]
+
+
+def lost_lease() -> None:
+    vars(timers)["Bound"] = SimpleNamespace(CONNECTION=Bound.NOBODY)
+
+
+def short_tail() -> None:
+    compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
+
+
+FAULTS = {"unsynced": unsynced, "early-reply": early_reply, "lost-lease": lost_lease, "short-tail": short_tail}
+
+if __name__ == "__main__":
+    fault = sys.argv.pop(1)
+    FAULTS[fault]()
+    runpy.run_module("crossdock", run_name="__main__", alter_sys=True)

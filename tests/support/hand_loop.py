@@ -1,0 +1,69 @@
+"""An event loop turned by hand: callbacks run when the test says so, timers when it moves the clock."""
+
+import asyncio
+import queue
+from collections import deque
+from collections.abc import Callable
+from typing import Any, cast
+
+
+class Timer:
+    def __init__(self, at: float, callback: Callable[[], None]) -> None:
+        self.at = at
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class HandLoop:
+    def __init__(self) -> None:
+        self._soon: deque[Callable[[], None]] = deque()
+        self._threads: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._timers: list[Timer] = []
+        self._now = 0.0
+
+    def as_loop(self) -> asyncio.AbstractEventLoop:
+        return cast(asyncio.AbstractEventLoop, self)
+
+    def time(self) -> float:
+        return self._now
+
+    def call_soon(self, callback: Callable[..., None], *args: Any) -> None:
+        self._soon.append(lambda: callback(*args))
+
+    def call_later(self, delay: float, callback: Callable[..., None], *args: Any) -> Timer:
+        timer = Timer(self._now + delay, lambda: callback(*args))
+        self._timers.append(timer)
+        return timer
+
+    def call_soon_threadsafe(self, callback: Callable[..., None], *args: Any) -> None:
+        self._threads.put(lambda: callback(*args))
+
+    def step(self) -> None:
+        """One pass: what was queued before it, not what it queues."""
+        for _ in range(len(self._soon)):
+            self._soon.popleft()()
+
+    def run(self) -> None:
+        """Pass after pass, until nothing is left that could run now."""
+        for _ in range(10_000):
+            if not self._soon:
+                return
+            self.step()
+        raise AssertionError("the loop does not come to rest")
+
+    def wait_thread(self, seconds: float = 10.0) -> None:
+        """Run the next callback that another thread sends, and what follows from it."""
+        self._threads.get(timeout=seconds)()
+        self.run()
+
+    def advance(self, seconds: float) -> int:
+        """Move the clock and fire the timers that fell due, once each. How many did."""
+        self._now += seconds
+        due = [timer for timer in self._timers if timer.at <= self._now and not timer.cancelled]
+        self._timers = [timer for timer in self._timers if timer.at > self._now and not timer.cancelled]
+        for timer in due:
+            timer.callback()
+        return len(due)

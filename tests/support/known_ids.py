@@ -1,0 +1,17 @@
+"""The ids the server makes up, counted instead of drawn: the first batch is `b-00000000000001`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from unittest.mock import patch
+from uuid import UUID
+
+
+@contextmanager
+def known_ids() -> Iterator[None]:
+    batches, jobs = count(1), count(1)
+    with (
+        patch("crossdock.wire.faktory.batch.secrets.token_urlsafe", lambda _: f"{next(batches):014d}"),
+        patch("crossdock.wire.faktory.batch.uuid.uuid4", lambda: UUID(int=next(jobs))),
+    ):
+        yield

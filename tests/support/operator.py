@@ -1,0 +1,45 @@
+"""The operator at a server: real processes of the command line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+#: The tests' own surroundings must not count.
+CLEAN: Final = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
+PATIENCE_S: Final = 60
+
+
+class Ended(NamedTuple):
+    out: str
+    err: str
+    code: int
+
+
+class Operator:
+    """Runs verbs in a folder. `settings` are full names, told by the environment."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self.folder = folder
+        self.environment = CLEAN | {f"CROSSDOCK_{name.upper()}": str(value) for name, value in settings.items()}
+
+    def run(self, *arguments: str, says: str = "") -> Ended:
+        """`says` is what the operator types; then its input ends."""
+        done = subprocess.run(
+            [sys.executable, "-m", "crossdock", *arguments],
+            cwd=self.folder, env=self.environment, input=says, capture_output=True, text=True, timeout=PATIENCE_S,
+            check=False,
+        )  # fmt: skip
+        return Ended(done.stdout, done.stderr, done.returncode)
+
+    def tell(self, *arguments: str, says: str = "") -> str:
+        """What a verb prints that must succeed."""
+        ended = self.run(*arguments, says=says)
+        assert ended.code == 0, ended
+        return ended.out
+
+    def json(self, *arguments: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self.tell(*arguments, "--json"))
+        return answer

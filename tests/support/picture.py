@@ -1,0 +1,48 @@
+"""The one picture of a memory: everything it holds, in plain values that compare.
+
+It looks at whatever attributes a memory has, so a record added to the engine is compared from its first day: live with
+replayed, and either with what a snapshot brings back.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.stats import Stats
+
+#: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
+_NOT_STATE: Final = frozenset({"names", "touched", "discarded"})
+_SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
+
+
+def picture(memory: Memory) -> dict[str, Any]:
+    whole = {name: plain(value) for name, value in _attributes(memory).items() if name not in _NOT_STATE}
+    whole["order of queues"] = list(memory.queues)  # `*` walks them in this order
+    return whole
+
+
+def plain(value: object) -> Any:
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, msgspec.Struct):
+        return _struct(value)
+    if isinstance(value, Stats):
+        return plain(value.days)
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, Iterable):
+        return msgspec.to_builtins(list(value), builtin_types=(bytes,), order="deterministic")
+    return {name: plain(each) for name, each in _attributes(value).items()}
+
+
+def _struct(value: msgspec.Struct) -> Any:
+    """Its fields by name; what is inside of them as the encoding would write it."""
+    inside = msgspec.to_builtins(value, builtin_types=(bytes,), str_keys=True, order="deterministic")
+    return dict(zip(value.__struct_fields__, inside, strict=True)) if isinstance(inside, list) else inside
+
+
+def _attributes(value: object) -> dict[str, Any]:
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})

@@ -1,0 +1,87 @@
+"""Engine states to store and to compare, and batches that lead to them."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Claim, Command, Enqueue, Fail, LeaseNext, PauseQueues, Start, Succeed, Terms
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from crossdock.model.job import Extra, FaktoryFace, Form, Spec
+from crossdock.model.rules import Backoff, Rules, Then
+
+TERMS = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
+RULES = Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD)
+BEGIN = Now(1_794_765_345.0, 1_000.0)
+
+
+def spec(jid: str, queue: str = "default", *, due: float = 0.0, priority: int = 0, payload: bytes = b"[1]") -> Spec:
+    extra = Extra(b'{"a":1}', FaktoryFace(at="later")) if due else None
+    return Spec(jid, queue, "kind", payload, Form.JSON, priority, RULES, due, extra)
+
+
+class Story:
+    """An engine that keeps each step as the batch a server would have written."""
+
+    def __init__(self) -> None:
+        self.engine = Engine(Memory(), Random(1))
+        self.now = BEGIN
+        self.batches: list[bytes] = []
+
+    @property
+    def memory(self) -> Memory:
+        return self.engine.memory
+
+    def do(self, command: Command[Any]) -> Any:
+        events, outcome, _ = self.engine.decide(command, self.now)
+        for event in events:
+            self.engine.apply(event)
+        if events:
+            self.batches.append(self.batch(list(events)))
+        self.now = Now(self.now.wall + 0.5, self.now.steady + 0.5)
+        return outcome
+
+    def batch(self, events: list[AnyEvent], version: int = EVENT_VERSION) -> bytes:
+        return encode_batch(Batch(version, self.now.wall, self.now.steady, events))
+
+    def push(self, *jids: str, **fields: Any) -> None:
+        self.do(Enqueue("faktory", [spec(jid, **fields) for jid in jids]))
+
+    def lease(self, queue: str = "default", worker: str = "w") -> Any:
+        return self.do(LeaseNext("faktory", (queue,), worker, TERMS))
+
+
+def eventful() -> Story:
+    """Jobs in every state the engine keeps, two queues, one of them paused, and statistics."""
+    story = Story()
+    story.do(Start())
+    story.push(*(f"ready-{i:04d}" for i in range(40)), priority=1)
+    story.push("scheduled-1", "scheduled-2", due=BEGIN.wall + 86_400)
+    story.push("other-001", "other-002", queue="other")
+    for _ in range(6):
+        story.lease()
+    for i in range(2):
+        story.do(Succeed(f"ready-{i:04d}", Claim("faktory", "w")))
+    story.do(Fail("ready-0002", Claim("faktory", "w"), "Group", "message", ("a", "b")))
+    story.push("poison-001", queue="third")
+    for _ in range(3):
+        story.lease("third")
+    story.do(PauseQueues(["other"]))
+    return story
+
+
+def picture(memory: Memory) -> dict[str, Any]:
+    """Everything a state holds, in plain values that compare."""
+    return {
+        "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(memory.jobs.items())},
+        "jids": dict(sorted(memory.jids.items())),
+        "queues": {
+            name: (queue.first_seen, queue.paused, list(queue.ready)) for name, queue in sorted(memory.queues.items())
+        },
+        "shelves": {state: list(shelf) for state, shelf in memory.shelves.items()},
+        "counters": msgspec.to_builtins(memory.counters),
+        "stats": msgspec.to_builtins(memory.stats.days, str_keys=True),
+    }

@@ -1,0 +1,221 @@
+"""The control door's changes: on named jobs, on many at a time, on queues and on workers."""
+
+import pytest
+
+from crossdock.model.commands import Enqueue
+from crossdock.model.job import Form, Spec
+from crossdock.wire.control import acts
+from tests.support.control_peer import ControlPeer
+from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.desk import PlainDesk
+from tests.support.five_jobs import STATES, fail, fetch, five_jobs, push
+from tests.support.states import RULES
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def door(desk: PlainDesk) -> Door:
+    return Door(desk)
+
+
+@pytest.fixture
+def client(desk: PlainDesk, door: Door) -> Conversation:
+    return worker(desk, door, "w1")
+
+
+@pytest.fixture
+def peer(desk: PlainDesk, door: Door) -> ControlPeer:
+    return ControlPeer(desk, door.workers)
+
+
+def flood(desk: PlainDesk, jobs: int, queue: str = "mail", kind: str = "send") -> None:
+    """Scheduled jobs."""
+    first = desk.memory.counters.number + 1
+    due = desk.now.wall + 3_600
+    specs = [Spec(f"job-{first + i:08d}", queue, kind, b"[]", Form.JSON, 0, RULES, due) for i in range(jobs)]
+    desk.do(Enqueue("faktory", specs))
+
+
+def states(desk: PlainDesk) -> dict[str, str]:
+    return {job.jid: job.state.name.lower() for job in desk.memory.jobs.values()}
+
+
+@pytest.mark.parametrize(
+    ("do", "before", "after"),
+    [
+        ("retry", "retrying", "ready"),
+        ("retry", "dead", "ready"),
+        ("retry", "scheduled", "ready"),
+        ("kill", "retrying", "dead"),
+        ("kill", "scheduled", "dead"),
+        ("delete", "ready", None),
+        ("delete", "retrying", None),
+        ("delete", "scheduled", None),
+        ("delete", "dead", None),
+    ],
+)
+@pytest.mark.parametrize("by", ["id", "filter"])
+def test_what_becomes_of_a_job(
+    desk: PlainDesk, client: Conversation, peer: ControlPeer, do: str, before: str, after: str | None, by: str
+) -> None:
+    five_jobs(client)
+    (jid,) = (jid for jid, state in STATES.items() if state == before)
+    answer = peer.ask(do, ids=[jid]) if by == "id" else peer.ask(do, states=[before])
+    assert answer["done"] == 1
+    assert states(desk) == {
+        each: after if each == jid else state for each, state in STATES.items() if each != jid or after is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("do", "left"),
+    [
+        ("retry", ["leased", "ready", "ready", "scheduled", "ready"]),
+        ("kill", ["leased", "ready", "dead", "dead", "dead"]),
+        ("delete", ["leased"]),
+    ],
+)
+def test_all_means_what_the_verb_is_for(
+    desk: PlainDesk, client: Conversation, peer: ControlPeer, do: str, left: list[str]
+) -> None:
+    five_jobs(client)
+    peer.ask(do, all=True)
+    assert list(states(desk).values()) == left
+
+
+def test_by_id_tells_what_was_not_done(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    assert peer.ask("retry", ids=["job-00001", 3, "5", "nobody", 77]) == {
+        "done": 2,
+        "unknown": ["nobody", 77],
+        "refused": [{"id": "job-00001", "number": 1, "state": "leased"}],
+        "states": ["retrying", "scheduled", "dead"],
+    }
+
+
+def test_an_id_given_twice_counts_once(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    assert peer.ask("delete", ids=["job-00005", "job-00005", 5, "5"])["done"] == 1
+
+
+def test_all_jobs_of_a_jid_are_meant(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    for _ in range(3):
+        push(client, "job-twice")
+    assert peer.ask("delete", ids=["job-twice"])["done"] == 3
+    assert not desk.memory.jobs
+
+
+def test_filters_join(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    flood(desk, 3, "a", "x")
+    flood(desk, 4, "b", "x")
+    flood(desk, 5, "a", "y")
+    assert peer.ask("delete", queue="a", kind="x", states=["scheduled"])["done"] == 3
+    desk.advance(60)
+    flood(desk, 6, "a", "y")
+    assert peer.ask("kill", queue="a", older_than=30)["done"] == 5
+    assert peer.ask("kill", kind="x", dry=True)["count"] == 4
+    assert sorted(states(desk).values()) == ["dead"] * 5 + ["scheduled"] * 10
+
+
+def test_a_dry_run_counts_and_changes_nothing(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    assert peer.ask("delete", all=True, dry=True)["count"] == 4
+    assert peer.ask("retry", all=True, dry=True)["count"] == 2
+    assert states(desk) == STATES
+
+
+def test_only_jobs_are_touched_that_were_counted(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    flood(desk, 10)
+    counted = peer.ask("delete", queue="mail", dry=True)
+    assert counted["count"] == 10
+    desk.advance(1)
+    flood(desk, 5)
+    done = peer.ask("delete", queue="mail", as_of=counted["as_of"])
+    assert (done["done"], done["as_of"]) == (10, counted["as_of"])
+    assert len(desk.memory.jobs) == 5
+
+
+def test_a_job_that_fails_again_is_not_retried_again(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    push(client, "job-00001")
+    fetch(client, "job-00001")
+    fail(client, "job-00001")
+    first = peer.ask("retry", states=["retrying"])
+    desk.advance(1)
+    fetch(client, "job-00001")
+    fail(client, "job-00001")
+    assert peer.ask("retry", states=["retrying"], as_of=first["as_of"])["done"] == 0
+    assert peer.ask("retry", states=["retrying"])["done"] == 1
+
+
+def test_many_jobs_go_in_slices_and_steps(desk: PlainDesk, peer: ControlPeer) -> None:
+    jobs = 2 * acts.ACTED_AT_MOST + 7
+    flood(desk, jobs)
+    done, fields, steps = 0, {"queue": "mail"}, 0
+    while True:
+        events = len(desk.events)
+        step = peer.ask("retry", states=["scheduled"], **fields)
+        assert len(desk.events) - events >= step["done"] / acts.SLICE  # an event a slice
+        done, steps = done + step["done"], steps + 1
+        if step["after"] is None:
+            break
+        fields |= {"after": step["after"], "as_of": step["as_of"]}
+    assert (done, steps) == (jobs, 3)
+    assert len(desk.memory.queues["mail"].ready) == jobs
+
+
+def test_others_are_served_between_the_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    flood(desk, 4 * acts.SLICE)
+    work = peer.work("delete", queue="mail")
+    next(work)
+    desk.advance(1)
+    assert client.ask('MUTATE {"cmd":"kill","target":"scheduled"}') == b"+OK\r\n"
+    # The walk comes to the dead last; these died after it began, and are left alone.
+    assert b'"done":%d,' % acts.SLICE in run_out(work)
+    assert peer.ask("delete", queue="mail")["done"] == 3 * acts.SLICE
+
+
+@pytest.mark.parametrize("do", ["retry", "kill", "delete"])
+def test_nothing_said_is_nothing_done(client: Conversation, peer: ControlPeer, do: str) -> None:
+    five_jobs(client)
+    assert peer.ask(do)["error"].startswith("say which jobs: ids, or filters")
+    assert peer.ask(do, ids=[]) == {"done": 0, "unknown": [], "refused": [], "states": peer.ask(do, ids=[])["states"]}
+    assert peer.ask(do, ids=[1], queue="mail")["error"].startswith("ids stand alone")
+    assert peer.ask(do, states=["leased"])["error"].startswith('state "leased" cannot be chosen here; there are ')
+
+
+def test_pause_and_resume(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    push(client, "job-00001", queue="a")
+    push(client, "job-00002", queue="b")
+    assert peer.ask("pause", queues=["a", "nope", "a"]) == {"done": ["a"], "unknown": ["nope"]}
+    assert peer.ask("pause", queues=["a"]) == {"done": [], "unknown": []}
+    waiting = worker(desk, Door(desk), "w2")
+    assert waiting.ask("FETCH a") == b""
+    assert peer.ask("resume", all=True) == {"done": ["a"], "unknown": []}
+    assert b"job-00001" in waiting.take()
+    assert peer.ask("pause", all=True)["done"] == ["a", "b"]
+    assert peer.ask("pause")["error"].startswith("say which queues")
+
+
+def test_quiet_and_terminate_are_heard_with_the_next_beat(
+    desk: PlainDesk, door: Door, client: Conversation, peer: ControlPeer
+) -> None:
+    other = worker(desk, door, "w2")
+    push(client, "job-00001")
+    assert peer.ask("quiet", workers=["w1", "w9"]) == {"done": ["w1"], "unknown": ["w9"]}
+    assert client.ask('BEAT {"wid":"w1"}') == b'$17\r\n{"state":"quiet"}\r\n'
+    assert other.ask('BEAT {"wid":"w2"}') == b"+OK\r\n"
+    assert peer.ask("terminate", all=True)["done"] == ["w1", "w2"]
+    assert other.ask('BEAT {"wid":"w2"}') == b'$21\r\n{"state":"terminate"}\r\n'
+    assert peer.ask("quiet", all=True)["done"] == ["w1", "w2"]
+    assert [row["state"] for row in peer.ask("workers")["workers"]] == ["terminate", "terminate"]
+    assert peer.ask("terminate")["error"].startswith("say which workers")
+
+
+def test_a_server_without_workers(desk: PlainDesk) -> None:
+    peer = ControlPeer(desk)
+    assert peer.ask("workers") == {"workers": [], "after": None}
+    assert peer.ask("quiet", all=True) == {"done": [], "unknown": []}

@@ -1,0 +1,340 @@
+"""The control door's reads: what is shown, in pages that go on where the last one ended."""
+
+from typing import Any
+
+import pytest
+
+from crossdock.model.commands import Enqueue, SetRecurrences
+from crossdock.model.job import Form, Spec
+from crossdock.model.records import Recurrence
+from crossdock.wire.control import walk
+from crossdock.wire.control.reads import TALLIED_AT_MOST
+from tests.support.control_peer import VITALS, ControlPeer
+from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.desk import PlainDesk
+from tests.support.five_jobs import LATER, STATES, fail, fetch, five_jobs, push
+from tests.support.states import RULES
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def door(desk: PlainDesk) -> Door:
+    return Door(desk)
+
+
+@pytest.fixture
+def client(desk: PlainDesk, door: Door) -> Conversation:
+    return worker(desk, door, "w1")
+
+
+@pytest.fixture
+def peer(desk: PlainDesk, door: Door) -> ControlPeer:
+    return ControlPeer(desk, door.workers)
+
+
+def flood(desk: PlainDesk, jobs: int, queue: str = "mail", kind: str = "send", due: float = 0.0) -> None:
+    """Straight into the engine: thousands of PUSHes would take long."""
+    first = desk.memory.counters.number + 1
+    specs = [Spec(f"job-{first + i:08d}", queue, kind, b"[]", Form.JSON, 0, RULES, due) for i in range(jobs)]
+    desk.do(Enqueue("faktory", specs))
+
+
+def jids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["jid"] for row in rows]
+
+
+def test_jobs_of_every_state_in_the_order_of_a_walk(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    rows = peer.ask("jobs")["jobs"]
+    assert [(row["jid"], row["state"]) for row in rows] == list(STATES.items())
+
+
+@pytest.mark.parametrize("state", STATES.values())
+def test_jobs_by_state(client: Conversation, peer: ControlPeer, state: str) -> None:
+    five_jobs(client)
+    assert jids(peer.ask("jobs", states=[state])["jobs"]) == [jid for jid, its in STATES.items() if its == state]
+    assert peer.ask("count", states=[state])["count"] == 1
+
+
+def test_jobs_by_queue_kind_and_age(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    desk.advance(60)
+    push(client, "job-young", queue="other", kind="print")
+    push(client, "job-later", queue="other", at=LATER)
+    assert jids(peer.ask("jobs", queue="other")["jobs"]) == ["job-young", "job-later"]
+    assert jids(peer.ask("jobs", kind="print")["jobs"]) == ["job-young"]
+    assert jids(peer.ask("jobs", queue="nowhere")["jobs"]) == []
+    # The retry was due meanwhile, so it has been ready for some seconds only.
+    assert jids(peer.ask("jobs", older_than=50)["jobs"]) == ["job-00001", "job-00002", "job-00004", "job-00005"]
+    assert peer.ask("count", older_than=50)["count"] == 4
+    assert jids(peer.ask("jobs", older_than=3_600)["jobs"]) == []
+
+
+def test_the_age_of_a_job_is_the_time_in_its_state(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    desk.advance(10)
+    ages = {row["state"]: row["age_s"] for row in peer.ask("jobs")["jobs"]}
+    assert ages == {state: pytest.approx(10, abs=1e-3) for state in STATES.values()}
+
+
+def test_a_row_tells_what_matters(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    (leased,) = peer.ask("jobs", states=["leased"])["jobs"]
+    assert (leased["worker"], leased["attempts"], leased["priority"]) == ("w1", 1, 2)
+    (retrying,) = peer.ask("jobs", states=["retrying"])["jobs"]
+    assert (retrying["error"], retrying["failures"], retrying["payload"]) == ("Boom: it broke", 1, "[1]")
+    assert retrying["due"] > retrying["since"]
+
+
+def test_a_long_payload_is_cut_in_a_row_and_whole_in_the_job(client: Conversation, peer: ControlPeer) -> None:
+    push(client, "job-00001", args=["ä" * 1_000])
+    (row,) = peer.ask("jobs")["jobs"]
+    assert len(row["payload"].encode()) < 200
+    assert row["payload_bytes"] > 1_000
+    assert peer.ask("job", id=1)["job"]["payload"] == ["ä" * 1_000]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 200])
+def test_pages_show_every_job_once(desk: PlainDesk, client: Conversation, peer: ControlPeer, limit: int) -> None:
+    five_jobs(client)
+    for queue in ("a", "b", "z"):
+        for n in range(3):
+            push(client, f"{queue}-job-000{n}", queue=queue, priority=n + 1)
+    seen = jids(peer.all("jobs", limit=limit))
+    assert sorted(seen) == sorted(job.jid for job in desk.memory.jobs.values())
+
+
+def test_pages_over_ten_thousand_jobs(desk: PlainDesk, peer: ControlPeer) -> None:
+    flood(desk, 6_000)
+    flood(desk, 5_000, "later", due=desk.now.wall + 60)
+    seen = peer.all("jobs", limit=200)
+    assert len(seen) == len({row["number"] for row in seen}) == 11_000
+
+
+def test_a_page_is_not_disturbed_by_what_happens_meanwhile(
+    desk: PlainDesk, client: Conversation, peer: ControlPeer
+) -> None:
+    flood(desk, 500)
+    first = peer.ask("jobs", limit=100)
+    for row in first["jobs"]:  # all that was seen is gone, the job of the cursor too
+        fetch(client, row["jid"])
+        client.ask(f'ACK {{"jid":"{row["jid"]}"}}')
+    flood(desk, 10)
+    rest = jids(first["jobs"]) + jids(peer.all("jobs", after=first["after"]))
+    assert rest == [f"job-{n:08d}" for n in range(1, 511)]
+
+
+def test_a_flush_between_two_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    flood(desk, 3 * walk.SLICE)
+    work = peer.work("jobs", kind="rare")
+    next(work)
+    assert client.ask("FLUSH") == b"+OK\r\n"
+    assert b'"jobs":[]' in run_out(work)
+
+
+def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(
+    desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "LOOKED_AT_MOST", 5 * walk.SLICE)
+    flood(desk, 12 * walk.SLICE)
+    flood(desk, 1, kind="rare")
+    work = peer.work("jobs", kind="rare")
+    assert sum(1 for _ in work) == 4  # then it stops: five slices are the bound
+    page = peer.ask("jobs", kind="rare")
+    assert (page["jobs"], page["looked"]) == ([], 5 * walk.SLICE + 1)  # one look at the names of queues
+    assert page["after"] is not None
+    assert len(peer.all("jobs", kind="rare")) == 1
+
+
+def test_a_count_goes_on_like_a_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "LOOKED_AT_MOST", 2 * walk.SLICE)
+    flood(desk, 5 * walk.SLICE)
+    assert peer.ask("count")["count"] == 5 * walk.SLICE  # known without a walk
+    step = peer.ask("count", kind="send")
+    found = [step["count"]]
+    while step["after"] is not None:
+        step = peer.ask("count", kind="send", after=step["after"])
+        found.append(step["count"])
+    assert (sum(found), len(found)) == (5 * walk.SLICE, 3)
+
+
+def test_many_queues_are_walked_in_order(desk: PlainDesk, peer: ControlPeer) -> None:
+    for n in range(2_500):
+        flood(desk, 1, f"queue-{n:05d}")
+    assert [row["queue"] for row in peer.all("jobs", limit=200)] == [f"queue-{n:05d}" for n in range(2_500)]
+    assert [row["queue"] for row in peer.all("queues", limit=200)] == [f"queue-{n:05d}" for n in range(2_500)]
+
+
+@pytest.mark.parametrize("name", [3, "3", "job-00003"])
+def test_a_job_by_number_or_jid(client: Conversation, peer: ControlPeer, name: int | str) -> None:
+    five_jobs(client)
+    found = peer.ask("job", id=name)["job"]
+    assert (found["jid"], found["state"]) == ("job-00003", "retrying")
+
+
+def test_a_jid_of_digits_comes_before_a_number(client: Conversation, peer: ControlPeer) -> None:
+    push(client, "00000002")
+    push(client, "job-00002")
+    assert peer.ask("job", id="00000002")["job"]["number"] == 1
+    assert peer.ask("job", id=2)["job"]["jid"] == "job-00002"
+
+
+def test_of_several_jobs_with_one_jid_the_newest_is_shown(client: Conversation, peer: ControlPeer) -> None:
+    for _ in range(3):
+        push(client, "job-twice")
+    answer = peer.ask("job", id="job-twice")
+    assert answer["job"]["number"] == 3
+    assert answer["same_jid"] == [1, 2]
+
+
+def test_everything_known_of_a_job(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    bid = client.ask('BATCH NEW {"success":{"jobtype":"done","args":[]}}').split(b"\r\n")[1].decode()
+    custom = {"unique_for": 600, "track": 1, "expires_in": 3_600, "bid": bid, "mine": [1]}
+    push(client, "job-00001", retry=3, reserve_for=120, custom=custom)
+    desk.advance(5)
+    fetch(client, "job-00001")
+    desk.advance(5)
+    fail(client, "job-00001")
+    job = peer.ask("job", id="job-00001")["job"]
+    assert job["custom"] == custom
+    assert job["group"] == bid
+    assert job["rules"]["max_failures"] == 3
+    assert job["rules"]["lease_s"] == 120
+    assert (job["lock"]["held"], job["lock"]["freed"]) == (True, "success")
+    assert (job["track"]["state"], job["track"]["percent"]) == ("failed", None)
+    assert (job["error"]["group"], job["error"]["backtrace"], job["error"]["lost"]) == ("Boom", ["a", "b"], False)
+    assert job["lease"] is None
+    assert [step["what"] for step in job["timeline"]] == ["created", "enqueued", "failed", "next try", "expires"]
+    assert [step["ahead"] for step in job["timeline"]] == [False, False, False, True, True]
+    assert job["timeline"][2]["note"] == "Boom: it broke"
+
+
+@pytest.mark.parametrize(
+    ("jid", "steps"),
+    [
+        ("job-00001", ["created", "enqueued", "leased", "lease ends"]),
+        ("job-00002", ["created", "enqueued"]),
+        ("job-00003", ["created", "enqueued", "failed", "next try"]),
+        ("job-00004", ["created", "due"]),
+        ("job-00005", ["created", "enqueued", "failed", "died", "purged"]),
+    ],
+)
+def test_the_timeline(client: Conversation, peer: ControlPeer, jid: str, steps: list[str]) -> None:
+    five_jobs(client)
+    assert [step["what"] for step in peer.ask("job", id=jid)["job"]["timeline"]] == steps
+
+
+def test_a_lease_that_ran_out_is_told(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    push(client, "job-00001", reserve_for=60)
+    fetch(client, "job-00001")
+    desk.advance(61)
+    job = peer.ask("job", id=1)["job"]
+    assert job["error"]["lost"] is True
+    assert [step["note"] for step in job["timeline"] if step["what"] == "failed"] == ["the lease ran out"]
+
+
+def test_a_job_that_is_gone(client: Conversation, peer: ControlPeer) -> None:
+    push(client, "job-00001", custom={"track": 1})
+    fetch(client, "job-00001")
+    client.ask('ACK {"jid":"job-00001"}')
+    answer = peer.ask("job", id="job-00001")
+    assert (answer["job"], answer["track"]["state"]) == (None, "success")
+    assert peer.ask("job", id=1) == {"error": "no job 1 is here; one that succeeded or was deleted is gone"}
+
+
+def test_a_payload_with_line_breaks_stays_on_its_line(desk: PlainDesk, peer: ControlPeer) -> None:
+    desk.do(Enqueue("other", [Spec("job-00001", "q", "k", b'[1,\n "a\\n"]', Form.JSON, 0, RULES)]))
+    assert peer.ask("job", id=1)["job"]["payload"] == [1, "a\n"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "form", "shown"),
+    [(b"", Form.NONE, None), (b"text\n", Form.RAW, "text\n"), (b"\xff", Form.RAW, {"base64": "/w=="})],
+)
+def test_payloads_of_other_doors(desk: PlainDesk, peer: ControlPeer, payload: bytes, form: Form, shown: object) -> None:
+    desk.do(Enqueue("other", [Spec("job-00001", "q", "k", payload, form, 0, RULES)]))
+    assert peer.ask("job", id=1)["job"]["payload"] == shown
+    assert peer.ask("jobs")["jobs"][0]["payload_bytes"] == len(payload)
+
+
+def test_queues(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    desk.advance(7)
+    client.ask("QUEUE PAUSE mail")
+    (queue,) = peer.ask("queues")["queues"]
+    assert (queue["queue"], queue["ready"], queue["paused"]) == ("mail", 1, True)
+    assert queue["oldest_s"] == pytest.approx(7)
+    assert "leased" not in queue
+    (queue,) = peer.ask("queues", shelves=True)["queues"]
+    assert [queue[state] for state in ("leased", "retrying", "scheduled", "dead")] == [1, 1, 1, 1]
+
+
+def test_what_takes_too_long_to_count_is_not_counted(desk: PlainDesk, peer: ControlPeer) -> None:
+    flood(desk, TALLIED_AT_MOST, due=desk.now.wall + 60)
+    (queue,) = peer.ask("queues", shelves=True)["queues"]
+    assert (queue["scheduled"], queue["leased"], queue["oldest_s"]) == (None, 0, None)
+
+
+def test_the_longest_queues_first(desk: PlainDesk, peer: ControlPeer) -> None:
+    for n in range(5):
+        flood(desk, n, f"queue-{n}")
+    answer = peer.ask("queues", by="ready", limit=2)
+    assert [queue["queue"] for queue in answer["queues"]] == ["queue-4", "queue-3"]
+    assert answer["after"] is None
+
+
+def test_workers(desk: PlainDesk, door: Door, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    other = Conversation(desk, door)
+    other.ask('HELLO {"v":2,"wid":"w0","hostname":"host-7","pid":77,"labels":["blue","x"]}')
+    desk.advance(3)
+    client.ask('BEAT {"wid":"w1","rss_kb":2048}')
+    desk.advance(4)
+    second = Conversation(desk, door)
+    second.ask('HELLO {"v":2,"wid":"w1"}')
+    first, last = peer.ask("workers")["workers"]
+    assert (first["worker"], first["hostname"], first["pid"], first["labels"]) == ("w0", "host-7", 77, ["blue", "x"])
+    assert (first["leases"], first["beat_s"], first["connections"]) == (0, pytest.approx(7), 1)
+    assert (last["leases"], last["beat_s"], last["connections"], last["rss_kib"]) == (1, pytest.approx(4), 2, 2048)
+    assert last["state"] == "running"
+    assert [row["worker"] for row in peer.all("workers", limit=1)] == ["w0", "w1"]
+
+
+def test_batches(client: Conversation, peer: ControlPeer) -> None:
+    bid = client.ask('BATCH NEW {"description":"import","success":{"jobtype":"done","args":[]}}').split()[1].decode()
+    push(client, "job-00001", custom={"bid": bid})
+    (batch,) = peer.ask("batches")["batches"]
+    assert (batch["batch"], batch["state"], batch["total"], batch["pending"]) == (bid, "open", 1, 1)
+    assert (batch["description"], batch["complete"], batch["success"]) == ("import", None, "waiting")
+    client.ask(f"BATCH COMMIT {bid}")
+    assert peer.ask("batches")["batches"][0]["state"] == "running"
+    fetch(client, "job-00001")
+    client.ask('ACK {"jid":"job-00001"}')
+    (batch,) = peer.ask("batches")["batches"]
+    assert (batch["pending"], batch["success"]) == (0, "pushed")
+
+
+def test_cron(desk: PlainDesk, peer: ControlPeer) -> None:
+    spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, RULES)
+    desk.do(SetRecurrences([Recurrence("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    (row,) = peer.ask("cron")["cron"]
+    assert (row["cron"], row["schedule"], row["zone"], row["next"]) == (
+        "nightly", "0 3 * * *", "UTC", "2026-11-16T03:00:00Z",
+    )  # fmt: skip
+    assert (row["queue"], row["kind"]) == ("chores", "sweep")
+    assert row["next_s"] > 0
+
+
+def test_status(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    status = peer.ask("status")["status"]
+    assert {state: count for state, count in status["states"].items() if count} == dict.fromkeys(STATES.values(), 1)
+    assert (status["jobs"], status["queues"], status["workers"], status["pushed"]) == (5, 1, 1, 5)
+    assert (status["processed"], status["failures"]) == (2, 2)
+    assert status["version"] == VITALS.version
+    assert status["sync"] == {"batches": 3, "p50_ms": 0.5, "p99_ms": 0.9, "worst_ms": 1.0}
+    assert status["rates"]["processed"] == 3.0

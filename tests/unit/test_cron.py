@@ -1,0 +1,216 @@
+"""Cron (pages 9.6 and 15): each run once, over restarts and clock changes; runs missed are made up for by one."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.engine.recur import next_run
+from crossdock.model.clock import Now
+from crossdock.model.commands import Flush, SetRecurrences
+from crossdock.model.events import Spawned
+from crossdock.model.job import Job
+from crossdock.server.standing import BadOrder, recurrences
+from crossdock.settings import CronEntry, CronJob, Settings
+from tests.support.conversation import Door, worker
+from tests.support.desk import BEGIN, PlainDesk
+from tests.support.resp import body
+
+SWEEP = CronEntry("*/5 * * * *", CronJob("sweep", "chores", [1, "two"], 3, 600, 9, {"why": "dust"}), "sweeper")
+
+
+def orders(*entries: CronEntry, now: Now = BEGIN) -> SetRecurrences:
+    return recurrences(Settings(cron=list(entries)), now)
+
+
+def begun(*entries: CronEntry, now: Now = BEGIN) -> PlainDesk:
+    desk = PlainDesk(now=now)
+    desk.do(orders(*entries, now=now))
+    return desk
+
+
+def runs(desk: PlainDesk) -> list[float]:
+    return [event.at for event in desk.events if isinstance(event, Spawned)]
+
+
+def jobs(desk: PlainDesk) -> list[Job]:
+    return list(desk.memory.jobs.values())
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def moment(text: str) -> Now:
+    return Now(at(text), 1_000.0)
+
+
+def test_a_run_is_a_job_as_the_entry_has_it() -> None:
+    desk = begun(SWEEP)  # at 17:55:45
+    desk.advance(254)
+    assert jobs(desk) == []
+    desk.advance(1)
+    (job,) = jobs(desk)
+    shown = body(worker(desk, Door(desk)).ask("FETCH chores")).decode()
+    assert shown == (
+        f'{{"retry":3,"custom":{{"why":"dust"}},"jid":"{job.jid}","queue":"chores","priority":9,"jobtype":"sweep",'
+        '"created_at":"2026-11-15T18:00:00Z","enqueued_at":"2026-11-15T18:00:00Z","args":[1,"two"],"reserve_for":600}'
+    )
+
+
+def test_each_run_comes_once_and_wakes_who_waits() -> None:
+    desk = begun(SWEEP)
+    desk.advance(253)
+    waiting = worker(desk, Door(desk))
+    assert waiting.ask("FETCH chores") == b""
+    desk.advance(2)
+    assert b'"jobtype":"sweep"' in waiting.take()
+    desk.advance(3_600)
+    assert runs(desk) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(13)]
+    assert len({job.jid for job in jobs(desk)}) == len(jobs(desk))
+
+
+def test_a_restart_repeats_no_run() -> None:
+    desk = begun(SWEEP)
+    for _ in range(5):
+        desk.advance(255 if not runs(desk) else 300)
+        desk = desk.restarted()
+        desk.do(orders(SWEEP, now=desk.now))
+    assert runs(desk) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(5)]
+
+
+def test_runs_missed_while_the_server_was_down_are_made_up_for_by_one() -> None:
+    desk = begun(SWEEP).restarted()
+    desk.now = Now(desk.now.wall + 86_400, desk.now.steady + 86_400)
+    desk.do(orders(SWEEP, now=desk.now))
+    desk.advance(0)
+    assert runs(desk) == [desk.now.wall]
+    desk.advance(255)
+    assert runs(desk)[1:] == [at("2026-11-16T18:00:00+00:00")]
+
+
+def test_a_clock_that_is_set_back_repeats_no_run() -> None:
+    desk = begun(SWEEP)
+    desk.advance(256)
+    assert len(runs(desk)) == 1
+    desk.now = Now(desk.now.wall - 10, desk.now.steady)
+    desk.advance(10)
+    assert len(runs(desk)) == 1
+    desk.advance(300)
+    assert len(runs(desk)) == 2
+
+
+def test_a_flush_leaves_cron_as_it_is() -> None:
+    desk = begun(SWEEP)
+    desk.do(Flush("faktory"))
+    desk.advance(255)
+    assert [job.kind for job in jobs(desk)] == ["sweep"]
+
+
+def test_an_entry_that_is_taken_out_runs_no_more() -> None:
+    desk = begun(SWEEP)
+    desk.do(orders())
+    desk.advance(3_600)
+    assert jobs(desk) == []
+
+
+def test_another_schedule_counts_from_now() -> None:
+    desk = begun(SWEEP)
+    desk.do(orders(CronEntry("0 20 * * *", SWEEP.job, SWEEP.name)))
+    desk.advance(3_600)
+    assert jobs(desk) == []
+    desk.advance(3_900)
+    assert runs(desk) == [at("2026-11-15T20:00:00+00:00")]
+
+
+def test_the_same_orders_again_change_nothing() -> None:
+    desk = begun(SWEEP)
+    before = len(desk.events)
+    desk.do(orders(SWEEP))
+    assert len(desk.events) == before
+
+
+@pytest.mark.parametrize(
+    ("zone", "schedule", "after", "expected"),
+    [
+        ("UTC", "0 3 * * *", "2026-10-25T00:00:00+00:00", "2026-10-25T03:00:00+00:00"),
+        ("Europe/Berlin", "0 3 * * *", "2026-07-01T00:00:00+00:00", "2026-07-01T01:00:00+00:00"),
+        ("Asia/Kolkata", "0 3 * * *", "2026-07-01T00:00:00+00:00", "2026-07-01T21:30:00+00:00"),
+        # The hour that a spring night leaves out: at its end
+        ("Europe/Berlin", "30 2 * * *", "2026-03-29T00:00:00+00:00", "2026-03-29T01:00:00+00:00"),
+        # The hour that an autumn night has twice: the first time
+        ("Europe/Berlin", "30 2 * * *", "2026-10-25T00:00:00+00:00", "2026-10-25T00:30:00+00:00"),
+        ("Europe/Berlin", "30 2 * * *", "2026-10-25T00:30:00+00:00", "2026-10-26T01:30:00+00:00"),
+        # … and not again when the second time is near
+        ("Europe/Berlin", "30 2 * * *", "2026-10-25T01:10:00+00:00", "2026-10-26T01:30:00+00:00"),
+        # What runs every hour runs in both
+        ("Europe/Berlin", "15 * * * *", "2026-10-25T00:15:00+00:00", "2026-10-25T01:15:00+00:00"),
+        ("UTC", "0 0 29 2 *", "2026-03-01T00:00:00+00:00", "2028-02-29T00:00:00+00:00"),
+    ],
+)
+def test_next_run(zone: str, schedule: str, after: str, expected: str) -> None:
+    assert next_run(schedule, zone, at(after)) == at(expected)
+
+
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kathmandu")
+fields = st.tuples(
+    st.sampled_from(["0", "30", "*/7", "5-50/15", "0,59", "*"]),
+    st.sampled_from(["*", "2", "1-3", "*/2", "0,23"]),
+    st.sampled_from(["*", "1", "25", "L"]),
+    st.sampled_from(["*", "3,10,11"]),
+    st.sampled_from(["*", "SUN", "1-5"]),
+)
+
+
+@given(
+    fields.map(" ".join),
+    st.sampled_from(ZONES),
+    st.datetimes(datetime(2017, 1, 1), datetime(2036, 1, 1), timezones=st.sampled_from(ZONES).map(ZoneInfo)),  # noqa: DTZ001
+)
+def test_the_next_run_is_always_later(schedule: str, zone: str, after: datetime) -> None:
+    """Else a timer would find it due again and again, and push as fast as it can."""
+    start = after.timestamp()
+    for _ in range(5):
+        run = next_run(schedule, zone, start)
+        assert run > start
+        start = run
+
+
+def test_an_autumn_night_has_no_storm_of_runs() -> None:
+    """A server that starts in the hour that comes twice, with a run in that hour that it missed."""
+    entry = CronEntry("30 2 * * *", CronJob("nightly"), timezone="Europe/Berlin")
+    desk = begun(entry, now=moment("2026-10-24T20:00:00+00:00")).restarted()
+    desk.now = moment("2026-10-25T01:10:00+00:00")
+    desk.do(orders(entry, now=desk.now))
+    desk.advance(timedelta(hours=12).total_seconds())
+    assert runs(desk) == [at("2026-10-25T01:10:00+00:00")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        (CronEntry("61 * * * *", CronJob("T")), 'cron "T 61 .*": schedule .* is wrong: Bad minute; write five fields'),
+        (CronEntry("* * * *", CronJob("T")), "is wrong: it has 4 fields; write five fields"),
+        (CronEntry("0 * * * * *", CronJob("T")), "is wrong: it has 6 fields; write five fields"),
+        (CronEntry("", CronJob("T")), "is wrong: it has 0 fields; write five fields"),
+        (CronEntry("0 0 31 2 *", CronJob("T")), "is wrong: Bad day-of-month"),
+        (CronEntry("* * * * *", CronJob("T"), timezone="Mars/Olympus"), 'time zone "Mars/Olympus" is wrong'),
+        (CronEntry("* * * * *", CronJob("T"), timezone="Europe"), 'time zone "Europe" is wrong'),
+        (CronEntry("* * * * *", CronJob("T"), timezone="../etc/passwd"), 'time zone "../etc/passwd" is wrong'),
+        (CronEntry("* * * * *", CronJob("")), "jobs must have a jobtype parameter"),
+        (CronEntry("* * * * *", CronJob("T", "no blanks")), 'cannot get "no blanks" queue'),
+        (CronEntry("* * * * *", CronJob("T", reserve_for=86_401)), "cannot be reserved for more than one day"),
+        (CronEntry("* * * * *", CronJob("T", custom={"unique_for": 60})), "custom must not ask for a batch, uniq"),
+        (CronEntry("* * * * *", CronJob("T", custom={"bid": "b-1"})), "custom must not ask for a batch, uniqueness"),
+    ],
+)
+def test_an_entry_that_is_wrong(entry: CronEntry, sentence: str) -> None:
+    with pytest.raises(BadOrder, match=sentence):
+        orders(entry)
+
+
+def test_two_entries_of_one_name() -> None:
+    with pytest.raises(BadOrder, match='cron "sweeper" stands twice; give each entry a name of its own'):
+        orders(SWEEP, SWEEP)

@@ -1,0 +1,244 @@
+"""Which job comes next: priority, then first come first served; due times; and the old place that a lease keeps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.model.commands import ForgetQueue, PauseQueues, Requeue, ResumeQueues, Terms
+from crossdock.model.job import Bound
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+
+RETURNS = Rules(3, 0, 0, Backoff.NONE, Then.DEAD, lapse=Lapse.RETURN)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_first_come_first_served(bench: Bench) -> None:
+    for jid in "abc":
+        bench.push(jid)
+        bench.clock.pass_by(1.0)
+    bench.push("d", "e")
+    assert bench.work_order() == ["a", "b", "c", "d", "e"]
+
+
+def test_first_come_first_served_when_the_clock_goes_back(bench: Bench) -> None:
+    bench.push("a")
+    bench.clock.jump(-3_600.0)
+    bench.push("b")
+    bench.clock.jump(-3_600.0)
+    bench.push("c")
+    assert bench.work_order() == ["a", "b", "c"]
+
+
+def test_higher_priority_first_whatever_the_arrival(bench: Bench) -> None:
+    for jid, priority in (("low", -4), ("normal", 0), ("half", 0.5), ("high", 4), ("normal too", 0)):
+        bench.push(jid, priority=priority)
+        bench.clock.pass_by(1.0)
+    assert bench.work_order() == ["high", "half", "normal", "normal too", "low"]
+
+
+@given(st.lists(st.sampled_from([-4, 0, 0.5, 4]), max_size=30))
+def test_order_is_that_of_a_stable_sort(priorities: list[float]) -> None:
+    bench = Bench()
+    for n, priority in enumerate(priorities):
+        bench.push(str(n), priority=priority)
+    expected = sorted(range(len(priorities)), key=lambda n: -priorities[n])
+    assert bench.work_order() == [str(n) for n in expected]
+
+
+def test_queues_are_asked_in_the_order_given(bench: Bench) -> None:
+    bench.push("a1", "a2", queue="a")
+    bench.push("b1", queue="b", priority=9)
+    assert [bench.lease("b", "a").jid, bench.lease("b", "a").jid, bench.lease("b", "a").jid] == ["b1", "a1", "a2"]
+
+
+def test_a_paused_queue_is_passed_over_and_keeps_its_order(bench: Bench) -> None:
+    bench.push("a1", "a2", queue="a")
+    bench.push("b1", queue="b")
+    bench.do(PauseQueues(["a"]))
+    assert bench.work_order("a", "b") == ["b1"]
+    bench.do(ResumeQueues(["a"]))
+    assert bench.notices == ["a"]
+    assert bench.work_order("a", "b") == ["a1", "a2"]
+
+
+def test_nothing_is_leased_before_it_is_due(bench: Bench) -> None:
+    bench.push("later", due=bench.now.wall + 10.0)
+    assert bench.after(9.999).scheduled == 0
+    assert bench.nothing_to_lease()
+    assert bench.after(0.001).scheduled == 1
+    assert list(bench.notices) == ["default"]
+    assert bench.lease().jid == "later"
+
+
+@pytest.mark.parametrize("due_in", [0.0, -1.0, -86_400.0])
+def test_what_is_due_already_is_ready_at_once_at_the_end(bench: Bench, due_in: float) -> None:
+    bench.push("first")
+    bench.push("past", due=bench.now.wall + due_in)
+    assert bench.work_order() == ["first", "past"]
+
+
+def test_due_jobs_come_in_the_order_they_are_due(bench: Bench) -> None:
+    begin = bench.now.wall
+    for jid, due_in in (("third", 30.0), ("first", 10.0), ("second", 20.0), ("not yet", 99.0)):
+        bench.push(jid, due=begin + due_in)
+    assert bench.after(50.0).scheduled == 3
+    assert bench.work_order() == ["first", "second", "third"]
+
+
+def test_equal_due_times_come_in_the_order_of_arrival(bench: Bench) -> None:
+    due = bench.now.wall + 5.0
+    for jid in "abc":
+        bench.push(jid, due=due)
+    bench.after(5.0)
+    assert bench.work_order() == ["a", "b", "c"]
+
+
+def test_a_due_job_waits_since_its_due_time_however_late_the_timer(bench: Bench) -> None:
+    begin = bench.now.wall
+    [number] = bench.push("due", due=begin + 10.0)
+    bench.clock.pass_by(15.0)
+    bench.push("pushed meanwhile")
+    bench.after(5.0)
+    assert bench.job(number).since == begin + 10.0
+    assert bench.work_order() == ["due", "pushed meanwhile"]
+
+
+def test_a_flood_of_due_jobs_goes_in_slices(bench: Bench) -> None:
+    bench.push(*(str(n) for n in range(25)), due=bench.now.wall + 1.0)
+    bench.clock.pass_by(1.0)
+    ticks = [bench.tick(10) for _ in range(3)]
+    assert [(each.scheduled, each.more) for each in ticks] == [(10, True), (10, True), (5, False)]
+    assert bench.work_order() == [str(n) for n in range(25)]
+
+
+def test_schedules_follow_the_wall_clock_and_leases_the_steady_one(bench: Bench) -> None:
+    bench.push("leased")
+    bench.push("scheduled", due=bench.now.wall + 3_600.0)
+    bench.lease()
+    bench.clock.jump(7_200.0)
+    ticked = bench.tick()
+    assert (ticked.scheduled, ticked.lapsed) == (1, 0), "the clock was set: an hour of leases has not passed"
+    bench.clock.jump(-7_200.0)
+    ticked = bench.after(1_800.0)
+    assert (ticked.scheduled, ticked.lapsed) == (0, 1)
+
+
+def test_a_job_scheduled_after_the_clock_was_set_back_waits_for_its_time(bench: Bench) -> None:
+    """By the clock as it is now, though events are still dated by the time it showed before."""
+    bench.push("now")
+    bench.clock.jump(-3_600.0)
+    [number] = bench.push("in half an hour", due=bench.now.wall + 1_800.0)
+    assert bench.job(number).state is State.SCHEDULED
+    assert list(bench.notices) == []
+    assert bench.after(1_799.0).scheduled == 0
+    assert bench.after(1.0).scheduled == 1
+
+
+def test_due_in_says_when_to_look_again(bench: Bench) -> None:
+    assert bench.engine.due_in(bench.now) is None
+    bench.push("scheduled", due=bench.now.wall + 5_000.0)
+    assert bench.engine.due_in(bench.now) == 5_000.0
+    bench.push("leased")
+    bench.lease()
+    assert bench.engine.due_in(bench.now) == 1_800.0
+    bench.clock.pass_by(10_000.0)
+    assert bench.engine.due_in(bench.now) == 0.0
+
+
+# The old place
+
+Bring = str
+
+
+def bring_back(bench: Bench, how: Bring) -> None:
+    """Lease the next job and let it come back without a failure."""
+    terms = Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION if how == "restart" else Bound.NOBODY)
+    job = bench.lease(terms=terms)
+    if how == "give back":
+        bench.give_back(held(job))
+    elif how == "lapse":
+        assert bench.after(1_800.0).lapsed == 1
+    else:
+        bench.restart()
+
+
+@pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
+def test_what_comes_back_without_a_failure_stands_where_it_stood(bench: Bench, how: Bring) -> None:
+    """Before those that came after it, behind those of a higher priority that came meanwhile."""
+    bench.push("a", rules=RETURNS)
+    bench.clock.pass_by(1.0)
+    bench.push("b", rules=RETURNS)
+    place = bench.job(1).place
+    bring_back(bench, how)
+    bench.push("urgent", priority=1)
+    assert bench.job(1).place == place
+    assert bench.work_order() == ["urgent", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("how", "attempts"),
+    [("give back", 1), ("restart", 1), ("lapse", 2)],  # by its next lease
+)
+def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how: Bring, attempts: int) -> None:
+    bench.push("a", rules=RETURNS)
+    bring_back(bench, how)
+    assert bench.job(1).lease is None
+    assert bench.job(1).failures == 0
+    assert bench.lease().attempts == attempts
+
+
+@pytest.mark.parametrize("how", ["give back", "lapse", "restart"])
+def test_what_comes_back_brings_its_queue_back(bench: Bench, how: Bring) -> None:
+    """Its queue was forgotten while it was leased."""
+    bench.push("a", rules=RETURNS)
+    job = bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    bench.do(ForgetQueue("default"))
+    assert "default" not in bench.memory.queues
+    if how == "give back":
+        bench.give_back(held(job))
+    elif how == "lapse":
+        bench.after(1_800.0)
+    else:
+        bench.restart()
+    assert bench.work_order() == ["a"]
+
+
+def test_what_was_requeued_stands_at_the_end(bench: Bench) -> None:
+    [number] = bench.push("scheduled", due=bench.now.wall + 9_999.0)
+    bench.push("ready")
+    bench.clock.pass_by(1.0)
+    assert bench.do(Requeue("faktory", [number])) == 1
+    assert bench.job(number).state is State.READY
+    assert bench.job(number).since == bench.now.wall
+    assert bench.work_order() == ["ready", "scheduled"]
+
+
+def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
+    bench.push("a", rules=Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD))
+    bench.push("b")
+    bench.lease()
+    bench.fail("a")
+    assert bench.after(1.0).retried == 1
+    bench.push("c")
+    assert bench.work_order() == ["b", "a", "c"]
+
+
+def test_the_oldest_is_found_among_all_priorities(bench: Bench) -> None:
+    begin = bench.now.wall
+    assert bench.memory.queue("default", begin).oldest() is None
+    for priority in (0, 4, -4):
+        bench.push(f"p{priority}", f"again p{priority}", priority=priority)
+        bench.clock.pass_by(1.0)
+    queue = bench.memory.queues["default"]
+    assert queue.oldest() == begin
+    assert bench.lease().jid == "p4"
+    assert queue.oldest() == begin
+    for _ in range(3):
+        bench.lease()
+    assert queue.oldest() == begin + 2.0

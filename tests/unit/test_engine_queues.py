@@ -1,0 +1,166 @@
+"""The registry of queues, and moves of many jobs by hand."""
+
+import pytest
+
+from crossdock.model.commands import (
+    Bury,
+    Enqueue,
+    Flush,
+    ForgetQueue,
+    LeaseNext,
+    PauseQueues,
+    Remove,
+    Requeue,
+    ResumeQueues,
+    Terms,
+)
+from crossdock.model.events import QueuePaused, QueueSeen
+from crossdock.model.job import Number
+from crossdock.model.states import State
+from tests.model.bench import TERMS, Bench, held
+
+READY = frozenset({State.READY})
+EVERYWHERE = frozenset({State.SCHEDULED, State.READY, State.RETRYING, State.DEAD})
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_queue_is_known_from_its_first_job_on(bench: Bench) -> None:
+    bench.push("later", queue="a", due=bench.now.wall + 9.0)
+    bench.push("now", queue="b")
+    bench.lease("b")
+    bench.succeed("now")
+    assert list(bench.memory.queues) == ["a", "b"]
+
+
+def test_naming_a_queue_makes_it_known_only_where_the_door_says_so(bench: Bench) -> None:
+    assert bench.nothing_to_lease("a")
+    assert bench.memory.queues == {}
+    assert bench.events == [], "an idle poll costs nothing"
+    assert bench.nothing_to_lease("a", terms=Terms(1.0, 1.0, 1.0, registers=True))
+    assert list(bench.memory.queues) == ["a"]
+    assert isinstance(bench.last, QueueSeen)
+
+
+def test_what_is_not_known_cannot_be_paused(bench: Bench) -> None:
+    bench.do(PauseQueues(["later"]))
+    bench.push("a", queue="later")
+    assert bench.lease("later").jid == "a"
+    assert not any(isinstance(event, QueuePaused) for event in bench.events)
+
+
+def test_pausing_twice_is_pausing_once(bench: Bench) -> None:
+    bench.push("a")
+    bench.do(PauseQueues(["default"]))
+    so_far = len(bench.events)
+    bench.do(PauseQueues(None))
+    assert len(bench.events) == so_far
+
+
+def test_all_of_them(bench: Bench) -> None:
+    for name in "ab":
+        bench.push(name, queue=name)
+    bench.do(PauseQueues(None))
+    assert bench.nothing_to_lease("a", "b")
+    bench.do(ResumeQueues(None))
+    assert bench.work_order("a", "b") == ["a", "b"]
+
+
+def test_a_queue_with_ready_jobs_is_not_forgotten(bench: Bench) -> None:
+    bench.push("a")
+    bench.do(PauseQueues(["default"]))
+    bench.do(ForgetQueue("default"))
+    assert bench.memory.queues["default"].paused
+    bench.do(Remove("faktory", "queue removed", [Number(1)], READY))
+    bench.do(ForgetQueue("default"))
+    assert bench.memory.queues == {}
+
+
+def test_its_pause_is_forgotten_with_it(bench: Bench) -> None:
+    bench.push("a", due=bench.now.wall + 9.0)
+    bench.do(PauseQueues(["default"]))
+    bench.do(ForgetQueue("default"))
+    bench.after(9.0)
+    assert bench.work_order() == ["a"]
+
+
+def test_flush_leaves_nothing_but_numbers(bench: Bench) -> None:
+    bench.push("a", "b", "c")
+    late = held(bench.lease())
+    bench.lease()
+    bench.fail("b")
+    bench.do(PauseQueues(None))
+    bench.do(Flush("faktory"))
+    memory = bench.memory
+    assert (memory.jobs, memory.jids, memory.queues, memory.stats.days) == ({}, {}, {}, {})
+    assert not any(memory.shelves.values())
+    assert (memory.counters.processed, memory.counters.failures) == (0, 0)
+    assert not bench.succeed("a", "w", late)
+    assert bench.push("a") == [4], "a number is never used again"
+    assert held(bench.lease())[1] == 3, "nor is a token"
+    assert bench.engine.due_in(bench.now) == 1_800.0
+
+
+# By hand
+
+
+def everywhere(bench: Bench) -> dict[State, Number]:
+    """One job in each state."""
+    [scheduled] = bench.push("scheduled", due=bench.now.wall + 9_999.0)
+    dead, retrying, leased, ready = bench.push("dead", "retrying", "leased", "ready")
+    for _ in range(3):
+        bench.lease()
+    bench.fail("dead")
+    bench.fail("retrying")
+    bench.do(Bury("faktory", [dead]))
+    return {
+        State.SCHEDULED: scheduled,
+        State.READY: ready,
+        State.LEASED: leased,
+        State.RETRYING: retrying,
+        State.DEAD: dead,
+    }
+
+
+def test_requeue_takes_what_rests(bench: Bench) -> None:
+    jobs = everywhere(bench)
+    assert bench.do(Requeue("faktory", [*jobs.values(), Number(99)])) == 3
+    states = {state: bench.job(number).state for state, number in jobs.items()}
+    assert states == {state: State.LEASED if state is State.LEASED else State.READY for state in jobs}
+
+
+def test_bury_takes_what_rests(bench: Bench) -> None:
+    jobs = everywhere(bench)
+    assert bench.do(Bury("faktory", [*jobs.values(), Number(99)])) == 3
+    states = {state: bench.job(number).state for state, number in jobs.items()}
+    rest = {State.READY: State.READY, State.LEASED: State.LEASED}
+    assert states == {state: rest.get(state, State.DEAD) for state in jobs}
+
+
+@pytest.mark.parametrize("state", EVERYWHERE, ids=lambda state: state.name)
+def test_remove_takes_what_is_in_the_states_named(bench: Bench, state: State) -> None:
+    jobs = everywhere(bench)
+    assert bench.do(Remove("faktory", "discarded", list(jobs.values()), frozenset({state}))) == 1
+    assert set(bench.memory.jobs) == set(jobs.values()) - {jobs[state]}
+
+
+def test_a_job_named_twice_counts_once(bench: Bench) -> None:
+    [number] = bench.push("a", due=bench.now.wall + 9.0)
+    assert bench.do(Bury("faktory", [number, number])) == 1
+    assert bench.do(Requeue("faktory", [number, number])) == 1
+    assert bench.do(Remove("faktory", "discarded", [number, number], READY)) == 1
+    assert bench.memory.jobs == {}
+
+
+def test_nothing_to_do_is_no_event(bench: Bench) -> None:
+    so_far = len(bench.events)
+    assert bench.do(Enqueue("faktory", [])) == ()
+    assert bench.do(Requeue("faktory", [Number(7)])) == 0
+    assert bench.do(Bury("faktory", [])) == 0
+    assert bench.do(Remove("faktory", "discarded", [Number(7)], EVERYWHERE)) == 0
+    assert bench.do(LeaseNext("faktory", (), "w", TERMS)) is None
+    assert bench.tick() == bench.tick()
+    assert len(bench.events) == so_far

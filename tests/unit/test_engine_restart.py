@@ -1,0 +1,100 @@
+"""What a restart keeps, what it gives back, and who may settle after it."""
+
+import pytest
+
+from crossdock.model.commands import PauseQueues, Start, Terms
+from crossdock.model.events import Started
+from crossdock.model.job import Bound
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+from tests.model.rig import fold
+from tests.support.picture import picture
+
+
+@pytest.fixture
+def bench() -> Bench:
+    bench = Bench()
+    bench.do(Start())
+    return bench
+
+
+def terms(bound: Bound) -> Terms:
+    return Terms(1_800.0, 60.0, 86_400.0, bound)
+
+
+def test_a_restart_says_so_and_counts(bench: Bench) -> None:
+    bench.restart()
+    assert bench.last == Started(bench.now.wall, 2, bench.now.steady)
+    bench.restart()
+    assert bench.memory.counters.epoch == 3
+
+
+def test_leases_are_kept_with_what_is_left_of_their_time(bench: Bench) -> None:
+    bench.push("a", "b")
+    for bound in (Bound.NOBODY, Bound.WORKER):
+        bench.lease(terms=terms(bound))
+    bench.clock.pass_by(1_000.0)
+    bench.restart()
+    assert [job.state for job in bench.memory.jobs.values()] == [State.LEASED] * 2
+    assert bench.after(799.0).lapsed == 0
+    assert bench.after(1.0).lapsed == 2
+
+
+def test_leases_bound_to_a_connection_are_given_back(bench: Bench) -> None:
+    bench.push("a", "b")
+    bound = held(bench.lease(terms=terms(Bound.CONNECTION)))
+    bench.lease(terms=terms(Bound.NOBODY))
+    bench.restart()
+    assert bench.job(bound[0]).state is State.READY
+    assert bench.job(bound[0]).attempts == 0
+    assert not bench.succeed("a", "w", bound)
+    assert bench.work_order() == ["a"]
+
+
+def test_queues_pauses_and_counters_are_kept(bench: Bench) -> None:
+    bench.push("a", queue="paused")
+    bench.push("b")
+    bench.lease()
+    bench.succeed("b")
+    bench.do(PauseQueues(["paused"]))
+    before = picture(bench.memory)
+    assert picture(fold(bench.batches)) == before
+    bench.restart()
+    assert bench.memory.queues["paused"].paused
+    assert bench.memory.counters.processed == 1
+    assert bench.push("next") == [3], "numbers go on"
+
+
+#: The lease is of worker "holder", bound to nobody, from before the restart · who settles without a token · may it
+@pytest.mark.parametrize(
+    ("holder", "name", "may"),
+    [
+        ("holder", "holder", True),  # it counts as given what its name is on
+        ("holder", "other", False),  # and as not given what another's is on: it may have been fenced off before
+        ("holder", "", True),  # one without a name has no past
+        ("", "other", True),  # and so has a lease without one
+        ("", "", True),
+    ],
+)
+def test_after_a_restart_the_names_on_the_leases_tell(bench: Bench, holder: str, name: str, may: bool) -> None:
+    bench.push("a")
+    bench.lease(worker=holder)
+    bench.restart()
+    assert bench.succeed("a", name) is may
+
+
+def test_leases_given_after_the_restart_are_free_again(bench: Bench) -> None:
+    bench.restart()
+    bench.push("a")
+    bench.lease(worker="holder")
+    assert bench.succeed("a", "other")
+
+
+def test_a_token_from_before_the_restart_still_names_its_lease(bench: Bench) -> None:
+    bench.push("a", "b")
+    one, two = held(bench.lease()), held(bench.lease())
+    bench.restart()
+    assert bench.succeed("a", "anybody", one)
+    bench.give_back(two)
+    bench.lease(worker="another")
+    assert not bench.succeed("b", "w", two)

@@ -1,0 +1,207 @@
+"""Failures: how long until the next try, when tries end, and what a lease that ran out means."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.engine.settle import delay
+from crossdock.model.commands import Bury, Requeue, Terms
+from crossdock.model.events import Failed, Lapsed
+from crossdock.model.job import Failure
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+from tests.model.rig import Die
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+@given(st.integers(0, 1_000), st.integers(0, 29))
+def test_faktorys_delay(count: int, jitter: int) -> None:
+    die = Die()
+    die.value = jitter
+    assert delay(Backoff.POLYNOMIAL, count, die) == count**4 + 15 + jitter * (count + 1)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 24])
+def test_faktorys_jitter_is_0_to_29_and_all_of_it(count: int) -> None:
+    random = Random(1)
+    found = {delay(Backoff.POLYNOMIAL, count, random) for _ in range(2_000)}
+    assert found == {float(count**4 + 15 + jitter * (count + 1)) for jitter in range(30)}
+
+
+@pytest.mark.parametrize(("backoff", "count", "seconds"), [
+    (Backoff.NONE, 0, 0.0),
+    (Backoff.NONE, 9, 0.0),
+    (Backoff.QUARTIC, 0, 1.0),  # Masenko counts the failure that is being reported
+    (Backoff.QUARTIC, 1, 16.0),
+    (Backoff.QUARTIC, 4, 625.0),
+])  # fmt: skip
+def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
+    assert delay(backoff, count, Random(1)) == seconds
+
+
+@pytest.mark.parametrize(("rules", "failures", "end"), [
+    (Rules(25, exhausted=Then.DEAD), 25, State.DEAD),
+    (Rules(1, exhausted=Then.DEAD), 1, State.DEAD),
+    (Rules(2, exhausted=Then.GONE), 2, State.GONE),
+    (Rules(0, exhausted=Then.GONE), 0, State.GONE),  # Faktory `retry` 0
+    (Rules(-1, exhausted=Then.DEAD), 0, State.DEAD),  # Faktory `retry` below 0
+])  # fmt: skip
+def test_so_many_retries_and_no_more(bench: Bench, rules: Rules, failures: int, end: State) -> None:
+    [number] = bench.push("poison", rules=rules)
+    bench.push("next in line")
+    for attempt in range(1, failures + 1):
+        assert bench.lease().attempts == attempt
+        assert bench.fail("poison")
+        assert bench.job(number).state is State.RETRYING
+        bench.after(60.0)
+        bench.push("next in line")
+        while bench.memory.queues["default"].ready.first()[3] != number:
+            assert bench.lease().jid == "next in line", "the queue keeps flowing"
+    assert bench.lease().attempts == failures + 1
+    assert bench.fail("poison")
+    assert isinstance(bench.last, Failed)
+    assert bench.last.then is end
+    assert (number in bench.memory.jobs) == (end is State.DEAD)
+
+
+def test_a_dead_job_is_purged_after_180_days(bench: Bench) -> None:
+    [number] = bench.push("a", rules=Rules(-1, exhausted=Then.DEAD))
+    bench.lease()
+    bench.fail("a")
+    assert bench.after(180 * DAY - 0.001).purged == 0
+    assert number in bench.memory.jobs
+    assert bench.after(0.001).purged == 1
+    assert bench.memory.jobs == {}
+
+
+def test_burying_again_keeps_a_dead_job_longer(bench: Bench) -> None:
+    [number] = bench.push("a", due=bench.now.wall + 9_999.0)
+    bench.do(Bury("faktory", [number]))
+    bench.clock.pass_by(100 * DAY)
+    bench.do(Bury("faktory", [number]))
+    assert bench.after(179 * DAY).purged == 0
+    assert bench.after(1 * DAY).purged == 1
+
+
+def test_a_dead_job_that_is_brought_back_and_fails_again_is_dead_again(bench: Bench) -> None:
+    [number] = bench.push("a", rules=Rules(0, exhausted=Then.DEAD))
+    for failures in (1, 2):
+        bench.lease()
+        bench.fail("a")
+        assert (bench.job(number).state, bench.job(number).failures) == (State.DEAD, failures)
+        bench.do(Requeue("faktory", [number]))
+    assert bench.lease().attempts == 3
+
+
+def test_what_an_error_leaves_behind(bench: Bench) -> None:
+    begin = bench.now.wall
+    bench.die.value = 2
+    [number] = bench.push("a", rules=Rules(1, 0, 0, Backoff.POLYNOMIAL, Then.DEAD))
+
+    def error() -> Failure:
+        extra = bench.job(number).extra
+        assert extra is not None
+        assert extra.error is not None
+        return extra.error
+
+    bench.lease()
+    bench.fail("a")
+    assert error() == Failure("Group", "message", ("line",), begin, begin, begin + 17.0, False)
+    bench.after(17.0)
+    bench.lease()
+    bench.fail("a")
+    assert error() == Failure("Group", "message", ("line",), begin, begin + 17.0, begin + 17.0, False), (
+        "a dead job shows the last try that was planned"
+    )
+
+
+@pytest.mark.parametrize("jump", [-3_600.0, 3_600.0])
+def test_a_retry_waits_by_the_clock_as_it_is(bench: Bench, jump: float) -> None:
+    bench.push("a")
+    bench.clock.jump(jump)
+    bench.lease()
+    bench.fail("a")
+    assert bench.after(14.999).retried == 0
+    assert bench.after(0.001).retried == 1
+
+
+# Leases that run out
+
+
+def test_a_lease_ends_at_its_end_and_not_before(bench: Bench) -> None:
+    bench.push("a")
+    bench.lease()
+    assert bench.after(1_799.999).lapsed == 0
+    assert bench.after(0.001).lapsed == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "lasts"), [(0, 1_800.0), (1, 60.0), (59, 60.0), (60, 60.0), (90, 90.0), (1e9, 86_400.0)]
+)
+def test_a_lease_lasts_as_the_job_asks_within_what_the_door_allows(bench: Bench, own: float, lasts: float) -> None:
+    bench.push("a", rules=Rules(1, 0, own))
+    job = bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0))
+    assert job.lease is not None
+    assert job.lease.end - bench.now.steady == lasts
+
+
+def test_a_lease_that_ran_out_is_a_failure_that_nobody_reported(bench: Bench) -> None:
+    [number] = bench.push("a")
+    bench.lease()
+    bench.after(1_800.0)
+    assert isinstance(bench.last, Failed)
+    assert bench.last.lost
+    assert bench.last.via == ""
+    assert bench.job(number).state is State.RETRYING
+    assert (bench.job(number).attempts, bench.job(number).failures) == (1, 1)
+    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (1, 1)
+
+
+def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
+    [number] = bench.push("a", rules=Rules(3, lapse=Lapse.RETURN))
+    bench.lease()
+    bench.after(1_800.0)
+    assert isinstance(bench.last, Lapsed)
+    assert bench.job(number).state is State.READY
+    assert (bench.job(number).attempts, bench.job(number).failures) == (1, 0)
+    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (0, 0)
+
+
+@pytest.mark.parametrize("lapse", Lapse)
+def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lapse: Lapse) -> None:
+    [number] = bench.push("a", rules=Rules(9, 2, exhausted=Then.DEAD, lapse=lapse))
+    states = []
+    for _ in range(2):
+        bench.lease()
+        bench.after(1_800.0)
+        states.append(bench.job(number).state)
+        bench.tick()
+    assert states == [State.RETRYING if lapse is Lapse.FAILURE else State.READY, State.DEAD]
+
+
+def test_who_comes_after_the_lease_ran_out_has_lost_it(bench: Bench) -> None:
+    bench.push("a", rules=Rules(3, lapse=Lapse.RETURN))
+    late = held(bench.lease(worker="slow"))
+    bench.after(1_800.0)
+    bench.lease(worker="quick")
+    assert not bench.succeed("a", "slow", late)
+    assert not bench.fail("a", "slow", late)
+    assert bench.succeed("a", "quick")
+
+
+def test_who_comes_late_but_before_anybody_looked_still_settles(bench: Bench) -> None:
+    """The timer decides that a lease is over, not the clock alone."""
+    bench.push("a")
+    mine = held(bench.lease())
+    bench.clock.pass_by(2_000.0)
+    assert bench.succeed("a", "w", mine)
+    assert bench.tick().lapsed == 0

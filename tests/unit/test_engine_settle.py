@@ -1,0 +1,236 @@
+"""Who may settle (MODEL section 6): every row of its paragraph, and what a settlement does."""
+
+from typing import Final
+
+import pytest
+
+from crossdock.model.commands import Bury, Remove, Terms
+from crossdock.model.events import Failed, Succeeded
+from crossdock.model.job import Bound
+from crossdock.model.rules import Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def terms(bound: Bound) -> Terms:
+    return Terms(1_800.0, 60.0, 86_400.0, bound)
+
+
+N, W, C = Bound.NOBODY, Bound.WORKER, Bound.CONNECTION
+
+#: To whom the lease of worker "holder" is bound · who settles, under what name · with what token · may it
+FENCES: Final = [
+    # One that was given a token names it, and that is enough, whatever the lease is bound to.
+    (N, "holder", "current", True),
+    (W, "holder", "current", True),
+    (C, "holder", "current", True),
+    (N, "", "current", True),
+    (C, "", "current", True),
+    # A token of a lease that is over: nothing changes, though the job is leased, to anybody at all.
+    (N, "holder", "older", False),
+    (N, "before", "older", False),
+    (W, "holder", "older", False),
+    (C, "holder", "older", False),
+    (N, "", "older", False),
+    # A token of a lease of another job that is gone.
+    (N, "holder", "gone", False),
+    # One that was given none may settle what is bound to nobody, or to the name it gives.
+    (N, "other", None, True),
+    (N, "", None, True),
+    (N, "holder", None, True),
+    (W, "holder", None, True),
+    (W, "other", None, False),
+    (W, "", None, False),
+    (C, "other", None, False),
+    (C, "", None, False),
+    (C, "holder", None, False),  # bound to a connection: a name does not open it
+]
+
+
+@pytest.mark.parametrize("success", [True, False], ids=["succeed", "fail"])
+@pytest.mark.parametrize(("bound", "name", "token", "may"), FENCES)
+def test_who_may_settle(bench: Bench, bound: Bound, name: str, token: str | None, may: bool, success: bool) -> None:
+    bench.push("gone")
+    gone = held(bench.lease(worker="holder"))
+    bench.succeed("gone", "holder", gone)
+    [number] = bench.push("jid")
+    older = held(bench.lease(worker="before", terms=terms(bound)))
+    bench.give_back(older)
+    current = held(bench.lease(worker="holder", terms=terms(bound)))
+    named = {"current": current, "older": older, "gone": gone, None: None}[token]
+    so_far = len(bench.events)
+    assert (bench.succeed if success else bench.fail)("jid", name, named) is may
+    if may:
+        assert (number in bench.memory.jobs) is not success
+        assert isinstance(bench.last, Succeeded | Failed)
+        assert (bench.last.worker, bench.last.token) == ("holder", current[1]), "the event names the holder"
+    else:
+        assert len(bench.events) == so_far
+        assert bench.job(number).state is State.LEASED
+        assert held(bench.job(number)) == current
+
+
+@pytest.mark.parametrize("state", ["never pushed", "ready", "scheduled", "retrying", "dead", "gone"])
+def test_what_is_not_leased_cannot_be_settled(bench: Bench, state: str) -> None:
+    if state == "scheduled":
+        bench.push("jid", due=bench.now.wall + 99.0)
+    elif state != "never pushed":
+        bench.push("jid")
+    if state in ("retrying", "dead", "gone"):
+        bench.lease()
+        (bench.succeed if state == "gone" else bench.fail)("jid")
+    if state == "dead":
+        bench.do(Bury("faktory", [1]))
+    so_far = len(bench.events)
+    assert not bench.succeed("jid")
+    assert not bench.fail("jid")
+    assert len(bench.events) == so_far
+
+
+def test_settling_twice_settles_once(bench: Bench) -> None:
+    bench.push("jid")
+    mine = held(bench.lease())
+    assert bench.succeed("jid", "w", mine)
+    assert not bench.succeed("jid", "w", mine)
+    assert not bench.succeed("jid", "w")
+    assert bench.memory.counters.processed == 1
+
+
+def test_a_late_worker_cannot_settle_the_retry_that_another_has(bench: Bench) -> None:
+    bench.push("jid")
+    late = held(bench.lease(worker="late"))
+    bench.after(1_800.0)
+    bench.after(3_600.0)
+    current = held(bench.lease(worker="now"))
+    for settle in (bench.succeed, bench.fail):
+        assert not settle("jid", "late", late)
+        assert held(bench.job(1)) == current
+    assert bench.succeed("jid", "now", current)
+
+
+def test_a_lease_named_twice_is_given_back_once(bench: Bench) -> None:
+    bench.push("jid")
+    lease = held(bench.lease())
+    bench.give_back(lease, lease)
+    assert bench.lease().attempts == 1
+
+
+def test_giving_back_what_is_over_changes_nothing(bench: Bench) -> None:
+    bench.push("jid")
+    older = held(bench.lease())
+    bench.give_back(older)
+    current = held(bench.lease())
+    so_far = len(bench.events)
+    bench.give_back(older, (99, 1), (1, 99))
+    assert len(bench.events) == so_far
+    assert held(bench.job(1)) == current
+    bench.succeed("jid")
+    bench.give_back(current)
+    assert bench.memory.jobs == {}
+
+
+# Where a job goes
+
+
+@pytest.mark.parametrize(
+    ("then", "state"), [(Then.GONE, None), (Then.COMPLETE, State.COMPLETE), (Then.DEAD, State.DEAD)]
+)
+def test_a_success_leads_where_the_rules_say(bench: Bench, then: Then, state: State | None) -> None:
+    [number] = bench.push("a", rules=Rules(success=then))
+    mine = held(bench.lease())
+    assert bench.succeed("a", "w", mine)
+    assert [job.state for job in bench.memory.jobs.values()] == ([state] if state is not None else [])
+    assert not bench.succeed("a", "w", mine)
+    if state is not None:
+        bench.do(Remove("workq", "expired", [number], frozenset({state})))
+        assert bench.memory.jobs == {}
+
+
+@pytest.mark.parametrize(("then", "state"), [(Then.GONE, None), (Then.FAILED, State.FAILED), (Then.DEAD, State.DEAD)])
+def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Then, state: State | None) -> None:
+    [number] = bench.push("a", rules=Rules(-1, exhausted=then))
+    bench.lease()
+    assert bench.fail("a")
+    assert [job.state for job in bench.memory.jobs.values()] == ([state] if state is not None else [])
+    if state is not None:
+        bench.do(Remove("workq", "expired", [number], frozenset({state})))
+        assert bench.memory.jobs == {}
+
+
+# One jid, several jobs
+
+
+def test_a_jid_may_be_pushed_again_while_the_first_is_alive(bench: Bench) -> None:
+    one, two, three = bench.push("twin", "twin", "twin")
+    assert [job.number for job in bench.memory.named("twin")] == [one, two, three]
+    assert [bench.lease().number, bench.lease().number] == [one, two]
+    assert bench.succeed("twin")
+    assert [job.number for job in bench.memory.named("twin")] == [two, three]
+    assert bench.succeed("twin")
+    assert [job.number for job in bench.memory.named("twin")] == [three]
+    bench.lease()
+    assert bench.succeed("twin")
+    assert list(bench.memory.named("twin")) == []
+    assert bench.memory.jids == {}
+
+
+def test_of_several_the_one_leased_to_that_name_is_meant(bench: Bench) -> None:
+    bench.push("twin", "twin", "twin")
+    for worker in ("a", "b", "c"):
+        bench.lease(worker=worker)
+    assert bench.succeed("twin", "b")
+    assert [job.number for job in bench.memory.named("twin")] == [1, 3]
+
+
+def test_else_the_one_that_was_leased_first(bench: Bench) -> None:
+    bench.push("twin", "twin")
+    first = held(bench.lease(worker="a"))
+    bench.lease(worker="b")
+    bench.give_back(first)
+    bench.lease(worker="a")  # the older job now has the younger lease
+    assert bench.succeed("twin", "somebody")
+    assert [job.number for job in bench.memory.named("twin")] == [1]
+
+
+def test_of_several_a_token_says_exactly_which(bench: Bench) -> None:
+    bench.push("twin", "twin")
+    bench.lease()
+    second = held(bench.lease())
+    assert bench.succeed("twin", "w", second)
+    assert [job.number for job in bench.memory.named("twin")] == [1]
+
+
+# What is counted
+
+
+def test_what_a_settlement_books(bench: Bench) -> None:
+    bench.push("good", "bad", "given back")
+    bench.clock.pass_by(2.0)
+    bench.lease()
+    bench.lease()
+    returned = held(bench.lease())
+    bench.clock.pass_by(3.0)
+    bench.succeed("good")
+    bench.fail("bad")
+    bench.give_back(returned)
+    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (2, 1)
+    [page] = bench.memory.stats.days["default"].values()
+    assert (page.wait.n, page.wait.mean) == (3, 2.0)
+    assert (page.run.n, page.run.mean) == (1, 3.0)
+    assert page.failures == 1
+
+
+def test_times_are_never_negative_though_the_clock_goes_back(bench: Bench) -> None:
+    bench.push("a")
+    bench.clock.jump(-100.0)
+    bench.lease()
+    bench.clock.jump(-100.0)
+    bench.succeed("a")
+    assert isinstance(bench.last, Succeeded)
+    assert (bench.last.wait_s, bench.last.run_s) == (0.0, 0.0)
+    assert [event.at for event in bench.events] == [bench.events[0].at] * 3, "at never decreases"

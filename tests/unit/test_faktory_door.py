@@ -1,0 +1,119 @@
+"""What the sessions of the Faktory door share: the password, the clock of INFO, and the registry's bounds."""
+
+import re
+
+import pytest
+
+from crossdock.wire.faktory.door import Challenge, FaktoryDoor, digest
+from tests.support.conversation import Conversation, Door, worker
+from tests.support.desk import PlainDesk
+from tests.support.resp import body
+
+
+@pytest.mark.parametrize(
+    ("password", "salt", "iterations", "expected"),
+    [  # page 2.4
+        ("foobar", "55104dc76695721d", 1545, "6d877f8e5544b1f2598768f817413ab8a357afffa924dedae99eb91472d4ec30"),
+        ("s3cret", "75eb02d32efb0036", 4916, "72adf154118e96bbc24dd56504541edf07a73330d81410ba4a8710fee3b6ffbb"),
+        ("s3cret", "75eb02d32efb0036", 1, "772a2f24be516480cc245e05ee0c047fddd13f1cd429196bc12eb4525fd8bf1b"),
+    ],
+)
+def test_digest(password: str, salt: str, iterations: int, expected: str) -> None:
+    assert digest(password.encode(), salt, iterations) == expected
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 255])
+def test_rounds_by_version(version: int) -> None:
+    challenge = Challenge(7, "abc")
+    for one_round in (True, False):
+        door = FaktoryDoor(password="pass", one_round=one_round)
+        assert door.admits(challenge, version, digest(b"pass", "abc", 7)) is (version >= 2)
+        assert door.admits(challenge, version, digest(b"pass", "abc", 1)) is (version < 2 and one_round)
+        assert not door.admits(challenge, version, digest(b"Pass", "abc", 7 if version >= 2 else 1))
+        assert not door.admits(challenge, version, "")
+
+
+def test_a_password_that_is_not_ascii() -> None:
+    door = FaktoryDoor(password="пароль")
+    assert door.admits(Challenge(2, "s"), 2, digest("пароль".encode(), "s", 2))
+
+
+def test_challenges() -> None:
+    """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new for each connection (2.1)."""
+    door = FaktoryDoor(password="pass")
+    seen = {door.challenge() for _ in range(500)}
+    assert len(seen) == 500
+    for challenge in seen:
+        assert challenge is not None
+        assert 4_000 <= challenge.iterations <= 8_095
+        assert re.fullmatch(r"0|[1-9a-f][0-9a-f]{0,15}", challenge.salt)
+        assert int(challenge.salt, 16) < 2**63
+    assert FaktoryDoor().challenge() is None
+
+
+def test_the_greeting_has_no_blank_after_its_word() -> None:
+    """npm faktory-worker splits it on blanks and parses the second word (2.1)."""
+    desk = PlainDesk()
+    said = Conversation(desk, Door(desk, password="pass")).take()
+    assert re.fullmatch(rb'\+HI \{"v":2,"i":\d{4},"s":"[0-9a-f]+"\}\r\n', said)
+    assert said.count(b" ") == 1
+
+
+def test_uptime_begins_with_the_server() -> None:
+    """Not with the first connection: a door ticks from the start."""
+    desk = PlainDesk()
+    door = Door(desk)
+    door.tick(desk)
+    desk.advance(100.9)
+    assert b'"uptime":100,' in body(worker(desk, door).ask("INFO"))
+
+
+def test_memory_is_asked_for() -> None:
+    desk = PlainDesk()
+    assert b'"used_memory_mb":77}' in body(worker(desk, Door(desk, memory_mb=lambda: 77)).ask("INFO"))
+
+
+def test_connections_that_never_said_hello_do_not_count() -> None:
+    desk = PlainDesk()
+    door = Door(desk)
+    Conversation(desk, door).close()
+    Conversation(desk, door)
+    peer = worker(desk, door)
+    assert b'"connections":1,' in body(peer.ask("INFO"))
+    worker(desk, door, "w").close()
+    assert b'"connections":1,' in body(peer.ask("INFO"))
+    peer.close()
+    assert door.connections == 0
+
+
+def test_the_first_hello_describes_a_worker() -> None:
+    desk = PlainDesk()
+    door = Door(desk)
+    for host, pid in (("h1", 1), ("h2", 2)):
+        hello = f'HELLO {{"v":2,"wid":"w","hostname":"{host}","pid":{pid},"labels":["l"]}}'
+        assert Conversation(desk, door).ask(hello) == b"+OK\r\n"
+    known = door.workers.by_wid["w"]
+    assert (known.hostname, known.pid, known.labels, len(known.hang_ups)) == ("h1", 1, ("l",), 2)
+
+
+def test_a_heartbeat_of_exactly_a_minute_ago_will_do() -> None:
+    """Dropped when the last one is *more* than 60 s old (section 8)."""
+    desk = PlainDesk()
+    door = Door(desk)
+    peer = worker(desk, door, "w")
+    desk.advance(60)
+    assert not peer.is_closed
+    desk.advance(5)
+    assert peer.is_closed
+    assert door.workers.reaped == 1
+
+
+def test_hello_of_another_connection_is_no_heartbeat() -> None:
+    desk = PlainDesk()
+    door = Door(desk)
+    peer = worker(desk, door, "w")
+    desk.advance(50)
+    other = worker(desk, door, "w")
+    desk.advance(15)
+    assert peer.is_closed
+    assert other.is_closed

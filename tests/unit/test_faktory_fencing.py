@@ -1,0 +1,286 @@
+"""Who may settle a lease, seen from the wire (MODEL section 6).
+
+A settlement by one that was given a lease names that lease: late, it changes nothing, whoever holds the job by then.
+"""
+
+import json
+
+import pytest
+
+from crossdock.model.job import Job, Number
+from crossdock.model.states import State
+from tests.support.conversation import Conversation, Door, worker
+from tests.support.desk import PlainDesk
+from tests.support.resp import body
+
+OK = b"+OK\r\n"
+JID = "12345678"
+NOT_FOUND = f"-ERR Job not found {JID}\r\n".encode()
+ACK = f'ACK {{"jid":"{JID}"}}'
+FAIL = f'FAIL {{"jid":"{JID}"}}'
+
+#: Beyond the shortest lease and the first retry's latest moment.
+LATER = 60 + 44.0
+
+
+def push(peer: Conversation, jid: str = JID, args: str = "[]") -> None:
+    assert peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":{args},"reserve_for":60}}') == OK
+
+
+def fetch(peer: Conversation) -> object:
+    return json.loads(body(peer.ask("FETCH default")))["args"]
+
+
+def job(desk: PlainDesk, number: int = 1) -> Job:
+    return desk.memory.jobs[Number(number)]
+
+
+def leased_to(desk: PlainDesk, number: int = 1) -> str | None:
+    lease = desk.memory.jobs[Number(number)].lease
+    return None if lease is None else lease.worker
+
+
+def beat_and_advance(desk: PlainDesk, seconds: float, *peers: Conversation) -> None:
+    """Time passes while these workers go on beating."""
+    left = seconds
+    while left > 0:
+        desk.advance(min(left, 30.0))
+        left -= 30.0
+        for peer in peers:
+            assert peer.ask(f'BEAT {{"wid":"{peer.session._wid}"}}') == OK
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def door(desk: PlainDesk) -> Door:
+    return Door(desk)
+
+
+@pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
+def test_a_late_settlement_leaves_the_newer_lease_alone(desk: PlainDesk, door: Door, line: str, answer: bytes) -> None:
+    first, second = worker(desk, door, "first"), worker(desk, door, "second")
+    push(first)
+    fetch(first)
+    beat_and_advance(desk, LATER, first, second)
+    fetch(second)
+    assert leased_to(desk) == "second"
+    before = len(desk.events)
+    assert first.ask(line) == answer
+    assert first.ask(line) == answer  # the second time it still knows that its lease is over
+    assert len(desk.events) == before
+    assert leased_to(desk) == "second"
+    assert second.ask(ACK) == OK
+    assert not desk.memory.jobs
+
+
+def test_a_late_settlement_after_the_worker_was_dropped_and_came_back(desk: PlainDesk, door: Door) -> None:
+    """The usual zombie: it stops, is dropped for its silence, its lease ends, and it wakes up with the job done."""
+    first, second = worker(desk, door, "first"), worker(desk, door, "second")
+    push(first)
+    fetch(first)
+    beat_and_advance(desk, LATER, second)
+    assert first.is_closed
+    fetch(second)
+    again = worker(desk, door, "first")
+    assert again.ask(ACK) == OK
+    assert again.ask(FAIL) == NOT_FOUND
+    assert leased_to(desk) == "second"
+
+
+def test_a_worker_that_reconnects_settles_what_it_holds(desk: PlainDesk, door: Door) -> None:
+    first = worker(desk, door, "first")
+    push(first)
+    fetch(first)
+    first.ask("END")
+    assert worker(desk, door, "first").ask(ACK) == OK
+    assert not desk.memory.jobs
+
+
+def test_what_a_departed_worker_was_given_is_forgotten_a_day_after_its_lease(desk: PlainDesk, door: Door) -> None:
+    first, second = worker(desk, door, "first"), worker(desk, door, "second")
+    push(first)
+    fetch(first)
+    first.close()
+    day = 86_400.0
+    beat_and_advance(desk, 60 + day - 1, second)
+    fetch(second)
+    late = worker(desk, door, "first")
+    late.ask(ACK)
+    assert leased_to(desk) == "second"
+    late.close()
+    beat_and_advance(desk, 2 * 3_600, second)
+    assert "first" not in door.workers._given
+    assert "second" in door.workers._given
+
+
+def test_a_worker_that_settled_all_leaves_nothing_behind(desk: PlainDesk, door: Door) -> None:
+    for name in ("one", "two", "three"):
+        peer = worker(desk, door, name)
+        push(peer)
+        fetch(peer)
+        assert peer.ask(ACK) == OK
+        peer.close()
+    assert not door.workers._given
+
+
+def test_the_same_worker_leased_it_again(desk: PlainDesk, door: Door) -> None:
+    """Its newest lease is meant: the protocol has no way to name the older one."""
+    peer = worker(desk, door, "first")
+    push(peer)
+    fetch(peer)
+    beat_and_advance(desk, LATER, peer)
+    fetch(peer)
+    assert peer.ask(ACK) == OK
+    assert not desk.memory.jobs
+
+
+def test_two_connections_of_one_worker_share_what_it_was_given(desk: PlainDesk, door: Door) -> None:
+    one, two, other = worker(desk, door, "w"), worker(desk, door, "w"), worker(desk, door, "other")
+    push(one)
+    fetch(one)
+    beat_and_advance(desk, LATER, one, other)
+    fetch(other)
+    assert two.ask(ACK) == OK
+    assert leased_to(desk) == "other"
+    assert other.ask(ACK) == OK
+    push(one)
+    fetch(one)
+    assert two.ask(ACK) == OK
+    assert not desk.memory.jobs
+
+
+def test_anybody_who_was_given_nothing_may_settle(desk: PlainDesk, door: Door) -> None:
+    """Page 5.5: any connection may ACK any jid; a Faktory lease is bound to nobody."""
+    holder, stranger, producer = worker(desk, door, "w"), worker(desk, door, "stranger"), worker(desk, door)
+    for line, peer in ((ACK, stranger), (FAIL, producer)):
+        push(holder)
+        fetch(holder)
+        assert peer.ask(line) == OK
+        assert desk.memory.shelves[State.LEASED] == []
+
+
+def test_a_connection_without_a_name_is_fenced_by_itself(desk: PlainDesk, door: Door) -> None:
+    one, two = worker(desk, door), worker(desk, door)
+    push(one)
+    fetch(one)
+    desk.advance(LATER)
+    fetch(two)
+    assert one.ask(ACK) == OK
+    assert one.ask(FAIL) == NOT_FOUND
+    assert job(desk).state is State.LEASED
+    assert two.ask(ACK) == OK
+    assert not desk.memory.jobs
+
+
+def test_an_expired_lease_that_nobody_took_yet(desk: PlainDesk, door: Door) -> None:
+    peer = worker(desk, door, "w")
+    push(peer)
+    fetch(peer)
+    beat_and_advance(desk, 61, peer)
+    assert peer.ask(ACK) == OK
+    assert peer.ask(FAIL) == NOT_FOUND
+    assert job(desk).state is State.RETRYING
+    assert job(desk).failures == 1
+
+
+class TestDuplicatesOfAJid:
+    def test_each_holder_settles_its_own(self, desk: PlainDesk, door: Door) -> None:
+        one, two = worker(desk, door, "one"), worker(desk, door, "two")
+        push(one, args="[1]")
+        push(one, args="[2]")
+        assert (fetch(one), fetch(two)) == ([1], [2])
+        assert two.ask(ACK) == OK
+        assert [each.payload for each in desk.memory.jobs.values()] == [b"[1]"]
+        assert one.ask(FAIL) == OK
+        assert job(desk).state is State.RETRYING
+
+    def test_one_holder_of_both_settles_the_newer_first(self, desk: PlainDesk, door: Door) -> None:
+        peer = worker(desk, door, "one")
+        push(peer, args="[1]")
+        push(peer, args="[2]")
+        assert (fetch(peer), fetch(peer)) == ([1], [2])
+        assert peer.ask(ACK) == OK
+        assert [each.payload for each in desk.memory.jobs.values()] == [b"[1]"]
+        assert peer.ask(ACK) == OK
+        assert not desk.memory.jobs
+        assert peer.ask(FAIL) == NOT_FOUND
+
+    def test_a_stranger_settles_the_oldest_leased(self, desk: PlainDesk, door: Door) -> None:
+        one, two, stranger = worker(desk, door, "one"), worker(desk, door, "two"), worker(desk, door)
+        push(one, args="[1]")
+        push(one, args="[2]")
+        push(one, args="[3]")
+        assert (fetch(two), fetch(one)) == ([1], [2])
+        assert stranger.ask(ACK) == OK
+        assert [each.payload for each in desk.memory.jobs.values()] == [b"[2]", b"[3]"]
+        assert stranger.ask(ACK) == OK
+        assert stranger.ask(FAIL) == NOT_FOUND
+        assert [(each.payload, each.state) for each in desk.memory.jobs.values()] == [(b"[3]", State.READY)]
+
+
+class TestAfterARestart:
+    def after(self, desk: PlainDesk, wid: str) -> Conversation:
+        desk = desk.restarted()
+        self.desk, self.door = desk, Door(desk)
+        return worker(desk, self.door, wid)
+
+    def test_a_worker_settles_its_own_lease(self, desk: PlainDesk, door: Door) -> None:
+        peer = worker(desk, door, "w")
+        push(peer)
+        fetch(peer)
+        assert self.after(desk, "w").ask(ACK) == OK
+        assert not self.desk.memory.jobs
+
+    @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
+    def test_a_worker_does_not_settle_anothers(self, desk: PlainDesk, door: Door, line: str, answer: bytes) -> None:
+        peer = worker(desk, door, "w")
+        push(peer)
+        fetch(peer)
+        assert self.after(desk, "another").ask(line) == answer
+        assert leased_to(self.desk) == "w"
+
+    def test_a_nameless_connection_may_settle_it(self, desk: PlainDesk, door: Door) -> None:
+        peer = worker(desk, door, "w")
+        push(peer)
+        fetch(peer)
+        assert self.after(desk, "").ask(ACK) == OK
+        assert not self.desk.memory.jobs
+
+    def test_a_nameless_lease_may_be_settled_by_a_name(self, desk: PlainDesk, door: Door) -> None:
+        peer = worker(desk, door)
+        push(peer)
+        fetch(peer)
+        assert self.after(desk, "w").ask(ACK) == OK
+        assert not self.desk.memory.jobs
+
+    def test_of_duplicates_each_name_settles_its_own(self, desk: PlainDesk, door: Door) -> None:
+        one, two = worker(desk, door, "one"), worker(desk, door, "two")
+        push(one, args="[1]")
+        push(one, args="[2]")
+        fetch(one), fetch(two)
+        assert self.after(desk, "two").ask(ACK) == OK
+        assert [each.payload for each in self.desk.memory.jobs.values()] == [b"[1]"]
+
+    def test_a_lease_that_ends_after_the_restart_is_known_to_be_over(self, desk: PlainDesk, door: Door) -> None:
+        peer = worker(desk, door, "w")
+        push(peer)
+        fetch(peer)
+        desk.advance(30)
+        other = self.after(desk, "other")
+        beat_and_advance(self.desk, LATER, other)
+        fetch(other)
+        late = worker(self.desk, self.door, "w")
+        assert late.ask(ACK) == OK
+        assert late.ask(FAIL) == NOT_FOUND
+        assert leased_to(self.desk) == "other"
+
+    def test_new_leases_are_anybodys_again(self, desk: PlainDesk, door: Door) -> None:
+        push(worker(desk, door, "w"))
+        holder = self.after(desk, "holder")
+        fetch(holder)
+        assert worker(self.desk, self.door, "stranger").ask(ACK) == OK
+        assert not self.desk.memory.jobs

@@ -1,0 +1,156 @@
+"""Whatever bytes come, in whatever chunks: nothing is raised, and every line gets one well-formed reply.
+
+The desk stores each event as the journal would, so an accepted value that could not be kept shows here, too.
+"""
+
+import json
+from itertools import pairwise
+from typing import NamedTuple
+
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from tests.support.conversation import Conversation, Door, worker
+from tests.support.desk import PlainDesk
+from tests.support.faktory_lines import hellos, lines
+from tests.support.known_ids import known_ids
+from tests.support.picture import picture
+from tests.support.resp import body, replies
+
+ends = st.sampled_from([b"\n", b"\r\n"])
+streams = st.lists(st.builds(bytes.__add__, lines, ends), max_size=12).map(b"".join)
+cuts = st.lists(st.integers(0, 2_000), max_size=12)
+
+
+def cut(stream: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(min(place, len(stream)) for place in places), len(stream)]
+    return [stream[a:b] for a, b in pairwise(edges)]
+
+
+class Heard(NamedTuple):
+    requests: list[bytes]
+    said: bytes
+    is_closed: bool
+    desk: PlainDesk
+
+
+def talk(chunks: list[bytes], *, identified: bool = True) -> Heard:
+    with known_ids():
+        return _talk(chunks, identified=identified)
+
+
+def _talk(chunks: list[bytes], *, identified: bool) -> Heard:
+    desk = PlainDesk()
+    door = Door(desk, line_bytes=600)
+    peer = worker(desk, door, "w1") if identified else Conversation(desk, door)
+    requests: list[bytes] = []
+    for chunk in chunks:
+        requests += _received(peer, chunk)
+    # Each FETCH among them may have waited its two seconds.
+    for _ in range(len(requests)):
+        desk.advance(2.0)
+        if not peer.is_closed:
+            requests += _received(peer, b"")
+    return Heard(requests, peer.take(), peer.is_closed, desk)
+
+
+def _received(peer: Conversation, chunk: bytes) -> list[bytes]:
+    """Send, and see which requests the session made of it."""
+    if peer.is_closed:
+        return []
+    receive = peer.session.receive
+    seen: list[bytes] = []
+
+    def spy(data: bytes) -> list[bytes]:
+        seen.extend(requests := receive(data))
+        return requests
+
+    peer.session.receive = spy
+    peer.send(chunk)
+    peer.session.receive = receive
+    return seen
+
+
+@given(streams, cuts)
+@example(b"", [])
+@example(b"FETCH q\nFETCH q\nEND\nFETCH q\n", [3])
+@example(b"INFO\n" + b"x" * 602, [5])
+@example(b'MUTATE {"cmd":"discard","target":"dead","filter":{"jids":["12345678","12345678"]}}\n', [])
+def test_lines(stream: bytes, places: list[int]) -> None:
+    whole = talk([stream])
+    said = replies(whole.said)
+    if not whole.is_closed:
+        assert len(said) == stream.count(b"\n")
+    chunked = talk(cut(stream, places))
+    assert chunked[1:3] == whole[1:3]
+    assert chunked.requests == whole.requests[: len(chunked.requests)]
+    assert whole.is_closed or chunked.requests == whole.requests
+    assert picture(chunked.desk.memory) == picture(whole.desk.memory)
+
+
+@given(hellos | st.binary(max_size=30), ends, streams, cuts)
+def test_from_the_first_byte(hello: bytes, end: bytes, stream: bytes, places: list[int]) -> None:
+    stream = hello + end + stream
+    whole, chunked = (talk(chunks, identified=False) for chunks in ([stream], cut(stream, places)))
+    assert chunked[1:3] == whole[1:3]
+    assert replies(whole.said)[0] == b'+HI {"v":2}\r\n'
+    assert picture(chunked.desk.memory) == picture(whole.desk.memory)
+
+
+@given(st.binary(max_size=200), cuts)
+def test_plain_noise(stream: bytes, places: list[int]) -> None:
+    for identified in (True, False):
+        whole, chunked = (talk(chunks, identified=identified) for chunks in ([stream], cut(stream, places)))
+        assert chunked[1:3] == whole[1:3]
+        replies(whole.said)
+
+
+@given(streams)
+def test_what_was_said_survives_a_restart(stream: bytes) -> None:
+    """Folding the stored events anew gives the memory that answered."""
+    desk = talk([stream]).desk
+    again = desk.restarted().memory
+    assert again.counters.epoch == desk.memory.counters.epoch + 1
+    for counters in (again.counters, desk.memory.counters):
+        counters.epoch = counters.first_token = 0
+        counters.at = 0.0
+    assert picture(again) == picture(desk.memory)
+
+
+blanks = st.text(" \t\r", max_size=2)
+numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,6})?", fullmatch=True)
+strings = st.builds(
+    lambda text, ascii_only: json.dumps(text, ensure_ascii=ascii_only), st.text(max_size=8), st.booleans()
+)
+constants = st.sampled_from(["true", "false", "null"])
+
+
+def arrays(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.builds(lambda items, blank: f"[{blank}{f'{blank},'.join(items)}]", st.lists(inner, max_size=4), blanks)
+
+
+def objects(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    pairs = st.builds(lambda key, blank, value: f"{key}{blank}:{value}", strings, blanks, inner)
+    return st.builds(lambda items, blank: f"{{{','.join(items)}{blank}}}", st.lists(pairs, max_size=4), blanks)
+
+
+spellings = st.recursive(numbers | strings | constants, lambda inner: arrays(inner) | objects(inner), max_leaves=12)
+
+
+#: What the server reads in `custom` itself, and may refuse (page section 9).
+ASKS = {"bid", "unique_for", "expires_at", "expires_in", "track"}
+
+
+@given(arrays(spellings), objects(spellings), st.booleans())
+def test_args_and_custom_come_back_byte_for_byte(args: str, custom: str, bulk: bool) -> None:
+    told = json.loads(custom, parse_int=str, parse_float=str)
+    assume(not ASKS & set(told))
+    desk = PlainDesk()
+    peer = worker(desk, Door(desk))
+    job = f'{{"jid":"12345678","custom":{custom},"jobtype":"T","args":{args}}}'
+    assert peer.ask(f"PUSHB [{job}]" if bulk else f"PUSH {job}") == (b"$2\r\n{}\r\n" if bulk else b"+OK\r\n")
+    shown = body(peer.ask("FETCH default"))
+    assert shown.endswith(f'"args":{args}}}'.encode())
+    expected = f'"custom":{custom},' if told else ""
+    assert shown.startswith(b'{"retry":25,%b"jid":"12345678",' % expected.encode())
+    assert json.loads(shown, parse_int=str)["args"] == json.loads(args, parse_int=str)

@@ -1,0 +1,91 @@
+"""Limits of the Faktory door on names, lists and lines (MODEL section 12)."""
+
+import json
+
+import pytest
+
+from crossdock.wire.faktory.session import BEFORE_HELLO, QUEUES_AT_MOST
+from tests.support.conversation import Conversation, Door, say, worker
+from tests.support.desk import PlainDesk
+from tests.support.resp import body
+
+OK = b"+OK\r\n"
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def door(desk: PlainDesk) -> Door:
+    return Door(desk)
+
+
+@pytest.fixture
+def peer(desk: PlainDesk, door: Door) -> Conversation:
+    return worker(desk, door, "w")
+
+
+@pytest.mark.parametrize("field", ["jid", "jobtype", "queue"])
+@pytest.mark.parametrize(("length", "taken"), [(255, True), (256, False), (1_000_000, False)])
+def test_long_names(desk: PlainDesk, peer: Conversation, field: str, length: int, taken: bool) -> None:
+    job = {"jid": "12345678", "jobtype": "T", "args": [], field: "x" * length}
+    said = say(peer, b"PUSH " + json.dumps(job).encode())
+    assert (said == OK) is taken
+    assert taken or b"must not be longer than 255 bytes" in said
+    assert len(desk.memory.jobs) == taken
+
+
+def test_names_are_measured_in_bytes(peer: Conversation) -> None:
+    short = 'PUSH {"jid":"äää","jobtype":"T","args":[]}'.encode()
+    assert say(peer, short).startswith(b"-ERR jobs must have a reasonable jid")
+    for name, taken in (("ä" * 127, True), ("ä" * 128, False)):
+        assert (say(peer, f'PUSH {{"jid":"{name}","jobtype":"{name}","args":[]}}'.encode()) == OK) is taken
+
+
+class TestManyNames:
+    def test_fetch(self, peer: Conversation) -> None:
+        assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[]}') == OK
+        assert say(peer, b"FETCH" + b" x" * QUEUES_AT_MOST + b" default").startswith(b"-ERR FETCH takes at most ")
+        assert body(say(peer, b"FETCH" + b" x" * (QUEUES_AT_MOST - 1) + b" default"))
+
+    @pytest.mark.parametrize("verb", [b"PAUSE", b"RESUME", b"REMOVE", b"LATENCY"])
+    def test_queue(self, peer: Conversation, verb: bytes) -> None:
+        assert say(peer, b"QUEUE " + verb + b" x" * (QUEUES_AT_MOST + 1)).startswith(b"-ERR QUEUE takes at most ")
+        assert say(peer, b"QUEUE " + verb + b" x" * QUEUES_AT_MOST)[:1] in b"+$"
+
+    def test_a_name_of_a_megabyte(self, desk: PlainDesk, peer: Conversation) -> None:
+        peer.send(b"FETCH " + b"x" * 1_000_000 + b"\r\n")
+        desk.advance(2)
+        assert peer.take() == b"$-1\r\n"
+        assert say(peer, b"x" * 1_000_000).startswith(b"-ERR unknown command xxx")
+
+
+class TestBeforeHello:
+    """8 KiB of room (MODEL section 12); what follows HELLO has the room of any line."""
+
+    def hello(self, length: int) -> bytes:
+        line = b'HELLO {"v":2,"hostname":"%b"}'
+        return line % (b"h" * (length - len(line) + 2))
+
+    @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
+    def test_a_long_hello(self, desk: PlainDesk, door: Door, chunk: int) -> None:
+        for length, taken in ((BEFORE_HELLO, True), (BEFORE_HELLO + 1, False)):
+            peer = Conversation(desk, door)
+            peer.take()
+            line = self.hello(length) + b"\r\n"
+            for i in range(0, len(line), chunk):
+                peer.send(line[i : i + chunk])
+            assert peer.take() == (OK if taken else b"")
+            assert peer.is_closed is not taken
+
+    @pytest.mark.parametrize("chunk", [1, 1_000, 1_000_000])
+    def test_a_long_line_glued_to_hello(self, desk: PlainDesk, door: Door, chunk: int) -> None:
+        peer = Conversation(desk, door)
+        peer.take()
+        push = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % (b"x" * 2 * BEFORE_HELLO)
+        line = b'HELLO {"v":2}\r\n' + push + b"\r\n"
+        for i in range(0, len(line), chunk):
+            peer.send(line[i : i + chunk])
+        assert peer.take() == OK + OK

@@ -1,0 +1,107 @@
+"""Work on many jobs goes in slices: others are served in between, and may change what is still to be looked at."""
+
+import pytest
+
+from crossdock.model.states import State
+from crossdock.wire.answer import Slices
+from crossdock.wire.faktory.mutate import SLICE
+from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.desk import PlainDesk
+from tests.support.resp import body
+
+OK = b"+OK\r\n"
+JOBS = 3 * SLICE + 7
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def peer(desk: PlainDesk) -> Conversation:
+    return worker(desk, Door(desk))
+
+
+def slices(peer: Conversation, line: bytes) -> Slices:
+    """The work itself, so that a test can stand between its steps."""
+    (request,) = peer.session.receive(line + b"\r\n")
+    answer = peer.session.handle(request)
+    assert not isinstance(answer, (bytes, tuple))
+    return answer
+
+
+def steps(work: Slices) -> int:
+    count = 1
+    try:
+        while True:
+            next(work)
+            count += 1
+    except StopIteration:
+        return count
+
+
+def push(peer: Conversation, count: int = JOBS, more: str = "", args: str = "[]") -> None:
+    jobs = ",".join(f'{{"jid":"job-{i:05d}","jobtype":"T","args":{args}{more}}}' for i in range(count))
+    assert body(peer.ask(f"PUSHB [{jobs}]")) == b"{}"
+
+
+LATER = ',"at":"2027-01-01T00:00:00Z"'
+
+
+def test_pushb_yields(peer: Conversation) -> None:
+    jobs = b",".join(b'{"jid":"job-%05d","jobtype":"T","args":[]}' % i for i in range(5 * SLICE))
+    assert steps(slices(peer, b"PUSHB [%b]" % jobs)) >= 3
+
+
+@pytest.mark.parametrize("what", ["clear", "discard", "kill", "requeue"])
+def test_mutate_yields_and_reaches_all(desk: PlainDesk, peer: Conversation, what: str) -> None:
+    push(peer, more=LATER)
+    work = slices(peer, b'MUTATE {"cmd":"%b","target":"scheduled"}' % what.encode())
+    assert steps(work) > JOBS // SLICE
+    assert not desk.memory.shelves[State.SCHEDULED]
+    assert len(desk.memory.jobs) == (JOBS if what in ("kill", "requeue") else 0)
+
+
+def test_big_jobs_make_small_slices(peer: Conversation) -> None:
+    push(peer, 15, more=LATER, args=f'["{"x" * 1_000_000}"]')
+    assert steps(slices(peer, b'MUTATE {"cmd":"kill","target":"scheduled","filter":{"regexp":"*y*"}}')) > 5
+
+
+@pytest.mark.parametrize("what", ["discard", "kill", "requeue"])
+@pytest.mark.parametrize("chosen", ["jids", "jobtype"])
+def test_jobs_that_go_meanwhile(desk: PlainDesk, peer: Conversation, what: str, chosen: str) -> None:
+    """What was listed a slice ago may be gone, due or dead by now: it is passed over."""
+    for _ in range(3):  # so a slice ends between two jobs of one jid
+        push(peer, more=LATER)
+    names = ",".join(f'"job-{i:05d}"' for i in range(JOBS))
+    wanted = f'"jids":[{names}]' if chosen == "jids" else '"jobtype":"T"'
+    work = slices(peer, f'MUTATE {{"cmd":"{what}","target":"scheduled","filter":{{{wanted}}}}}'.encode())
+    next(work)
+    other = worker(desk, Door(desk))
+    assert other.ask('MUTATE {"cmd":"clear","target":"scheduled"}') == OK
+    before = len(desk.memory.jobs)
+    assert run_out(work) == OK
+    assert len(desk.memory.jobs) == before
+
+
+def test_a_flush_in_between(desk: PlainDesk, peer: Conversation) -> None:
+    push(peer, more=LATER)
+    work = slices(peer, b'MUTATE {"cmd":"requeue","target":"scheduled"}')
+    next(work)
+    assert worker(desk, Door(desk)).ask("FLUSH") == OK
+    assert run_out(work) == OK
+    assert not desk.memory.jobs
+
+
+def test_queue_remove_yields_and_spares_what_comes_meanwhile(desk: PlainDesk, peer: Conversation) -> None:
+    push(peer)
+    work = slices(peer, b"QUEUE REMOVE default")
+    next(work)
+    other = worker(desk, Door(desk))
+    assert b"job-" in other.ask("FETCH default")
+    assert other.ask('PUSH {"jid":"newcomer","jobtype":"T","args":[]}') == OK
+    assert run_out(work) == OK
+    # The one leased meanwhile and the newcomer live on, so the queue is still known.
+    assert sorted(job.state for job in desk.memory.jobs.values()) == [State.READY, State.LEASED]
+    assert b'"default":1' in other.ask("INFO")

@@ -1,0 +1,120 @@
+"""Redis' glob against the definition of it, and against patterns made to be slow."""
+
+import time
+import warnings
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crossdock.wire.glob import Glob
+
+
+def naive(pattern: bytes, text: bytes) -> bool:
+    """The glob as Redis defines it, one byte at a time, with all the backtracking a star invites."""
+    if not pattern:
+        return not text
+    char, rest = pattern[:1], pattern[1:]
+    if char == b"*":
+        return any(naive(rest, text[i:]) for i in range(len(text) + 1))
+    if not text:
+        return False
+    if char == b"?":
+        return naive(rest, text[1:])
+    if char == b"[":
+        matched, rest = naive_class(rest, text[0])
+        return matched and naive(rest, text[1:])
+    if char == b"\\" and rest:
+        char, rest = rest[:1], rest[1:]
+    return char == text[:1] and naive(rest, text[1:])
+
+
+def naive_class(pattern: bytes, char: int) -> tuple[bool, bytes]:
+    """Is the byte in the class, and what follows the class? One that is not closed reaches to the end."""
+    negated = pattern[:1] == b"^"
+    i, matched = int(negated), False
+    while i < len(pattern) and pattern[i] != ord("]"):
+        if pattern[i] == ord("\\") and i + 1 < len(pattern):
+            i += 1
+            matched |= pattern[i] == char
+        elif pattern[i + 1 : i + 2] == b"-" and i + 2 < len(pattern):
+            low, high = sorted((pattern[i], pattern[i + 2]))
+            matched |= low <= char <= high
+            i += 2
+        else:
+            matched |= pattern[i] == char
+        i += 1
+    return matched is not negated, pattern[i + 1 :]
+
+
+patterns = st.lists(
+    st.sampled_from(
+        [b"*", b"?", b"??", b"a", b"b", b"-", b"[", b"]", b"^", b"\\", b"[a-c]", b"[^a]", b"[]", b"\xff", b"\n"]
+    ),
+    max_size=8,
+).map(b"".join)
+texts = st.lists(
+    st.sampled_from([b"a", b"b", b"c", b"-", b"[", b"]", b"^", b"*", b"?", b"\\", b"\xff", b"\n"]), max_size=8
+).map(b"".join)
+
+
+@given(patterns, texts)
+@example(b"[a-", b"a")
+@example(b"[\\", b"\\")
+@example(b"a*a", b"a")
+@example(b"[^]", b"a")
+@example(b"[c-a]", b"b")
+@example(b"[--a]", b"5")
+@example(b"[&&||~~]", b"~")
+@example(b"\\", b"\\")
+@example(b"**", b"")
+def test_as_redis_defines_it(pattern: bytes, text: bytes) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what a class of regular expressions may one day mean otherwise
+        assert Glob(pattern).matches(text) is naive(pattern, text)
+
+
+@given(st.binary(max_size=6), st.binary(max_size=6))
+def test_any_bytes(pattern: bytes, text: bytes) -> None:
+    assert Glob(pattern).matches(text) is naive(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        (b"*uid:123*", b'{"args":["uid:123"]}', True),
+        (b"uid:123", b'{"args":["uid:123"]}', False),  # the entire text must match
+        (b'*"args":[[]"x"]*', b'{"args":["x"]}', True),
+        (b'*"args":\\["x"\\]*', b'{"args":["x"]}', True),
+        (b'*"args":["x"]*', b'{"args":["x"]}', False),  # a class
+        (b"h[^e]llo", b"hallo", True),
+        (b"h[^e]llo", b"hello", False),
+        (b"h?llo", b"h\nllo", True),
+        (b"h?llo", "hällo".encode(), False),  # bytes, not characters
+        (b"", b"", True),
+        (b"", b"a", False),
+        (b"*", b"", True),
+    ],
+)
+def test_examples(pattern: bytes, text: bytes, matches: bool) -> None:
+    assert Glob(pattern).matches(text) is matches
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        b"*a*a*a*a*a*b",
+        b"*a" * 400 + b"*b",
+        b"*" * 999 + b"b",
+        b"*" + b"?" * 990 + b"b*",
+        b"*a" + b"?" * 990 + b"b*",
+        b"*" + b"a" * 990 + b"b*",
+        b"*" + b"[ab]" * 32 + b"c*",
+    ],
+)
+def test_no_pattern_is_expensive(pattern: bytes) -> None:
+    """With backtracking the first of these would take years; the bound here is generous for any machine."""
+    glob, text = Glob(pattern), b"a" * 200_000
+    began = time.process_time()
+    assert not glob.matches(text)
+    assert time.process_time() - began < 2.0

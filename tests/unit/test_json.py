@@ -1,0 +1,74 @@
+"""Depth and compact form of JSON text, against the standard library."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.wire.json import compact, too_deep
+
+#: Strings of what could be mistaken for structure.
+tricky = st.text(alphabet='ab[]{}"\\ ,:\t\n\u00e4', max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | tricky,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(tricky, inner, max_size=3),
+    max_leaves=30,
+)
+
+
+def depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(depth, value), default=0)
+    return 0
+
+
+def texts(value: Any) -> list[bytes]:
+    """The same value in several spellings."""
+    return [
+        json.dumps(value, **how).encode()
+        for how in ({}, {"indent": 3}, {"ensure_ascii": False}, {"separators": (" ,\r ", "\t:\n")})
+    ]
+
+
+@given(values, st.integers(0, 6))
+def test_too_deep(value: Any, limit: int) -> None:
+    for text in texts(value):
+        assert too_deep(text, limit) is (depth(value) > limit)
+
+
+@given(values)
+def test_compact(value: Any) -> None:
+    escaped, indented, plain, odd = texts(value)
+    dense = json.dumps(value, separators=(",", ":"))
+    assert compact(escaped) == compact(indented) == compact(odd) == dense.encode()
+    assert compact(plain) == json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def test_compact_keeps_the_spelling() -> None:
+    text = rb'{ "a\u0020 \\" : 1.0e+3 , "\\\" b" : [ "\\\\" , "" , " \" " , -0.0 ] }'
+    assert compact(text) == rb'{"a\u0020 \\":1.0e+3,"\\\" b":["\\\\",""," \" ",-0.0]}'
+
+
+@pytest.mark.parametrize("limit", [1, 2, 64])
+def test_the_limit_itself_is_allowed(limit: int) -> None:
+    for opening, closing in ((b"[", b"]"), (b'{"":', b"}")):
+        at, over = (opening * n + b"0" + closing * n for n in (limit, limit + 1))
+        assert not too_deep(at, limit)
+        assert too_deep(over, limit)
+
+
+def test_siblings_are_not_depth() -> None:
+    assert not too_deep(b"[" + b"[[]]," * 10_000 + b"[]]", 3)
+    assert too_deep(b"[" + b"[[]]," * 10_000 + b"[[[]]]]", 3)
+
+
+def test_long_strings_are_quick() -> None:
+    """A regular expression took 2 GiB for the first of these; the test's own time is its assertion."""
+    long = 4 * 1024 * 1024
+    for text in (b'["' + b"[" * long + b'"]', b'["' + b'\\"[' * long + b'"]', b'["' + b"\\\\" * long + b'",[]]'):
+        assert not too_deep(text, 2)
+        assert compact(text) == text

@@ -1,0 +1,86 @@
+"""What the operator's verbs make of spans, ages and sizes, and of what clients wrote."""
+
+from pathlib import Path
+
+import pytest
+
+from crossdock.cli.filters import span
+from crossdock.cli.operator import lock_holder
+from crossdock.cli.show import age, clean, columns, cut, size, some
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("45s", 45), ("10m", 600), ("1.5h", 5_400), ("7d", 604_800), ("2w", 1_209_600), ("0", 0)],
+)
+def test_a_span(text: str, seconds: float) -> None:
+    assert span(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "s", "-5", "10 m", "1y", "1e3", "٣m", "1h30m", "9" * 400])
+def test_no_span(text: str) -> None:
+    assert span(text) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "-"),
+        (0, "0s"),
+        (0.44, "0.4s"),
+        (59.9, "59s"),
+        (61, "1m1s"),
+        (3_600, "1h"),
+        (3_605, "1h"),
+        (90_061, "1d1h"),
+        (864_000, "10d"),
+    ],
+)
+def test_an_age(seconds: float | None, text: str) -> None:
+    assert age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (2_048, "2 KiB"), (5 * 1024**2, "5 MiB"), (3 * 1024**3, "3.0 GiB")]
+)
+def test_a_size(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+def test_counted_things() -> None:
+    assert [some(count, "job") for count in (0, 1, 2_000)] == ["0 jobs", "1 job", "2,000 jobs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("plain ä 日", "plain ä 日"), ("\x1b[2J", "\\x1b[2J"), ("a\nb\r", "a\\nb\\r"), ("\u202eevil", "\\u202eevil")],
+)
+def test_what_clients_wrote_is_shown_and_not_obeyed(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+def test_columns_end_figures_and_begin_words_together() -> None:
+    assert columns(("NAME", ">COUNT"), [("a", "1"), ("long\tname", "10,000")]) == (
+        "NAME         COUNT\na                1\nlong\\tname  10,000"
+    )
+    assert columns(("NAME", "STATE"), []) == "NAME  STATE"
+
+
+def test_a_long_text_is_cut() -> None:
+    assert (cut("short", 5), cut("longer", 5)) == ("short", "long…")
+
+
+def test_who_holds_a_lock(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    table = tmp_path / "locks"
+    inode = lock.stat().st_ino
+    table.write_text(
+        f"1: POSIX  ADVISORY  WRITE 11 fd:00:{inode} 0 EOF\n"
+        f"2: FLOCK  ADVISORY  WRITE 12 fd:00:{inode}7 0 EOF\n"
+        "3: -> FLOCK\n"
+        f"4: FLOCK  ADVISORY  WRITE 4711 fd:00:{inode} 0 EOF\n"
+    )
+    assert lock_holder(lock, table) == "4711"
+    assert lock_holder(tmp_path / "none", table) == ""
+    assert lock_holder(lock, tmp_path / "none") == ""

@@ -1,0 +1,128 @@
+"""`Order` beside a plain sorted list, however its ways are mixed: the quick ones must agree with the slow ones."""
+
+from bisect import bisect_left, bisect_right, insort
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from crossdock.engine.order import Order
+
+Key = tuple[int]
+
+#: Few enough that equal values meet.
+small = st.tuples(st.integers(0, 40))
+spots = st.integers(0, 10_000)
+
+
+class OrderBesideList(RuleBasedStateMachine):
+    """The lists inside hold at most `load` values here, so that a handful of values is many lists."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: Order[Key] = Order()
+        self.plain: list[Key] = []
+        self.highest = 40
+
+    @initialize(load=st.sampled_from([4, 5, 8, 1_000]), start=st.lists(small, max_size=30))
+    def start(self, load: int, start: list[Key]) -> None:
+        self.order = Order(start)
+        self.order._reset(load)
+        self.plain = sorted(start)
+
+    @rule(values=st.lists(small, min_size=1, max_size=8))
+    def add(self, values: list[Key]) -> None:
+        for value in values:
+            self.order.add(value)
+            insort(self.plain, value)
+
+    @rule(many=st.integers(1, 12))
+    def append(self, many: int) -> None:
+        """As arrivals do: each at the end."""
+        for _ in range(many):
+            self.highest += 1
+            self.order.add((self.highest,))
+            self.plain.append((self.highest,))
+
+    @precondition(lambda self: self.plain)
+    @rule(many=st.integers(1, 12))
+    def take_first(self, many: int) -> None:
+        """As leases do: each at the front."""
+        for _ in range(min(many, len(self.plain))):
+            assert self.order.first() == self.plain[0]
+            self.order.take(self.plain.pop(0))
+
+    @precondition(lambda self: self.plain)
+    @rule(many=st.integers(1, 12))
+    def take_last(self, many: int) -> None:
+        for _ in range(min(many, len(self.plain))):
+            self.order.take(self.plain.pop())
+
+    @precondition(lambda self: self.plain)
+    @rule(some=st.lists(spots, min_size=1, max_size=6), quickly=st.booleans())
+    def take_any(self, some: list[int], quickly: bool) -> None:
+        for spot in some[: len(self.plain)]:
+            value = self.plain.pop(spot % len(self.plain))
+            (self.order.take if quickly else self.order.remove)(value)
+
+    @precondition(lambda self: self.plain)
+    @rule(spot=spots)
+    def look_by_index(self, spot: int) -> None:
+        """Builds the index inside, which later changes must throw away."""
+        spot %= len(self.plain)
+        assert self.order[spot] == self.plain[spot]
+        assert self.order.index(self.plain[spot]) == bisect_left(self.plain, self.plain[spot])
+
+    @rule(value=small)
+    def look_by_value(self, value: Key) -> None:
+        assert self.order.bisect_left(value) == bisect_left(self.plain, value)
+        assert self.order.bisect_right(value) == bisect_right(self.plain, value)
+        assert (value in self.order) == (value in self.plain)
+
+    @rule(start=st.integers(0, 40), length=st.integers(0, 40))
+    def look_at_a_page(self, start: int, length: int) -> None:
+        assert list(self.order.islice(start, start + length)) == self.plain[start : start + length]
+
+    @rule()
+    def pop(self) -> None:
+        if self.plain:
+            assert self.order.pop() == self.plain.pop()
+
+    @invariant()
+    def same(self) -> None:
+        assert list(self.order) == self.plain
+        assert len(self.order) == len(self.plain)
+        assert bool(self.order) == bool(self.plain)
+        inside: Any = self.order
+        assert [values for values in inside._lists if not values] == []
+        assert inside._maxes == [values[-1] for values in inside._lists]
+
+
+TestOrder = OrderBesideList.TestCase
+TestOrder.settings = settings(stateful_step_count=40)
+
+
+def test_a_value_that_is_not_there_is_refused_and_nothing_is_lost() -> None:
+    """Recovery turns these errors into `Damaged`."""
+    order: Order[Key] = Order([(1,), (3,), (5,)])
+    for value in (0, 2, 4, 6):
+        with pytest.raises(ValueError, match="not in list"):
+            order.take((value,))
+    assert list(order) == [(1,), (3,), (5,)]
+    with pytest.raises((ValueError, LookupError)):
+        Order[Key]().take((1,))
+    with pytest.raises(LookupError):
+        Order[Key]().first()
+
+
+def test_many_values_through_the_front() -> None:
+    order: Order[Key] = Order()
+    for value in range(20_000):
+        order.add((value,))
+    taken = []
+    while order:
+        taken.append(order.first()[0])
+        order.take(order.first())
+    assert taken == list(range(20_000))

@@ -1,0 +1,81 @@
+"""What the server tells of itself: sync times of the last seconds, and rates."""
+
+import time
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.commands import Enqueue, Flush
+from crossdock.server import pulse
+from crossdock.server.clock import Clock
+from crossdock.server.pulse import LATELY_S, Pulse, sync_times
+from crossdock.server.scribe import Scribe
+from crossdock.server.turn import Turn
+from crossdock.wire.control.vitals import Rates, Sync
+from tests.support.hand_loop import HandLoop
+from tests.support.states import spec
+
+
+class Journal:
+    """One that takes everything."""
+
+    def append(self, batch: bytes) -> int:
+        return 1
+
+    def trim(self, rows: int) -> int:
+        return 0
+
+
+def test_sync_times_are_of_the_last_seconds() -> None:
+    now = time.monotonic()
+    took = [(now - LATELY_S - 1, 9.0), *((now, n / 1_000) for n in range(1, 101))]
+    assert sync_times(took) == Sync(100, 50.0, 99.0, 100.0)
+    assert sync_times([]) == Sync()
+
+
+def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
+    loop = HandLoop()
+    scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    scribe.start()
+    for _ in range(3):
+        scribe.append(b"x", lambda: None)
+    scribe.stop()
+    assert len(scribe.took) == 3
+    assert sync_times(scribe.took).batches == 3
+
+
+def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(pulse, "time", SimpleNamespace(monotonic=lambda: now))
+    loop = HandLoop()
+    scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    turn = Turn(Engine(Memory(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
+    beats = Pulse(tmp_path, "always", turn=turn, scribe=scribe, connections=[1, 2])
+    assert beats.rates() == Rates()
+    turn.do(Enqueue("faktory", [spec(f"job-{n}") for n in range(30)]))
+    for _ in range(2):
+        now += 1
+        beats.beat()
+    assert beats.rates().pushed == 15.0
+    vitals = beats.vitals()
+    assert (vitals.uptime_s, vitals.connections, vitals.durability, vitals.data) == (2.0, 2, "always", str(tmp_path))
+    assert vitals.memory_mib > 0
+    for _ in range(20):  # what is older than ten seconds no longer counts
+        now += 1
+        beats.beat()
+    assert beats.rates() == Rates()
+
+
+def test_a_flush_makes_no_negative_rates(tmp_path: Path) -> None:
+    loop = HandLoop()
+    scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    turn = Turn(Engine(Memory(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
+    turn.memory.counters.processed = 50
+    beats = Pulse(tmp_path, "always", turn=turn, scribe=scribe, connections=[])
+    turn.do(Flush("faktory"))
+    beats.beat()
+    assert beats.rates().processed == 0.0

@@ -1,0 +1,226 @@
+"""The scribe: in order, once more from the reserve when the disk is full, and silence after anything worse."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.journal.port import JournalFailed, Snapshot
+from crossdock.journal.sqlite import DiskFull
+from crossdock.model.commands import Enqueue
+from crossdock.model.job import Held
+from crossdock.server.clock import Clock
+from crossdock.server.scribe import Scribe
+from crossdock.server.turn import Turn
+from tests.support.hand_loop import HandLoop
+from tests.support.states import spec
+
+FULL = DiskFull("no room")
+BROKEN = JournalFailed("the disk went away")
+
+
+class ListJournal:
+    """A journal in memory that fails when told to: `trouble` holds what the next appends raise, None for nothing."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.trouble: list[Exception | None] = []
+        self.trims: list[int | Exception] = []
+
+    def append(self, batch: bytes) -> int:
+        trouble = self.trouble.pop(0) if self.trouble else None
+        if trouble is not None:
+            self.done.append(f"failed {batch.decode()}")
+            raise trouble
+        self.done.append(batch.decode())
+        return len(self.done)
+
+    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
+        raise NotImplementedError
+
+    def snapshot(self) -> Snapshot | None:
+        raise NotImplementedError
+
+    def install(self, snapshot: Snapshot) -> None:
+        if self.trouble and (trouble := self.trouble.pop(0)) is not None:
+            raise trouble
+        self.done.append(f"install {snapshot.seq}")
+
+    def hold(self, name: str, seq: int) -> None:
+        raise NotImplementedError
+
+    def trim(self, rows: int) -> int:
+        found = self.trims.pop(0) if self.trims else 0
+        if isinstance(found, Exception):
+            raise found
+        self.done.append("trim")
+        return found
+
+    def sync(self) -> None:
+        self.done.append("sync")
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class Desk:
+    def __init__(self, folder: Path) -> None:
+        self.loop = HandLoop()
+        self.journal = ListJournal()
+        self.ballast = folder / "ballast"
+        self.failures: list[Exception] = []
+        self.durable: list[str] = []
+        self.looks = 0
+        self.scribe = Scribe(self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._look)
+
+    def _look(self) -> None:
+        self.looks += 1
+
+    def append(self, text: str) -> None:
+        self.scribe.append(text.encode(), lambda: self.durable.append(text))
+
+    def finish(self, callbacks: int) -> None:
+        """Let the thread do all it was given, then run what it sent back."""
+        self.scribe.start()
+        self.scribe.stop()
+        for _ in range(callbacks):
+            self.loop.wait_thread()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def appended(desk: Desk) -> list[str]:
+    return [each for each in desk.journal.done if each != "trim"]
+
+
+def test_everything_happens_in_the_order_given(desk: Desk) -> None:
+    installed: list[bool] = []
+    desk.append("one")
+    desk.scribe.install(Snapshot(1, Path("snapshot")), installed.append)
+    desk.append("two")
+    desk.scribe.sync()
+    desk.append("three")
+    desk.finish(4)
+    assert appended(desk) == ["one", "install 1", "two", "sync", "three"]
+    assert desk.durable == ["one", "two", "three"]
+    assert installed == [True]
+
+
+def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(desk: Desk) -> None:
+    desk.ballast.write_bytes(b"room")
+    desk.journal.trouble = [None, FULL]
+    for text in ("one", "two", "three"):
+        desk.append(text)
+    desk.finish(3)
+    assert appended(desk) == ["one", "failed two", "two", "three"]
+    assert desk.durable == ["one", "two", "three"]
+    assert not desk.ballast.exists()
+    assert desk.scribe.reserve_used
+    assert desk.failures == []
+
+
+@pytest.mark.parametrize(
+    ("reserve", "trouble", "tried"),
+    [
+        (True, [None, FULL, FULL], ["one", "failed two", "failed two"]),  # full again
+        (False, [None, FULL], ["one", "failed two"]),  # no reserve
+        (True, [None, BROKEN], ["one", "failed two"]),  # not a matter of room
+    ],
+)
+def test_a_failure_is_final_and_nothing_after_it_is_answered(
+    desk: Desk, reserve: bool, trouble: list[Exception | None], tried: list[str]
+) -> None:
+    if reserve:
+        desk.ballast.write_bytes(b"room")
+    desk.journal.trouble = trouble
+    for text in ("one", "two", "three"):
+        desk.append(text)
+    desk.finish(2)
+    assert appended(desk) == tried
+    assert desk.durable == ["one"]
+    assert len(desk.failures) == 1
+    assert isinstance(desk.failures[0], JournalFailed)
+
+
+def test_no_reply_of_a_failed_batch_leaves(desk: Desk) -> None:
+    """The turn behind it: neither what changed something nor what was read after it is ever answered."""
+    turn = Turn(Engine(Memory(), Random(1)), desk.scribe, Clock(), desk.loop.as_loop(), 10)
+    heard: list[bytes] = []
+
+    class Peer:
+        def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+            heard.append(reply)
+
+    desk.journal.trouble = [FULL]
+    turn.do(Enqueue("faktory", [spec("job-0001")]))
+    turn.reply(Peer(), b"pushed", None)
+    desk.loop.run()
+    turn.reply(Peer(), b"read", None)
+    desk.finish(1)
+    desk.loop.run()
+    assert len(desk.failures) == 1
+    assert heard == []
+
+
+def test_trimming_goes_on_in_steps_until_little_is_left(desk: Desk) -> None:
+    desk.journal.trims = [100, 100, 7, 100]
+    for n in range(5):
+        desk.append(str(n))
+    desk.finish(5)
+    assert desk.journal.done == ["0", "trim", "1", "trim", "2", "trim", "3", "4"]
+
+
+def test_no_room_to_trim_or_to_install_does_not_stop_the_server(desk: Desk) -> None:
+    desk.journal.trims = [FULL, 0]
+    installed: list[bool] = []
+    desk.append("one")
+    desk.append("two")
+    desk.finish(2)
+    assert desk.journal.done == ["one", "two", "trim"]
+    again = Desk(desk.ballast.parent)
+    again.journal.trouble = [FULL]
+    again.scribe.install(Snapshot(1, Path("snapshot")), installed.append)
+    again.append("three")
+    again.finish(2)
+    assert installed == [False]
+    assert again.durable == ["three"]
+    assert desk.failures == again.failures == []
+
+
+def test_the_reserve_is_made_when_there_is_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossdock.server.scribe.BALLAST_BYTES", 4_096)
+    desk.scribe.reserve_used = True
+    desk.scribe.make_ballast()
+    desk.finish(0)
+    assert desk.ballast.stat().st_size == 4_096
+    assert not desk.scribe.reserve_used
+    monkeypatch.setattr("crossdock.server.scribe.free_bytes", lambda folder: 8_192)
+    desk.ballast.unlink()
+    again = Desk(desk.ballast.parent)
+    again.scribe.make_ballast()
+    again.finish(0)
+    assert not desk.ballast.exists()
+
+
+def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path, size: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("crossdock.server.scribe.reserve", fail)
+    desk.scribe.make_ballast()
+    desk.append("one")
+    desk.finish(1)
+    assert desk.durable == ["one"]
+
+
+def test_the_disk_is_looked_at_every_mebibyte(desk: Desk) -> None:
+    for _ in range(10):
+        desk.append("x" * 256 * 1024)
+    desk.finish(10)
+    assert desk.looks == 2

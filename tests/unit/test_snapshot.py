@@ -1,0 +1,99 @@
+"""Snapshot files: whole and equal, or refused."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from crossdock.journal import snapshot
+from crossdock.model.errors import Damaged
+from tests.support.states import Story, eventful, picture
+
+
+@pytest.fixture
+def story() -> Story:
+    return eventful()
+
+
+@pytest.fixture
+def file(story: Story, tmp_path: Path) -> Path:
+    path = tmp_path / "snapshot-0000000000000007"
+    snapshot.write(path, story.memory, 7, story.now.wall, story.now.steady)
+    return path
+
+
+def test_what_was_written_is_what_is_read(story: Story, file: Path) -> None:
+    loaded = snapshot.load(file)
+    assert picture(loaded.memory) == picture(story.memory)
+    assert (loaded.seq, loaded.wall, loaded.steady) == (7, *story.now)
+
+
+def test_many_jobs_go_in_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_CHUNK", 100)
+    story = Story()
+    story.push(*(f"job-{n:05d}" for n in range(1_234)))
+    path = tmp_path / "snapshot"
+    snapshot.write(path, story.memory, 1, 0.0, 0.0)
+    assert picture(snapshot.load(path).memory) == picture(story.memory)
+
+
+def test_an_empty_state_goes_in_too(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot"
+    snapshot.write(path, Story().memory, 1, 2.0, 3.0)
+    assert picture(snapshot.load(path).memory) == picture(Story().memory)
+
+
+def test_a_loaded_state_goes_on_like_the_one_it_came_from(story: Story, file: Path) -> None:
+    """Ready order, leases and counters are live again, not only equal."""
+    loaded = Story()
+    loaded.engine.memory = snapshot.load(file).memory
+    loaded.now = story.now
+    for each in (story, loaded):
+        each.push("one-more-1", "one-more-2", priority=3)
+        while each.lease() is not None:
+            pass
+    assert picture(loaded.memory) == picture(story.memory)
+
+
+def test_a_flipped_bit_is_refused_wherever_it_is_and_nothing_is_touched(file: Path) -> None:
+    good = file.read_bytes()
+    for at in (*range(100), *range(100, len(good), 7)):
+        bad = bytearray(good)
+        bad[at] ^= 1 << (at % 8)
+        file.write_bytes(bad)
+        with pytest.raises(Damaged, match="restore a backup"):
+            snapshot.load(file)
+        assert file.read_bytes() == bad
+    file.write_bytes(good)
+    snapshot.load(file)
+
+
+def test_a_file_cut_short_is_refused(file: Path) -> None:
+    good = file.read_bytes()
+    for size in (*range(100), *range(100, len(good), 7), *range(len(good) - 50, len(good))):
+        file.write_bytes(good[:size])
+        with pytest.raises(Damaged):
+            snapshot.load(file)
+
+
+def test_a_length_that_lies_is_not_believed(file: Path) -> None:
+    """A block that claims 4 GiB must not be waited or allocated for."""
+    good = file.read_bytes()
+    at = good.index(b"\n") + 1
+    file.write_bytes(good[:at] + struct.pack("<I", 0xFFFFFFFF) + good[at + 4 :])
+    with pytest.raises(Damaged, match="ends too early"):
+        snapshot.load(file)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Damaged):
+        snapshot.load(tmp_path / "snapshot")
+
+
+def test_a_newer_format_is_refused_by_name(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "snapshot"
+    monkeypatch.setattr(snapshot, "_FORMAT", 2)
+    snapshot.write(path, story.memory, 1, 0.0, 0.0)
+    monkeypatch.undo()
+    with pytest.raises(Damaged, match="newer Crossdock"):
+        snapshot.load(path)

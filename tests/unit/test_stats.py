@@ -1,0 +1,140 @@
+"""Statistics: the streaming sums, the histogram's buckets, and what is kept how long."""
+
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.engine.stats import (
+    DAY,
+    FAILURE,
+    HISTOGRAM_DAYS,
+    RUN,
+    STATS_DAYS,
+    WAIT,
+    Moments,
+    QueueDay,
+    Stats,
+    bucket_of,
+)
+
+seconds = st.floats(0, 1e7)
+
+
+def moments(values: list[float]) -> Moments:
+    stats = Stats()
+    for value in values:
+        stats.book("q", 0.0, WAIT, value)
+    return stats.days["q"][0].wait
+
+
+@given(st.lists(seconds, min_size=2, max_size=600))
+def test_mean_and_variance_are_those_of_the_whole_list(values: list[float]) -> None:
+    found = moments(values)
+    assert found.n == len(values)
+    assert found.mean == pytest.approx(statistics.fmean(values))
+    assert found.vk / (found.n - 1) == pytest.approx(statistics.variance(values), rel=1e-6, abs=1e-6)
+
+
+def test_equal_values_have_no_variance_however_many() -> None:
+    assert moments([0.1] * 5_000).vk == pytest.approx(0.0, abs=1e-12)
+
+
+@given(st.lists(seconds, max_size=50))
+def test_every_value_is_in_one_bucket(values: list[float]) -> None:
+    if values:
+        found = moments(values)
+        assert sum(found.histogram.values()) == len(values)
+        assert set(found.histogram) == {bucket_of(value) for value in values}
+
+
+MINUTE, HOUR = 60.0, 3_600.0
+
+
+@pytest.mark.parametrize(
+    ("value", "bucket"),
+    [
+        (0.0, 0),
+        (0.999, 0),
+        (1.0, 1),
+        (59.999, 59),
+        (MINUTE, 60),
+        (2 * MINUTE - 0.001, 60),
+        (2 * MINUTE, 61),
+        (HOUR - 0.001, 118),
+        (HOUR, 119),
+        (2 * HOUR, 120),
+        (DAY - 0.001, 141),
+        (DAY, 142),
+        (2.0 * DAY, 143),
+        (1_000.0 * DAY, 1_141),
+    ],
+)
+def test_buckets_are_seconds_then_minutes_then_hours_then_days(value: float, bucket: int) -> None:
+    assert bucket_of(value) == bucket
+    assert moments([value]).histogram == {bucket: 1}
+
+
+@given(seconds, seconds)
+def test_a_longer_time_is_never_in_a_lower_bucket(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert bucket_of(low) <= bucket_of(high)
+
+
+def test_each_thing_is_booked_on_its_own_page() -> None:
+    stats = Stats()
+    stats.book("a", 0.0, WAIT, 1.0)
+    stats.book("a", DAY - 0.001, RUN, 2.0)
+    stats.book("a", DAY + 0.0, FAILURE, 1.0)
+    stats.book("b", DAY + 1.0, WAIT, 3.0)
+    stats.book("a", DAY + 2.0, FAILURE, 1.0)
+    assert stats.days == {
+        "a": {0: QueueDay(Moments(1, 1.0, 0.0, {1: 1}), Moments(1, 2.0, 0.0, {2: 1})), DAY: QueueDay(failures=2)},
+        "b": {DAY: QueueDay(Moments(1, 3.0, 0.0, {3: 1}))},
+    }
+
+
+def test_thirty_days_are_kept_and_seven_of_them_with_a_histogram() -> None:
+    assert (STATS_DAYS, HISTOGRAM_DAYS) == (30, 7)
+    stats = Stats()
+    for day in range(40):
+        stats.book("q", day * DAY + 5.0, WAIT, 1.0)
+        stats.book("q", day * DAY + 5.0, RUN, 1.0)
+    kept = stats.days["q"]
+    assert list(kept) == [day * DAY for day in range(10, 40)]
+    assert [start // DAY for start, page in kept.items() if page.wait.histogram] == list(range(33, 40))
+    assert [start // DAY for start, page in kept.items() if page.run.histogram] == list(range(33, 40))
+    assert all(page.wait.n == page.run.n == 1 for page in kept.values())
+
+
+def test_days_are_counted_back_from_the_newest_of_that_queue() -> None:
+    """A queue that rests keeps what it has; days without bookings count."""
+    stats = Stats()
+    stats.book("rests", 0.0, WAIT, 1.0)
+    stats.book("busy", 0.0, WAIT, 1.0)
+    stats.book("busy", 29.0 * DAY, WAIT, 1.0)
+    assert list(stats.days["busy"]) == [0, 29 * DAY]
+    stats.book("busy", 30.0 * DAY, WAIT, 1.0)
+    assert list(stats.days["busy"]) == [29 * DAY, 30 * DAY]
+    assert list(stats.days["rests"]) == [0]
+    assert stats.days["rests"][0].wait.histogram == {1: 1}
+
+
+bookings = st.tuples(
+    st.sampled_from(["a", "b"]), st.integers(0, 50), st.sampled_from([WAIT, RUN, FAILURE]), st.floats(0, 1e5)
+)
+
+
+@given(st.lists(bookings, max_size=40), st.data())
+def test_when_the_sums_are_looked_at_does_not_change_them(
+    booked: list[tuple[str, int, int, float]], data: st.DataObject
+) -> None:
+    """A snapshot adds them up earlier than a server that goes on: both must come to the same to the last bit."""
+    looked, not_looked = Stats(), Stats()
+    for queue, day, what, value in sorted(booked, key=lambda each: each[1]):
+        for stats in (looked, not_looked):
+            stats.book(queue, day * DAY + 1.0, what, value)
+        if data.draw(st.booleans()):
+            assert looked.days is not None
+    assert looked.days == not_looked.days

@@ -1,0 +1,147 @@
+"""Queue throttles (page 9.5): a full queue looks empty to FETCH, and a lease that ends lets the next one in."""
+
+import pytest
+
+from crossdock.model.commands import Flush, GiveBack, SetThrottles
+from crossdock.model.records import Per
+from crossdock.server.standing import BadOrder, throttles
+from crossdock.settings import Settings, ThrottleEntry
+from tests.support.conversation import Conversation, Door, worker
+from tests.support.desk import PlainDesk
+
+EMPTY = b"$-1\r\n"
+
+
+class Scene:
+    """Ten jobs in a throttled queue, one in another, and workers."""
+
+    def __init__(self, *throttle: tuple[str, int, Per, float]) -> None:
+        self.desk = PlainDesk()
+        self.desk.do(SetThrottles(throttle))
+        self.door = Door(self.desk)
+        self.peer = worker(self.desk, self.door)
+        for n in range(10):
+            self.push(f"job-{n:04d}")
+        self.push("elsewhere", "other")
+
+    def push(self, jid: str, queue: str = "mail", more: str = "") -> None:
+        line = f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"queue":"{queue}"{more}}}'
+        assert self.peer.ask(line) == b"+OK\r\n"
+
+    def worker(self, wid: str) -> Conversation:
+        return worker(self.desk, self.door, wid)
+
+    def restart(self) -> None:
+        self.desk = self.desk.restarted()
+        self.door = Door(self.desk)
+        self.peer = worker(self.desk, self.door)
+
+
+def fetched(said: bytes) -> str:
+    """The jid in a reply, "" while there is none."""
+    _, _, rest = said.partition(b'"jid":"')
+    return rest.partition(b'"')[0].decode()
+
+
+def test_so_many_leases_at_a_time_and_other_queues_as_ever() -> None:
+    scene = Scene(("mail", 2, Per.QUEUE, 0.0))
+    one, two, three = (scene.worker(wid) for wid in ("w1", "w2", "w3"))
+    assert fetched(one.ask("FETCH mail")) == "job-0000"
+    assert fetched(two.ask("FETCH mail")) == "job-0001"
+    assert fetched(three.ask("FETCH mail other")) == "elsewhere"
+    assert three.ask("FETCH mail") == b""
+    scene.desk.advance(2)
+    assert three.take() == EMPTY
+
+
+@pytest.mark.parametrize("end", ['ACK {"jid":"job-0000"}', 'FAIL {"jid":"job-0000"}'])
+def test_a_lease_that_ends_wakes_the_one_who_waits(end: str) -> None:
+    scene = Scene(("mail", 1, Per.QUEUE, 0.0))
+    assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
+    waiting = scene.worker("w1")
+    assert waiting.ask("FETCH mail") == b""
+    assert scene.peer.ask(end) == b"+OK\r\n"
+    assert fetched(waiting.take()) == "job-0001"
+
+
+def test_a_lease_that_runs_out_wakes_the_one_who_waits() -> None:
+    scene = Scene(("short", 1, Per.QUEUE, 0.0))
+    scene.push("short-001", "short", ',"reserve_for":60')
+    scene.push("short-002", "short")
+    assert fetched(scene.peer.ask("FETCH short")) == "short-001"
+    scene.desk.advance(59)
+    waiting = scene.worker("w1")
+    assert waiting.ask("FETCH short") == b""
+    scene.desk.advance(1)
+    assert fetched(waiting.take()) == "short-002"
+
+
+def test_for_each_worker_over_all_its_connections() -> None:
+    scene = Scene(("mail", 1, Per.WORKER, 0.0))
+    one, again, two = scene.worker("w1"), scene.worker("w1"), scene.worker("w2")
+    assert fetched(one.ask("FETCH mail")) == "job-0000"
+    assert again.ask("FETCH mail") == b""
+    assert fetched(two.ask("FETCH mail")) == "job-0001"
+    assert two.ask('ACK {"jid":"job-0001"}') == b"+OK\r\n"
+    assert again.take() == b"", "another worker's lease is not its own"
+    assert one.ask('ACK {"jid":"job-0000"}') == b"+OK\r\n"
+    assert fetched(again.take()) == "job-0002"
+
+
+def test_a_lease_counts_no_longer_than_the_timeout() -> None:
+    scene = Scene(("mail", 1, Per.QUEUE, 30.0))
+    assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
+    scene.desk.advance(29.9)
+    assert scene.peer.ask("FETCH mail") == b""
+    scene.desk.advance(2)
+    assert fetched(scene.peer.take()) == "job-0001"
+    # The first lease goes on; its end takes nothing away from the second.
+    assert scene.peer.ask('ACK {"jid":"job-0000"}') == b"+OK\r\n"
+    assert scene.peer.ask("FETCH mail") == b""
+
+
+def test_holders_live_on_over_a_restart_with_the_same_and_with_another_throttle() -> None:
+    scene = Scene(("mail", 2, Per.QUEUE, 0.0))
+    for _ in range(2):
+        scene.peer.ask("FETCH mail")
+    scene.restart()
+    scene.desk.do(SetThrottles([("mail", 2, Per.QUEUE, 0.0)]))
+    assert scene.peer.ask("FETCH mail") == b""
+    scene.restart()
+    scene.desk.do(SetThrottles([("mail", 3, Per.QUEUE, 0.0)]))
+    assert fetched(scene.peer.ask("FETCH mail")) == "job-0002"
+    assert scene.peer.ask("FETCH mail") == b""
+    scene.restart()
+    scene.desk.do(SetThrottles([]))
+    assert fetched(scene.peer.ask("FETCH mail")) == "job-0003"
+
+
+def test_a_reply_that_reached_nobody_does_not_count() -> None:
+    scene = Scene(("mail", 1, Per.QUEUE, 0.0))
+    scene.peer.ask("FETCH mail")
+    job = next(scene.desk.memory.named("job-0000"))
+    assert job.lease is not None
+    scene.desk.do(GiveBack("faktory", [(job.number, job.lease.token)]))
+    assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"
+
+
+def test_a_flush_empties_the_throttle() -> None:
+    scene = Scene(("mail", 1, Per.QUEUE, 0.0))
+    scene.peer.ask("FETCH mail")
+    scene.desk.do(Flush("faktory"))
+    scene.push("after-001")
+    assert fetched(scene.peer.ask("FETCH mail")) == "after-001"
+
+
+@pytest.mark.parametrize("entry", [ThrottleEntry(), ThrottleEntry(concurrency=1, worker=1)])
+def test_an_entry_that_says_neither_or_both(entry: ThrottleEntry) -> None:
+    with pytest.raises(BadOrder, match=r"throttles\.mail: write either concurrency = N \(in all\) or worker = N"):
+        throttles(Settings(throttles={"mail": entry}))
+
+
+def test_entries_of_the_file() -> None:
+    entries = {"mail": ThrottleEntry(concurrency=3, timeout=9.5), "video": ThrottleEntry(worker=1)}
+    assert throttles(Settings(throttles=entries)).throttles == [
+        ("mail", 3, Per.QUEUE, 9.5),
+        ("video", 1, Per.WORKER, 0.0),
+    ]

@@ -1,0 +1,236 @@
+"""The turn: no reply, of a read either, leaves before its batch and every batch before it are durable."""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.commands import Enqueue, LeaseNext, Terms
+from crossdock.model.events import Pushed, QueueSeen, Readied, decode_batch
+from crossdock.model.job import Held
+from crossdock.server.clock import Clock
+from crossdock.server.turn import TICK_JOBS, Turn
+from tests.support.hand_loop import HandLoop
+from tests.support.states import spec
+
+REGISTERS = Terms(default_s=60.0, least_s=1.0, most_s=60.0, registers=True)
+
+
+class HeldScribe:
+    """A scribe whose disk takes as long as the test wants."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+        self._waiting: list[Callable[[], None]] = []
+
+    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
+        self.batches.append(batch)
+        self._waiting.append(durable)
+
+    def synced(self) -> None:
+        """The oldest batch is on disk."""
+        self._waiting.pop(0)()
+
+
+class Peer:
+    """A connection's outlet: what has left."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+
+    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+        self.heard.append(reply)
+
+
+class Desk:
+    def __init__(self, max_jobs: int = 100_000) -> None:
+        self.loop = HandLoop()
+        self.scribe = HeldScribe()
+        self.turn = Turn(Engine(Memory(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), max_jobs)
+
+    def push(self, peer: Peer, jid: str, due: float = 0.0) -> None:
+        self.turn.begin()
+        self.turn.do(Enqueue("faktory", [spec(jid, due=due)]))
+        self.turn.reply(peer, jid.encode(), None)
+
+    def read(self, peer: Peer, said: bytes) -> None:
+        """A request that changes nothing."""
+        self.turn.begin()
+        self.turn.reply(peer, said, None)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_a_change_is_answered_only_when_it_is_durable(desk: Desk) -> None:
+    peer = Peer()
+    desk.push(peer, "job-0001")
+    desk.loop.run()
+    assert len(desk.scribe.batches) == 1
+    assert peer.heard == []
+    desk.scribe.synced()
+    assert peer.heard == [b"job-0001"]
+
+
+def test_a_read_while_a_batch_is_held_says_nothing(desk: Desk) -> None:
+    writer, reader = Peer(), Peer()
+    desk.push(writer, "job-0001")
+    desk.loop.run()
+    for n in range(3):
+        desk.read(reader, b"info %d" % n)
+        desk.loop.run()
+    assert reader.heard == []
+    desk.scribe.synced()
+    desk.loop.run()
+    assert writer.heard == [b"job-0001"]
+    assert reader.heard == [b"info 0", b"info 1", b"info 2"]
+    assert len(desk.scribe.batches) == 1, "reads cost no batch"
+
+
+def test_a_read_waits_for_every_batch_before_it(desk: Desk) -> None:
+    peer, reader = Peer(), Peer()
+    desk.push(peer, "job-0001")
+    desk.loop.run()
+    desk.push(peer, "job-0002")
+    desk.read(reader, b"info")
+    desk.loop.run()
+    desk.scribe.synced()
+    desk.loop.run()
+    assert peer.heard == [b"job-0001"]
+    assert reader.heard == [], "its own batch is not on disk yet"
+    desk.scribe.synced()
+    assert reader.heard == [b"info"]
+
+
+def test_replies_keep_the_order_of_their_requests(desk: Desk) -> None:
+    peer = Peer()
+    expected = []
+    for n in range(20):
+        desk.push(peer, f"job-{n:04d}")
+        desk.read(peer, b"read %d" % n)
+        expected += [f"job-{n:04d}".encode(), b"read %d" % n]
+        if n % 3 == 0:
+            desk.loop.run()
+        if n % 5 == 4:
+            desk.scribe.synced()
+            desk.loop.run()
+    while len(peer.heard) < len(expected):
+        desk.scribe.synced()
+        desk.loop.run()
+    assert peer.heard == expected
+
+
+def test_without_changes_and_with_nothing_in_flight_replies_leave_at_once(desk: Desk) -> None:
+    peer = Peer()
+    desk.read(peer, b"info")
+    desk.loop.run()
+    assert peer.heard == [b"info"]
+    assert desk.scribe.batches == []
+
+
+def test_all_connections_of_one_turn_share_one_batch(desk: Desk) -> None:
+    peers = [Peer() for _ in range(50)]
+    for n, peer in enumerate(peers):
+        desk.push(peer, f"job-{n:04d}")
+    desk.loop.run()
+    assert len(desk.scribe.batches) == 1
+    for n, peer in enumerate(peers):
+        desk.push(peer, f"job-1{n:04d}")
+        desk.loop.run()
+    assert len(desk.scribe.batches) == 1, "while one batch is synced the next one fills"
+    desk.scribe.synced()
+    desk.loop.run()
+    assert len(desk.scribe.batches) == 2
+    assert len(decode_batch(desk.scribe.batches[1]).events) == 50
+
+
+def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(desk: Desk) -> None:
+    peer = Peer()
+    desk.turn.begin()
+    assert desk.turn.do(LeaseNext("workq", ("seen",), "w", REGISTERS)) is None
+    desk.turn.reply(peer, b"empty", None)
+    desk.loop.run()
+    assert peer.heard == [b"empty"]
+    assert desk.scribe.batches == []
+    assert "seen" in desk.turn.memory.queues, "applied at once"
+    desk.push(peer, "job-0001")
+    desk.loop.run()
+    events = decode_batch(desk.scribe.batches[0]).events
+    assert [type(event) for event in events] == [QueueSeen, Pushed]
+
+
+def test_settled_means_durable_and_released(desk: Desk) -> None:
+    peer = Peer()
+    told: list[str] = []
+    desk.turn.when_settled(lambda: told.append("idle"))
+    assert told == ["idle"]
+    desk.push(peer, "job-0001")
+    desk.loop.run()
+    desk.push(peer, "job-0002")
+    desk.turn.when_settled(lambda: told.append("both"))
+    desk.scribe.synced()
+    desk.loop.run()
+    assert told == ["idle"]
+    desk.scribe.synced()
+    desk.loop.run()
+    assert told == ["idle", "both"]
+    assert peer.heard == [b"job-0001", b"job-0002"]
+
+
+def test_replies_without_a_change_settle_too(desk: Desk) -> None:
+    peer = Peer()
+    told: list[str] = []
+    desk.read(peer, b"goodbye")
+    desk.turn.when_settled(lambda: told.append("read"))
+    desk.loop.run()
+    assert told == ["read"]
+    desk.push(peer, "job-0001")
+    desk.loop.run()
+    desk.read(peer, b"goodbye")
+    desk.turn.when_settled(lambda: told.append("read behind a push"))
+    desk.loop.run()
+    assert told == ["read"]
+    desk.scribe.synced()
+    desk.loop.run()
+    assert told == ["read", "read behind a push"]
+    assert peer.heard == [b"goodbye", b"job-0001", b"goodbye"]
+
+
+def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(desk: Desk) -> None:
+    peer = Peer()
+    due = desk.turn.now.wall + 0.000_001
+    for first in range(0, 20_000, 1_000):
+        desk.turn.do(Enqueue("faktory", [spec(f"due-{n:05d}", due=due) for n in range(first, first + 1_000)]))
+    desk.loop.run()
+    slices = 0
+    while desk.turn.memory.queues["default"].ready.__len__() - slices < 20_000:
+        fired = desk.loop.advance(0.001)
+        assert fired == 1, "one timer, always armed while something is due"
+        slices += 1
+        desk.push(peer, f"job-{slices:04d}")
+        desk.loop.run()
+    assert slices == 20_000 // TICK_JOBS
+    while len(peer.heard) < slices:
+        desk.scribe.synced()
+        desk.loop.run()
+    moved = [
+        len(event.rows)
+        for batch in desk.scribe.batches
+        for event in decode_batch(batch).events
+        if isinstance(event, Readied)
+    ]
+    assert sum(moved) == 20_000
+    assert max(moved) <= TICK_JOBS
+
+
+def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
+    desk = Desk(max_jobs=2)
+    desk.push(Peer(), "job-0001")
+    assert desk.turn.no_room(1) is None
+    assert "limits.jobs" in (desk.turn.no_room(2) or "")
+    desk.turn.disk_refusal = "the disk is nearly full"
+    assert desk.turn.no_room(1) == "the disk is nearly full"
