@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import Ended, Operator
 from tests.support.faktory_client import Client, job
-from tests.support.operator import Ended, Operator
 from tests.support.server import Server
 
 OPERATE = Path(__file__).parents[2] / "docs" / "how-to" / "operate.md"

@@ -15,8 +15,8 @@ from crossdock.client.control import ControlClient
 from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.wire.control.session import LINE_BYTES
 from crossdock.wire.control.where import PATH_BYTES
+from tests.support.command_line import Ended, Operator
 from tests.support.faktory_client import Refused as Crowded
-from tests.support.operator import Ended, Operator
 from tests.support.server import Server
 
 CONTROL = Path(__file__).parents[2] / "docs" / "reference" / "control.md"

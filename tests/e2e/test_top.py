@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.operator import Operator
+from tests.support.command_line import Operator
 from tests.support.server import Server
 from tests.support.terminal import Terminal
 

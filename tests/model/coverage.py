@@ -62,7 +62,8 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
     if isinstance(event, e.Pushed):
         yield from range(event.number, event.number + len(event.specs))
     elif isinstance(event, e.JobEvent | e.GroupCalled | e.Spawned | e.Renewed):
-        yield event.number
+        if event.number:  # 0: nothing was spawned
+            yield event.number
     elif isinstance(event, e.Readied | e.Buried | e.Removed):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):

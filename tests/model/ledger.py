@@ -73,6 +73,7 @@ class Ledger:
         self.acknowledged: set[bytes] = set()
         self.locks: dict[str, tuple[int, float]] = {}
         self.throttles: dict[str, tuple[int, Per, float]] = {}
+        self.paused: set[str] = set()
         self.calls: set[tuple[str, Call]] = set()
         self.number = self.token = self.epoch = 0
         self.at = 0.0
@@ -147,7 +148,8 @@ class Ledger:
 
     def _spawned(self, event: e.Spawned, now: Now) -> None:
         assert event.next > now.wall
-        self._born(event.number, event.spec, now, event.at)
+        if event.number:
+            self._born(event.number, event.spec, now, event.at)
 
     def _leased(self, event: e.Leased, now: Now) -> None:
         life = self._live(event.number)
@@ -157,6 +159,7 @@ class Ledger:
         assert event.token > self.token
         assert event.attempt == life.attempt + 1
         assert event.end > event.began == now.steady
+        assert event.queue not in self.paused
         self._within_throttle(event, now)
         self.token = event.token
         self.leases[event.token] = event.number
@@ -250,6 +253,7 @@ class Ledger:
             if life.lease is not None:
                 self._free(life, "flushed")
             self._ended(life, "flushed")
+        self.paused.clear()
 
     def _started(self, event: e.Started, now: Now) -> None:
         assert event.epoch == self.epoch + 1
@@ -259,6 +263,12 @@ class Ledger:
                 self._free(life, "given back")
                 life.attempt -= 1
                 life.state = State.READY
+
+    def _queue(self, event: e.QueuePaused | e.QueueResumed | e.QueueForgotten, now: Now) -> None:
+        if isinstance(event, e.QueuePaused):
+            self.paused.add(event.queue)
+        else:
+            self.paused.discard(event.queue)
 
     def _throttles_set(self, event: e.ThrottlesSet, now: Now) -> None:
         self.throttles = {queue: (maximum, per, timeout) for queue, maximum, per, timeout in event.throttles}
@@ -321,6 +331,9 @@ _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
     e.Buried: Ledger._buried,
     e.Removed: Ledger._removed,
     e.Flushed: Ledger._flushed,
+    e.QueuePaused: Ledger._queue,
+    e.QueueResumed: Ledger._queue,
+    e.QueueForgotten: Ledger._queue,
     e.Started: Ledger._started,
     e.ThrottlesSet: Ledger._throttles_set,
     e.Expired: Ledger._expired,

@@ -87,7 +87,7 @@ class EngineBesideReference(RuleBasedStateMachine):
             if isinstance(event, e.Pushed):
                 self._number(event.number, len(event.specs))
             elif isinstance(event, e.GroupCalled | e.Spawned):
-                self._number(event.number, 1)
+                self._number(event.number, 1 if event.number else 0)
             elif isinstance(event, e.Succeeded | e.Failed):
                 self.ended += event.then is State.GONE
             elif isinstance(event, e.Removed):
@@ -96,7 +96,7 @@ class EngineBesideReference(RuleBasedStateMachine):
                 self.flushed += live
 
     def _number(self, first: Number, many: int) -> None:
-        assert first == self.numbered + 1, "numbers are never used again, nor left out"
+        assert not many or first == self.numbered + 1, "numbers are never used again, nor left out"
         self.numbered += many
         self.pushed += many
 

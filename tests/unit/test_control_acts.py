@@ -2,14 +2,11 @@
 
 import pytest
 
-from crossdock.model.commands import Enqueue
-from crossdock.model.job import Form, Spec
 from crossdock.wire.control import acts
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker
 from tests.support.desk import PlainDesk
-from tests.support.five_jobs import STATES, fail, fetch, five_jobs, push
-from tests.support.states import RULES
+from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
@@ -32,12 +29,9 @@ def peer(desk: PlainDesk, door: Door) -> ControlPeer:
     return ControlPeer(desk, door.workers)
 
 
-def flood(desk: PlainDesk, jobs: int, queue: str = "mail", kind: str = "send") -> None:
+def later(desk: PlainDesk, jobs: int, queue: str = "mail", kind: str = "send") -> None:
     """Scheduled jobs."""
-    first = desk.memory.counters.number + 1
-    due = desk.now.wall + 3_600
-    specs = [Spec(f"job-{first + i:08d}", queue, kind, b"[]", Form.JSON, 0, RULES, due) for i in range(jobs)]
-    desk.do(Enqueue("faktory", specs))
+    flood(desk, jobs, queue, kind, desk.now.wall + 3_600)
 
 
 def states(desk: PlainDesk) -> dict[str, str]:
@@ -110,12 +104,12 @@ def test_all_jobs_of_a_jid_are_meant(desk: PlainDesk, client: Conversation, peer
 
 
 def test_filters_join(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    flood(desk, 3, "a", "x")
-    flood(desk, 4, "b", "x")
-    flood(desk, 5, "a", "y")
+    later(desk, 3, "a", "x")
+    later(desk, 4, "b", "x")
+    later(desk, 5, "a", "y")
     assert peer.ask("delete", queue="a", kind="x", states=["scheduled"])["done"] == 3
     desk.advance(60)
-    flood(desk, 6, "a", "y")
+    later(desk, 6, "a", "y")
     assert peer.ask("kill", queue="a", older_than=30)["done"] == 5
     assert peer.ask("kill", kind="x", dry=True)["count"] == 4
     assert sorted(states(desk).values()) == ["dead"] * 5 + ["scheduled"] * 10
@@ -129,11 +123,11 @@ def test_a_dry_run_counts_and_changes_nothing(desk: PlainDesk, client: Conversat
 
 
 def test_only_jobs_are_touched_that_were_counted(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    flood(desk, 10)
+    later(desk, 10)
     counted = peer.ask("delete", queue="mail", dry=True)
     assert counted["count"] == 10
     desk.advance(1)
-    flood(desk, 5)
+    later(desk, 5)
     done = peer.ask("delete", queue="mail", as_of=counted["as_of"])
     assert (done["done"], done["as_of"]) == (10, counted["as_of"])
     assert len(desk.memory.jobs) == 5
@@ -153,7 +147,7 @@ def test_a_job_that_fails_again_is_not_retried_again(desk: PlainDesk, client: Co
 
 def test_many_jobs_go_in_slices_and_steps(desk: PlainDesk, peer: ControlPeer) -> None:
     jobs = 2 * acts.ACTED_AT_MOST + 7
-    flood(desk, jobs)
+    later(desk, jobs)
     done, fields, steps = 0, {"queue": "mail"}, 0
     while True:
         events = len(desk.events)
@@ -168,7 +162,7 @@ def test_many_jobs_go_in_slices_and_steps(desk: PlainDesk, peer: ControlPeer) ->
 
 
 def test_others_are_served_between_the_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    flood(desk, 4 * acts.SLICE)
+    later(desk, 4 * acts.SLICE)
     work = peer.work("delete", queue="mail")
     next(work)
     desk.advance(1)

@@ -6,7 +6,7 @@ and the limits named with it in tests/model are lifted.
 
 import pytest
 
-from crossdock.model.commands import CommitGroup, OpenGroup, Remove, SetRecurrences, SetThrottles
+from crossdock.model.commands import CommitGroup, OpenGroup, Remove, SetRecurrences, SetThrottles, SetTrack
 from crossdock.model.job import Call, Freed, Links, LockTerms
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.rules import Rules, Then
@@ -51,6 +51,15 @@ def test_a_track_of_a_success_stays_one(bench: Bench) -> None:
 
 
 # Others
+
+
+@fault("a track ends by the event's `at` and is forgotten by the wall clock: after a wrong clock it stays for years")
+def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> None:
+    bench.push("dated by a wrong clock")
+    bench.clock.jump(-86_400.0)
+    bench.do(SetTrack("a", 50, None))
+    bench.after(1_800.0)
+    assert bench.memory.tracks == {}
 
 
 @fault("each run is asked for its lock alone, so two of one tick take the same")

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from crossdock.wire.faktory.session import BEFORE_HELLO, QUEUES_AT_MOST
+from crossdock.wire.faktory.queue import QUEUES_AT_MOST
+from crossdock.wire.faktory.session import BEFORE_HELLO
 from tests.support.conversation import Conversation, Door, say, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body

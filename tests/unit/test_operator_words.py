@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from crossdock.cli.control import lock_holder
 from crossdock.cli.filters import span
-from crossdock.cli.operator import lock_holder
 from crossdock.cli.show import age, clean, columns, cut, size, some
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import chosen, filtered
-from crossdock.cli.operator import OperatorCommand, print_json, server, tell
 from crossdock.cli.show import clean, some
 from crossdock.client.control import ControlClient
 from crossdock.model.errors import CrossdockError

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crossdock.cli.operator import OperatorCommand, print_json, server
+from crossdock.cli.control import OperatorCommand, print_json, server
 from crossdock.cli.show import age, clean
 
 _EXAMPLES = """\b

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import STATES, chosen, filtered
-from crossdock.cli.operator import OperatorCommand, print_json, server, tell
 from crossdock.cli.show import age, columns, cut, number, some
 from crossdock.client.control import ControlClient
 

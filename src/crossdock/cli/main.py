@@ -16,7 +16,7 @@ from crossdock.model.errors import CrossdockError
 VERBS: Final = (
     "up", "doctor",
     "push", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
-    "workers", "quiet", "terminate", "batches", "cron", "top", "version",
+    "workers", "quiet", "terminate", "batches", "cron", "top", "backup", "restore", "check", "version",
 )  # fmt: skip
 
 _EXAMPLES = """\b

@@ -7,8 +7,8 @@ from typing import Any
 import click
 import msgspec
 
+from crossdock.cli.control import OperatorCommand, print_json, server, settings_of
 from crossdock.cli.filters import span
-from crossdock.cli.operator import OperatorCommand, print_json, server, settings_of
 from crossdock.client.errors import NoServer, Refused
 from crossdock.client.faktory import FaktoryClient
 from crossdock.server import address

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from crossdock.cli.operator import OperatorCommand, print_json, server
+from crossdock.cli.control import OperatorCommand, print_json, server
 from crossdock.cli.top_view import Seen, view
 from crossdock.client.control import ControlClient
 

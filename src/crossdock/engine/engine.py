@@ -8,7 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
-from crossdock.engine import enqueue, groups, lease, moves, queues, recur, settle, throttles, timers, tracks
+from crossdock.engine import enqueue, failing, groups, lease, moves, queues, recur, settle, throttles, timers, tracks
 from crossdock.engine.decision import Decision
 from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
@@ -21,8 +21,8 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Pushed: enqueue.pushed,
     e.Leased: lease.leased,
     e.Succeeded: settle.succeeded,
-    e.Failed: settle.failed,
-    e.Lapsed: settle.lapsed,
+    e.Failed: failing.failed,
+    e.Lapsed: failing.lapsed,
     e.Returned: lease.returned,
     e.Readied: moves.readied,
     e.Buried: moves.buried,
@@ -53,7 +53,7 @@ class Engine:
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: lease.lease_next,
             c.Succeed: settle.succeed,
-            c.Fail: lambda memory, command, now: settle.fail(memory, command, now, random),
+            c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random),
             c.GiveBack: lease.give_back,
             c.Requeue: moves.requeue,
             c.Bury: moves.bury,
@@ -83,10 +83,11 @@ class Engine:
 
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
         """Decide and apply, and go on while groups that were touched call for more: all of it is one change."""
-        events, outcome, notices = self.decide(command, now)
-        for event in events:
-            self.apply(event)
         memory = self.memory
+        events, outcome, notices = self._decide[type(command)](memory, command, now)
+        for event in events:
+            memory.counters.at = event.at
+            _APPLY[type(event)](memory, event)
         if memory.touched:
             events, notices = list(events), list(notices)
             while memory.touched:

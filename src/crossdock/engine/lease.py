@@ -1,5 +1,7 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
+from typing import TypeAlias
+
 from crossdock.engine import links, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import LEASED, READY, Memory, Queue, row
@@ -120,29 +122,38 @@ def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
     for number, token in dict.fromkeys(command.leases):
         job = memory.jobs.get(number)
         if job is not None and job.lease is not None and job.lease.token == token:
-            lease = job.lease
-            events.append(
-                Returned(
-                    at,
-                    number,
-                    job.jid,
-                    job.queue,
-                    job.kind,
-                    job.origin,
-                    command.via,
-                    lease.worker,
-                    job.attempts,
-                    job.priority,
-                    len(job.payload),
-                    token,
-                    lease.at,
-                    lease.wait_s,
-                    max(0.0, at - lease.at),
-                    lease.beats,
-                )
-            )
+            events.append(Returned(*closing(job, job.lease, at, command.via)))
             stirred[job.queue] = None
     return events, None, tuple(stirred)
+
+
+#: The fields of a closing event, in its order (model/events.py).
+Closing: TypeAlias = tuple[
+    float, int, str, str, str, str, str, str, int, int | float, int, int, float, float, float, int
+]
+
+
+def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
+    """All that every event says which ends a lease."""
+    ran = at - lease.at
+    return (
+        at,
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        via,
+        lease.worker,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        lease.token,
+        lease.at,
+        lease.wait_s,
+        ran if ran > 0 else 0.0,
+        lease.beats,
+    )
 
 
 def returned(memory: Memory, event: Returned) -> None:

@@ -68,16 +68,19 @@ def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, command.states)
     if not jobs:
         return (), 0, ()
-    return (Removed(later(memory, now), command.why, command.via, [row(job) for job in jobs]),), len(jobs), ()
+    event = Removed(later(memory, now), command.why, command.via, [row(job) for job in jobs])
+    room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles else {}
+    return (event,), len(jobs), tuple(room)
 
 
 def removed(memory: Memory, event: Removed) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
+        kept = job.state is State.COMPLETE  # then its records were told of its end
         move(job.state, State.GONE)
         memory.displace(job)
         memory.drop(job)
         if memory.throttles and job.lease is not None:
             throttles.let_go(memory, job, job.lease)
-        if job.extra is not None and job.extra.links is not None:
+        if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)

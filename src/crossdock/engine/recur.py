@@ -58,17 +58,16 @@ def recurrences_set(memory: Memory, event: RecurrencesSet) -> None:
 def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random: Random) -> list[Spawned]:
     """The events of these due recurrences; their jobs are numbered from `number` on."""
     at = later(memory, now)
+    due = [memory.recurrences[name] for name in names]
+    specs = [
+        msgspec.structs.replace(each.spec, jid=str(uuid.UUID(int=random.getrandbits(128), version=4))) for each in due
+    ]
+    refused = refusals(memory, specs, now) or [None] * len(specs)
     events = []
-    for name in names:
-        due = memory.recurrences[name]
-        jid = str(uuid.UUID(int=random.getrandbits(128), version=4))
-        spec = msgspec.structs.replace(due.spec, jid=jid)
-        after = next_run(due.schedule, due.zone, now.wall)
-        if refusals(memory, [spec], now):
-            events.append(Spawned(at, name, due.via, 0, spec, after))
-        else:
-            events.append(Spawned(at, name, due.via, number, spec, after))
-            number += 1
+    for each, spec, why in zip(due, specs, refused, strict=True):
+        after = next_run(each.schedule, each.zone, now.wall)
+        events.append(Spawned(at, each.name, each.via, number if why is None else 0, spec, after))
+        number += why is None
     return events
 
 

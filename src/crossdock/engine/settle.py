@@ -1,21 +1,18 @@
-"""Settling: who may end a lease, and what the job's rules make of it (MODEL section 6)."""
-
-from random import Random
+"""Settling: who may end a lease (MODEL section 6), and success."""
 
 from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import end_lease, to_old_place
+from crossdock.engine.lease import closing, end_lease
 from crossdock.engine.memory import GONE, Memory
-from crossdock.engine.stats import FAILURE, RUN
+from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Fail, Succeed
-from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, Failed, Lapsed, Succeeded
-from crossdock.model.job import Bound, Extra, Failure, Job, Lease
-from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
+from crossdock.model.commands import Claim, Succeed
+from crossdock.model.events import Succeeded
+from crossdock.model.job import Bound, Job, Lease
+from crossdock.model.rules import Then
 from crossdock.model.states import State
 
-_ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
+ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
 
 
 def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
@@ -50,27 +47,7 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
     if found is None:
         return (), False, ()
     job, lease = found
-    at = later(memory, now)
-    ran = at - lease.at
-    event = Succeeded(
-        at,
-        job.number,
-        job.jid,
-        job.queue,
-        job.kind,
-        job.origin,
-        command.claim.via,
-        lease.worker,
-        job.attempts,
-        job.priority,
-        len(job.payload),
-        lease.token,
-        lease.at,
-        lease.wait_s,
-        ran if ran > 0 else 0.0,
-        lease.beats,
-        _ENDS[job.rules.success],
-    )
+    event = Succeeded(*closing(job, lease, later(memory, now), command.claim.via), ENDS[job.rules.success])
     return (event,), True, (job.queue,) if memory.throttles else ()
 
 
@@ -86,137 +63,3 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
     memory.stats.book(job.queue, event.at, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
-
-
-def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bool]:
-    found = claimed(memory, command.jid, command.claim)
-    if found is None:
-        return (), False, ()
-    job, lease = found
-    at = later(memory, now)
-    event = _failure(
-        job,
-        lease,
-        at,
-        now.wall,
-        command.claim.via,
-        random,
-        command.group,
-        command.message,
-        command.backtrace,
-        lost=False,
-    )
-    return (event,), True, (job.queue,) if memory.throttles else ()
-
-
-def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
-    """What the end of a lease means to its job; called by the timer."""
-    lease = job.lease
-    if lease is None:
-        raise Damaged(f"job {job.number} stands among the leased without a lease")
-    at = later(memory, now)
-    used_up = 0 < job.rules.max_attempts <= job.attempts
-    if job.rules.lapse is Lapse.FAILURE or used_up:
-        return _failure(
-            job, lease, at, now.wall, "", random, "lease-expired", "the lease ran out", (), lost=True, final=used_up
-        )
-    return Lapsed(
-        at,
-        job.number,
-        job.jid,
-        job.queue,
-        job.kind,
-        job.origin,
-        "",
-        lease.worker,
-        job.attempts,
-        job.priority,
-        len(job.payload),
-        lease.token,
-        lease.at,
-        lease.wait_s,
-        max(0.0, at - lease.at),
-        lease.beats,
-    )
-
-
-def _failure(
-    job: Job,
-    lease: Lease,
-    at: float,
-    wall: float,
-    via: str,
-    random: Random,
-    group: str,
-    message: str,
-    backtrace: tuple[str, ...],
-    *,
-    lost: bool,
-    final: bool = False,
-) -> Failed:
-    before = job.extra.error if job.extra else None
-    next_at = before.next_at if before else 0.0
-    if final or job.failures >= job.rules.max_failures:
-        then = _ENDS[job.rules.exhausted]
-        due = wall + DEAD_FOR
-    else:
-        then = State.RETRYING
-        due = next_at = wall + delay(job.rules.backoff, job.failures, random)
-    failure = Failure(group, message, backtrace, before.first_at if before else at, at, next_at, lost)
-    return Failed(
-        at,
-        job.number,
-        job.jid,
-        job.queue,
-        job.kind,
-        job.origin,
-        via,
-        lease.worker,
-        job.attempts,
-        job.priority,
-        len(job.payload),
-        lease.token,
-        lease.at,
-        lease.wait_s,
-        max(0.0, at - lease.at),
-        lease.beats,
-        lost,
-        then,
-        due,
-        failure,
-    )
-
-
-def delay(backoff: Backoff, failures: int, random: Random) -> float:
-    """Seconds until the next try of a job that had `failures` before this one."""
-    if backoff is Backoff.POLYNOMIAL:
-        return float(failures**4 + 15 + random.randrange(30) * (failures + 1))
-    if backoff is Backoff.QUARTIC:
-        return float((failures + 1) ** 4)
-    return 0.0
-
-
-def failed(memory: Memory, event: Failed) -> None:
-    job = memory.jobs[event.number]
-    end_lease(memory, job, event.then)
-    job.place = None
-    job.failures += 1
-    memory.counters.processed += 1
-    memory.counters.failures += 1
-    memory.stats.book(job.queue, event.at, FAILURE, 1.0)
-    linked = job.extra.links if job.extra is not None else None
-    if event.then is GONE:
-        memory.drop(job)
-        if linked is not None:
-            links.gone(memory, job, linked, event.at, success=False)
-        return
-    job.due = event.due
-    extra = job.extra or Extra()
-    job.extra = Extra(extra.custom, extra.face, event.failure, linked)
-    memory.place(job)
-    if linked is not None:
-        links.failed(memory, job, linked, event.at, "dead" if event.then is State.DEAD else "failed")
-
-
-def lapsed(memory: Memory, event: Lapsed) -> None:
-    to_old_place(memory, memory.jobs[event.number])

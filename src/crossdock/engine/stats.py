@@ -4,7 +4,8 @@ Moments are (n, mean, vk) in streaming form, the histogram is qless' (seconds to
 a day, then days). The pipeline adds up the same events to the same numbers.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -17,7 +18,7 @@ HISTOGRAM_DAYS: Final = 7
 
 WAIT, RUN, FAILURE = 0, 1, 2
 
-_FOLD_AT: Final = 512
+_ADD_AT: Final = 512
 
 
 class Moments(msgspec.Struct, array_like=True):
@@ -26,16 +27,19 @@ class Moments(msgspec.Struct, array_like=True):
     vk: float = 0.0  #: sum of squared distances from the mean; variance = vk / (n - 1)
     histogram: dict[int, int] = msgspec.field(default_factory=dict)
 
-    def add(self, values: Iterable[float]) -> None:
-        n, mean, vk, histogram = self.n, self.mean, self.vk, self.histogram
+    def add(self, values: Sequence[float]) -> None:
+        if not values:
+            return
+        n, mean, vk = self.n, self.mean, self.vk
         for value in values:
             n += 1
             before = value - mean
             mean += before / n
             vk += before * (value - mean)
-            bucket = int(value) if 0 <= value < 60 else bucket_of(value)
-            histogram[bucket] = histogram.get(bucket, 0) + 1
         self.n, self.mean, self.vk = n, mean, vk
+        within_a_minute = min(values) >= 0 and max(values) < 60
+        for bucket, times in Counter(map(int if within_a_minute else bucket_of, values)).items():
+            self.histogram[bucket] = self.histogram.get(bucket, 0) + times
 
 
 def bucket_of(value: float) -> int:
@@ -57,45 +61,46 @@ class QueueDay(msgspec.Struct, array_like=True):
 
 
 class Stats:
-    """Books values by the hundred: most bookings in a row are for the same page, and a loop of its own is cheap.
+    """Books values by the hundred: a list a queue is appended to, and added in by a loop of its own.
 
     The sums do not depend on when the values are added in, only on their order.
     """
 
-    __slots__ = ("_booked", "_days")
+    __slots__ = ("_days", "_open")
 
     def __init__(self, days: dict[str, dict[int, QueueDay]] | None = None) -> None:
         self._days: dict[str, dict[int, QueueDay]] = days or {}
-        self._booked: list[tuple[str, float, int, float]] = []
+        self._open: dict[str, tuple[int, tuple[list[float], ...]]] = {}  #: day's end; WAIT, RUN, FAILURE
 
     def book(self, queue: str, at: float, what: int, value: float) -> None:
-        """`what` is WAIT, RUN or FAILURE; the page is that of the UTC day of `at`."""
-        self._booked.append((queue, at, what, value))
-        if len(self._booked) >= _FOLD_AT:
-            self._fold()
+        """`what` is WAIT, RUN or FAILURE; the page is that of the UTC day of `at`, which never goes back."""
+        found = self._open.get(queue)
+        if found is None or at >= found[0]:
+            found = self._turn_page(queue, at)
+        values = found[1][what]
+        values.append(value)
+        if len(values) >= _ADD_AT:
+            self._add(queue)
+
+    def _turn_page(self, queue: str, at: float) -> tuple[int, tuple[list[float], ...]]:
+        self._add(queue)
+        found = self._open[queue] = (int(at // DAY) * DAY + DAY, ([], [], []))
+        return found
 
     @property
     def days(self) -> dict[str, dict[int, QueueDay]]:
         """queue → first second of the UTC day → what happened on it."""
-        self._fold()
+        for queue in list(self._open):
+            self._add(queue)
         return self._days
 
-    def _fold(self) -> None:
-        name, start, lists = "", -1, _lists()
-        for queue, at, what, value in self._booked:
-            if queue != name or not start <= at < start + DAY:
-                self._add(name, start, lists)
-                name, start, lists = queue, int(at // DAY) * DAY, _lists()
-            lists[what].append(value)
-        self._add(name, start, lists)
-        self._booked.clear()
-
-    def _add(self, queue: str, day: int, lists: tuple[list[float], ...]) -> None:
-        if any(lists):
-            page = self._page(queue, day)
-            page.wait.add(lists[WAIT])
-            page.run.add(lists[RUN])
-            page.failures += len(lists[FAILURE])
+    def _add(self, queue: str) -> None:
+        if queue in self._open:
+            end, (wait, run, failures) = self._open.pop(queue)
+            page = self._page(queue, end - DAY)
+            page.wait.add(wait)
+            page.run.add(run)
+            page.failures += len(failures)
 
     def _page(self, queue: str, day: int) -> QueueDay:
         days = self._days.setdefault(queue, {})
@@ -104,11 +109,6 @@ class Stats:
             page = days[day] = QueueDay()
             _forget_old(days)
         return page
-
-
-def _lists() -> tuple[list[float], ...]:
-    """Values by what they are: WAIT, RUN, FAILURE."""
-    return [], [], []
 
 
 def _forget_old(days: dict[int, QueueDay]) -> None:

@@ -8,10 +8,10 @@ from random import Random
 
 from crossdock.engine import groups, links, recur
 from crossdock.engine.decision import Decision, later
+from crossdock.engine.failing import lapse
 from crossdock.engine.lease import to_old_place
 from crossdock.engine.memory import Memory, row
 from crossdock.engine.order import Order
-from crossdock.engine.settle import lapse
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Started
@@ -24,10 +24,13 @@ _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
 def due_in(memory: Memory, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
     wall = [shelf.first()[0] for state in _WALL if (shelf := memory.shelves[state])]
-    wall += [ends.first()[0] for ends in (memory.track_ends, memory.recurring) if ends]
+    if memory.recurring:
+        wall.append(memory.recurring.first()[0])
     leased = memory.shelves[State.LEASED]
     steady = [leased.first()[0]] if leased else []
     steady += [ends.first()[0] for ends in (memory.lock_ends, memory.group_ends) if ends]
+    if memory.track_ends:  # counted from events, whose time stays ahead of a clock that was set back
+        wall.append(memory.track_ends.first()[0] + now.wall - later(memory, now))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     return max(0.0, min(waits)) if waits else None
 
@@ -87,7 +90,7 @@ def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEve
     names = (
         _names(memory.lock_ends, now.steady, limit),
         _names(memory.group_ends, now.steady, limit),
-        _names(memory.track_ends, now.wall, limit),
+        _names(memory.track_ends, at, limit),
     )
     if any(names):
         events.append(Expired(at, *names, now.steady))

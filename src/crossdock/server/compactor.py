@@ -68,7 +68,7 @@ class Compactor:
             if code != 0:
                 self._rest = RETRY_S
                 log.error(
-                    "compaction failed with exit code %d; the journal keeps its tail, nothing is lost. Next try in %d s",
+                    "compaction failed (exit code %d); the journal keeps its tail, nothing is lost; next try in %d s",
                     code,
                     RETRY_S,
                 )

@@ -72,8 +72,9 @@ class Connection(asyncio.Protocol):
             if not self._turn.fresh:
                 self._turn.begin()
             answer = self._handle(requests[0])
-            if type(answer) is bytes:
-                self._say(answer)
+            if type(answer) is bytes and self._session.granted is None:
+                self._unreleased += len(answer)
+                self._turn.reply(self, answer, None)
             else:
                 self._take(answer)
         else:
@@ -156,11 +157,14 @@ class Connection(asyncio.Protocol):
         if self._slices is None:
             return False
         try:
-            next(self._slices)
+            pause: float | None = next(self._slices)
         except StopIteration as end:
             self._slices = None
             return self._take(end.value)
-        self._loop.call_soon(self._next_slice)
+        if pause:
+            self._loop.call_later(pause, self._next_slice)
+        else:
+            self._loop.call_soon(self._next_slice)
         return False
 
     def _next_slice(self) -> None:

@@ -22,7 +22,7 @@ from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.commands import Start
 from crossdock.model.errors import CrossdockError
-from crossdock.server import address, room, standing
+from crossdock.server import address, control_socket, room, standing
 from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
@@ -32,7 +32,7 @@ from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
-from crossdock.wire.control.where import SOCKET, reachable
+from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.session import Door
 
@@ -171,28 +171,17 @@ class Server:
         return opened
 
     async def _listen_control(self) -> None:
-        """Always open, for this user alone from its first moment."""
-        self._remove_control()
-        sock = socket.socket(socket.AF_UNIX)
+        """Always open: no setting closes the operator's own way in."""
+        folder = self._folder.path
         try:
-            os.fchmod(sock.fileno(), 0o600)
-            with reachable(self._folder.path) as name:
-                sock.bind(name)
-            self._servers.append(
-                await self._loop.create_unix_server(self._factory(self._control), sock=sock, backlog=64)
-            )
+            sock = control_socket.bind(folder)
         except OSError as error:
-            sock.close()
             raise CannotStart(
-                f"{self._folder.path / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
+                f"{folder / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
                 "or put the data folder on a file system that can hold a socket"
             ) from error
-
-    def _remove_control(self) -> None:
-        """The folder's lock is ours, so a socket there is this server's or a dead one's; another file is not ours."""
-        path = self._folder.path / SOCKET
-        if path.is_socket():
-            path.unlink()
+        factory = self._factory(self._control)
+        self._servers.append(await self._loop.create_unix_server(factory, sock=sock, backlog=64))
 
     def _factory(self, door: Door) -> Callable[[], Connection]:
         return lambda: Connection(self, door, self.turn, self._loop)
@@ -239,7 +228,7 @@ class Server:
         self._house.cancel()
         for server in self._servers:
             server.close()
-        self._remove_control()
+        control_socket.remove(self._folder.path)
         await self._compactor.stop()
         if self.failure is None:
             await self._say_goodbye()

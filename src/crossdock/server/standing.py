@@ -58,7 +58,7 @@ def _recurrence(entry: CronEntry, now: Now) -> Recurrence:
         retry=job.retry,
         reserve_for=job.reserve_for,
         custom=msgspec.Raw(msgspec.json.encode(job.custom) if job.custom else b"null"),
-        priority=msgspec.Raw(msgspec.json.encode(job.priority) if job.priority is not None else b""),
+        priority=job.priority,
     )
     try:
         made = spec(body, now)

@@ -90,7 +90,7 @@ class Turn:
                 self._free()
             if not self._scheduled:
                 self._schedule()
-            if notices and self.waits:
+            if notices and self.waits.by_queue:
                 self.waits.stir(notices)
         return outcome
 

@@ -24,30 +24,27 @@ class Waiter:
 class Waits:
     def __init__(self, has_work: Callable[[str], bool]) -> None:
         self._has_work = has_work
-        self._by_queue: dict[str, OrderedDict[int, Waiter]] = {}
+        self.by_queue: dict[str, OrderedDict[int, Waiter]] = {}
         self._tickets = 0
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
-        return sum(len(waiters) for waiters in self._by_queue.values())
-
-    def __bool__(self) -> bool:
-        return bool(self._by_queue)
+        return sum(len(waiters) for waiters in self.by_queue.values())
 
     def add(self, wait: Wait, answered: Answered) -> Waiter:
         self._tickets += 1
         waiter = Waiter(self._tickets, wait, answered)
         for queue in wait.queues:
-            self._by_queue.setdefault(queue, OrderedDict())[waiter.ticket] = waiter
+            self.by_queue.setdefault(queue, OrderedDict())[waiter.ticket] = waiter
         return waiter
 
     def remove(self, waiter: Waiter) -> None:
         for queue in waiter.wait.queues:
-            waiters = self._by_queue.get(queue)
+            waiters = self.by_queue.get(queue)
             if waiters is not None:
                 waiters.pop(waiter.ticket, None)
                 if not waiters:
-                    del self._by_queue[queue]
+                    del self.by_queue[queue]
 
     def stir(self, queues: Sequence[str]) -> None:
         passed: set[int] = set()
@@ -64,8 +61,8 @@ class Waits:
         """Who came first of those that wait on one of these queues, of which it must have work."""
         first: Waiter | None = None
         for queue in queues:
-            if queue in self._by_queue and self._has_work(queue):
-                for waiter in self._by_queue[queue].values():
+            if queue in self.by_queue and self._has_work(queue):
+                for waiter in self.by_queue[queue].values():
                     if waiter.ticket not in passed:
                         if first is None or waiter.ticket < first.ticket:
                             first = waiter

@@ -1,7 +1,7 @@
 """What a session gives back for a request. Only the server's shell waits, writes and closes."""
 
 from collections.abc import Callable, Generator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Bye(NamedTuple):
@@ -18,7 +18,8 @@ class Wait(NamedTuple):
     ask: "Callable[[bool], Answer]"
 
 
-#: Work on many jobs: one slice a step, the reply at the end. Other connections are served between the steps.
-Slices: TypeAlias = Generator[None, None, bytes]
+#: Work on many jobs: one slice a step, the reply at the end. Other connections are served between the steps. Work that
+#: others must not feel yields the seconds (float) to rest before the next step; None: go on once they were served.
+Slices: TypeAlias = Generator[Any, None, bytes]
 
 Answer: TypeAlias = bytes | Bye | Wait | Slices

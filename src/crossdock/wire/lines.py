@@ -22,10 +22,11 @@ class Lines:
     def receive(self, data: bytes) -> list[bytes]:
         if self.overrun:
             return []
-        end = data.rfind(b"\n")
-        if not self._kept and 0 <= end == len(data) - 1 and end <= self._limit and data.find(b"\n") == end:
+        end = len(data) - 1
+        if data.find(b"\n") == end and 0 <= end <= self._limit and not self._kept:  # one whole line: the usual case
             self._limit = self._later
-            return [data[: end - 1] if data[end - 1 : end] == b"\r" else data[:end]]  # one whole line: the usual case
+            return [data[:-2] if data.endswith(b"\r\n") else data[:-1]]
+        end = data.rfind(b"\n")
         if end < 0:
             self._keep(data)
             return []

@@ -14,7 +14,7 @@ from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, cursor, messages
 from crossdock.wire.control.messages import Invalid, reply
 from crossdock.wire.control.reads import counted
-from crossdock.wire.control.walk import Looked, Wanted, go
+from crossdock.wire.control.walk import PAUSE_S, Looked, Wanted, go
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import QUIET, TERMINATE, Workers
 
@@ -91,7 +91,7 @@ def _by_id(desk: Desk, how: _How, ids: list[int | str]) -> Slices:
                 else:
                     refused.append({"id": each, "number": job.number, "state": job.state.name.lower()})
         done += desk.do(how.command(numbers))
-        yield
+        yield PAUSE_S
     states = [state.name.lower() for state in how.states]
     return reply({"done": done, "unknown": unknown, "refused": refused, "states": states})
 

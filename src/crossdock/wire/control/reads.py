@@ -15,7 +15,7 @@ from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, cursor, messages, views
 from crossdock.wire.control.messages import error, reply
 from crossdock.wire.control.vitals import House
-from crossdock.wire.control.walk import Looked, Wanted, count_at_once, first_names, go, spot_of
+from crossdock.wire.control.walk import PAUSE_S, Looked, Wanted, count_at_once, first_names, go, spot_of
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
 
@@ -137,26 +137,26 @@ def cron(desk: Desk, request: messages.Cron) -> Slices:
     return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
 
 
-def _names(known: Collection[str], request: messages.Page) -> Generator[None, None, tuple[list[str], str | None]]:
+def _names(known: Collection[str], request: messages.Page) -> Generator[float, None, tuple[list[str], str | None]]:
     """A page of names in their order, and the cursor of the next one: simply the last name."""
     names: list[str] = []
     for best in first_names(known, request.after or "", request.limit + 1):
         names = best
-        yield
+        yield PAUSE_S
     page = names[: request.limit]
     return page, page[-1] if len(names) > request.limit else None
 
 
-def _longest(memory: Memory, most: int) -> Generator[None, None, list[Queue]]:
+def _longest(memory: Memory, most: int) -> Generator[float, None, list[Queue]]:
     best: list[Queue] = []
     rest = iter(list(memory.queues.values()))
     while some := list(islice(rest, _QUEUES_A_SLICE)):
         best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
-        yield
+        yield PAUSE_S
     return best
 
 
-def _tally(memory: Memory, state: State, key: Callable[[Job], str]) -> Generator[None, None, Mapping[str, int] | None]:
+def _tally(memory: Memory, state: State, key: Callable[[Job], str]) -> Generator[float, None, Mapping[str, int] | None]:
     """How many jobs of that state fall to each; None: there are too many to count them by the way."""
     if len(memory.shelves[state]) >= TALLIED_AT_MOST:
         return None

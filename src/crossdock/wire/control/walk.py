@@ -20,8 +20,11 @@ from crossdock.wire.control.cursor import Spot
 
 #: Jobs looked at in one go: less than a millisecond between the turns of others.
 SLICE: Final = 1_000
+#: After each slice. A loop that never rests keeps the journal's thread waiting for the interpreter, milliseconds at a
+#: time, and with it every reply.
+PAUSE_S: Final = 0.001
 #: Jobs looked at for one request. A walk that found less than a page by then hands out its cursor.
-LOOKED_AT_MOST: Final = 50_000
+LOOKED_AT_MOST: Final = 30_000
 #: Names looked at in one go: about as long.
 _NAMES: Final = 2_000
 _QUEUES: Final = 1_000
@@ -83,7 +86,7 @@ def spot_of(job: Job) -> Spot:
 
 def go(
     memory: Memory, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
-) -> Generator[None, None, tuple[int, Spot | None]]:
+) -> Generator[float, None, tuple[int, Spot | None]]:
     """Hand slice after slice to `take`, which says where to go on once it has enough. Others are served in between.
 
     Gives how many were looked at, and from where to go on; None: that was the end.
@@ -99,7 +102,7 @@ def go(
             return looked, some.spot
         if since >= size:
             since = 0
-            yield
+            yield PAUSE_S
     return looked, None
 
 

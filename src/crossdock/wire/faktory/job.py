@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -23,7 +23,6 @@ _QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 
 _NULL: Final = msgspec.Raw(b"null")
-_ABSENT: Final = msgspec.Raw(b"")
 
 
 class FailureBody(msgspec.Struct):
@@ -42,7 +41,7 @@ class JobBody(msgspec.Struct, gc=False):
     jobtype: str | None = None
     args: msgspec.Raw = _NULL
     queue: str | None = None
-    priority: msgspec.Raw = _ABSENT
+    priority: Any = None  #: 1-9; an integer outside is cut to that, anything else ignored (section 13)
     retry: Int64 | None = None
     reserve_for: Int64 | None = None
     at: str | None = None
@@ -54,7 +53,6 @@ class JobBody(msgspec.Struct, gc=False):
 
 _decode_one = msgspec.json.Decoder(JobBody).decode
 _decode_many = msgspec.json.Decoder(list[JobBody]).decode
-_decode_int = msgspec.json.Decoder(int).decode
 _quote = msgspec.json.Encoder().encode
 
 
@@ -108,7 +106,7 @@ def spec(body: JobBody, now: Now) -> Spec:
         raise Invalid(_bad_queue(queue))
     if len(kind) + len(jid) > NAME_BYTES // 4 and (_bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES):
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
-    priority = None if body.priority is _ABSENT else _priority(bytes(body.priority))
+    priority = min(max(body.priority, 1), 9) if type(body.priority) is int else None
     failures, brought = (0, None) if body.failure is None else _brought(body.failure)
     linked = links.read(custom, kind, args, queue, due, now) if custom else None
     if body.created_at or body.at or body.backtrace:
@@ -152,16 +150,6 @@ def _bad_queue(name: str) -> str:
     if _QUEUE.fullmatch(name) is None:
         return f'cannot get "{name}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z'
     return f"queue names must not be longer than {NAME_BYTES} bytes"
-
-
-def _priority(text: bytes) -> int | None:
-    """1-9, an integer outside cut to that, anything else ignored (section 13)."""
-    if len(text) == 1 and b"1" <= text <= b"9":
-        return text[0] - 48
-    try:
-        return min(max(_decode_int(text), 1), 9)
-    except msgspec.DecodeError:
-        return None
 
 
 @lru_cache(maxsize=1_024)

@@ -1,10 +1,9 @@
-"""MUTATE and QUEUE REMOVE (pages 5.10, 5.11): work on many jobs, in slices of one event each."""
+"""MUTATE (page 5.10): work on many jobs, in slices of one event each."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Final
 
-from crossdock.model.commands import Bury, Command, ForgetQueue, Remove, Requeue
+from crossdock.model.commands import Bury, Command, Remove, Requeue
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.wire.answer import Slices
@@ -97,17 +96,3 @@ def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:
         return (not kind or job.kind == kind) and (glob is None or glob.matches(compact(show(job))))
 
     return holds
-
-
-def remove_queues(desk: Desk, via: str, names: list[str]) -> Slices:
-    """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
-    for name in names:
-        queue = desk.memory.queues.get(name)
-        if queue is None:
-            continue
-        numbers = iter([place[3] for place in queue.ready])
-        while some := list(islice(numbers, SLICE)):
-            desk.do(Remove(via, "queue removed", some, frozenset({State.READY})))
-            yield
-        desk.do(ForgetQueue(name))
-    return OK

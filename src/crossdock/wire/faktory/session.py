@@ -12,9 +12,7 @@ from crossdock.model.commands import (
     Fail,
     Flush,
     LeaseNext,
-    PauseQueues,
     Refused,
-    ResumeQueues,
     Succeed,
     Terms,
 )
@@ -25,7 +23,8 @@ from crossdock.wire.faktory.batch import batch
 from crossdock.wire.faktory.info import info
 from crossdock.wire.faktory.job import NAME_BYTES, JobBody, read_many, read_one, show, spec
 from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, Invalid, MutateBody, bulk, error
-from crossdock.wire.faktory.mutate import SLICE, mutate, remove_queues
+from crossdock.wire.faktory.mutate import SLICE, mutate
+from crossdock.wire.faktory.queue import QUEUES_AT_MOST, queue
 from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Given, Worker
 from crossdock.wire.lines import TOO_LONG, Lines
@@ -37,7 +36,6 @@ VIA: Final = "faktory"
 TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
 BEFORE_HELLO: Final = 8 * 1024
-QUEUES_AT_MOST: Final = 1_000
 BACKTRACE_AT_MOST: Final = 50
 MESSAGE_BYTES: Final = 1_000
 ERRTYPE_BYTES: Final = 100
@@ -248,33 +246,7 @@ class FaktorySession:
         return error(work) if isinstance(work, str) else work
 
     def _queue(self, body: bytes) -> Answer:
-        if body.count(b" ") > QUEUES_AT_MOST:
-            return error(f"QUEUE takes at most {QUEUES_AT_MOST} names")
-        word, blank, rest = body.decode("utf-8", "replace").partition(" ")
-        names = rest.split(" ") if blank else []
-        sub = word.upper()
-        if sub not in ("PAUSE", "RESUME", "REMOVE", "LATENCY"):
-            return error(f"no such QUEUE subcommand: {sub}")
-        if sub == "LATENCY":
-            return self._latency(names)
-        if not names:
-            return error("internal error")
-        if sub == "REMOVE":
-            return remove_queues(self._desk, VIA, list(self._desk.memory.queues) if names == ["*"] else names)
-        chosen = None if names == ["*"] else names
-        self._desk.do(PauseQueues(chosen) if sub == "PAUSE" else ResumeQueues(chosen))
-        return OK
-
-    def _latency(self, names: list[str]) -> Answer:
-        if names == ["*"]:
-            return error("QUEUE LATENCY does not support wildcards")
-        memory, now = self._desk.memory, self._desk.now.wall
-        waits: dict[str, float] = {}
-        for name in sorted(set(names)):
-            queue = memory.queues.get(name)
-            since = queue.oldest() if queue is not None else None
-            waits[name] = 0 if since is None else max(0.0, now - since)
-        return bulk(msgspec.json.encode(waits))
+        return queue(self._desk, VIA, body)
 
     def _batch(self, body: bytes) -> Answer:
         return batch(self._desk, VIA, body)

@@ -36,6 +36,7 @@ def _second(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=min(max(seconds, _FIRST), _LAST))).isoformat()[:19]
 
 
+@lru_cache(maxsize=1_024)  # jobs pushed in one turn have one time
 def stamp(at: float) -> str:
     """UTC with the fraction's trailing zeros left off, and no fraction when it is zero (RFC3339Nano)."""
     micros = round(at * 1_000_000)

@@ -1,6 +1,6 @@
 """What it costs to look: pages of the control door on a million jobs, and a Faktory door's p99 beside them.
 
-`python -m bench.operator` runs it alone; `operator(sizes, folder)` has the form of the other modes.
+`python -m bench.operate` runs it alone; `operator(sizes, folder)` has the form of the other modes.
 """
 
 import argparse
@@ -21,7 +21,6 @@ from bench.process import ServerFailed
 from bench.replies import Unexpected
 from bench.rounds import tell
 from bench.servers import Crossdock
-from bench.settled import await_compaction
 from bench.sizes import QUICK, Sizes
 from bench.table import Goal, ms, show, show_goals
 from bench.target import connect, read_line
@@ -67,7 +66,6 @@ def _fill(server: Crossdock, jobs: int) -> None:
             peer.sendall(b"PUSHB [" + ",".join(bodies).encode() + b"]\r\n")
             if read_line(peer) != b"$2" or read_line(peer) != b"{}":
                 raise Unexpected("a bulk of jobs was not taken as it should be")
-    await_compaction(server, jobs)
     tell(f"{jobs:,} jobs are queued")
 
 
@@ -163,7 +161,7 @@ def _row(found: Figures | None) -> tuple[str, str, str]:
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.operator", description="What it costs to look.")
+    parser = argparse.ArgumentParser(prog="python -m bench.operate", description="What it costs to look.")
     parser.add_argument("--many", type=int, help="jobs that are there, instead of 1,000,000")
     parser.add_argument("--jobs", type=int, help="jobs in each phase of the load")
     parser.add_argument("--runs", type=int, help="runs of the load; the median counts")

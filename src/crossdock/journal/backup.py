@@ -1,0 +1,195 @@
+"""Backups: a folder like a server's own, that holds what was durable when the backup began.
+
+    journal.db       the batches behind the snapshot, and those that a reader of the journal still needs
+    snapshot-SEQ     the newest snapshot at that time, if there was one
+    backup.json      what it must come to: a copy that lost its end would otherwise look whole
+
+The journal only grows at its end, so a prefix of it is consistent whenever it is read, and the server need not know.
+What the server may do meanwhile is compact twice and trim what the copy still needs; then the copy begins anew from the
+newer snapshot. It is written beside its name, synced, read back from the disk and folded, and renamed last.
+"""
+
+import gc
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crossdock import __version__
+from crossdock.journal.copying import Progress, copy_file, is_full, seldom, write_journal
+from crossdock.journal.disk import free_bytes, sync_folder, write_whole
+from crossdock.journal.folder import DATABASE
+from crossdock.journal.reader import Reader
+from crossdock.journal.recovery import Recovered, recover
+from crossdock.model.errors import CrossdockError, Damaged
+
+MANIFEST: Final = "backup.json"
+PARTIAL: Final = ".partial"
+_FORMAT: Final = 1
+
+#: Compactions are minutes apart; a copy that is overtaken this often goes to a disk too slow for it.
+_TRIES: Final = 5
+
+
+class CannotBackUp(CrossdockError):
+    """No backup was made, and nothing is left of the attempt; the text says why and what to do."""
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    format: int
+    crossdock: str  #: the version that made it
+    made: str  #: RFC 3339
+    seq: int  #: its last batch
+    events: int  #: behind the snapshot
+    jobs: int
+    bytes: int
+
+
+class _Overtaken(Exception):
+    """What was to be copied has been trimmed meanwhile."""
+
+
+def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manifest:
+    """Copy the data folder to `dest`, which must not exist. At least `keep_free` bytes stay free on the data's disk."""
+    dest = dest.absolute()
+    if os.path.lexists(dest):
+        raise CannotBackUp(f"{dest} exists; name a new one, a backup never overwrites")
+    if not dest.parent.is_dir():
+        raise CannotBackUp(f"{dest.parent} is not a folder; create it, or back up to another place")
+    Reader(data).close()  # what is wrong with it is told before anything is written
+    partial = dest.with_name(dest.name + PARTIAL)
+    try:
+        partial.mkdir(mode=0o700)
+    except FileExistsError:
+        raise CannotBackUp(
+            f"{partial} exists: another backup to {dest} is under way, or was cut short; if none runs, remove it"
+        ) from None
+    with _removed_on_failure(partial):
+        _copy(data, partial, seldom(_watched(data, partial, keep_free, progress)))
+        progress("verify", 0, 1)
+        made = _manifest(partial, verify(partial))
+        write_whole(partial / MANIFEST, [msgspec.json.format(msgspec.json.encode(made)) + b"\n"])
+        os.rename(partial, dest)
+    sync_folder(dest.parent)
+    progress("verify", 1, 1)
+    return made
+
+
+@contextmanager
+def _removed_on_failure(partial: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if is_full(error):
+            raise CannotBackUp(
+                f"no room for the backup in {partial.parent}: {error}; free some space, or back up to another disk. "
+                "The partial copy was removed, the server's data is untouched"
+            ) from error
+        raise
+
+
+def _watched(data: Path, partial: Path, keep_free: int, progress: Progress) -> Progress:
+    """A backup on the server's own disk must not be what makes the server refuse new jobs."""
+    if data.stat().st_dev != partial.stat().st_dev:
+        return progress
+
+    def watch(what: str, done: int, of: int) -> None:
+        if free_bytes(partial) < keep_free:
+            raise CannotBackUp(
+                f"the backup would leave less than {keep_free // 1024 // 1024} MiB free on the disk of {data}, and the "
+                "server would refuse new jobs; back up to another disk. The partial copy was removed"
+            )
+        progress(what, done, of)
+
+    return watch
+
+
+def _copy(data: Path, into: Path, progress: Progress) -> None:
+    for _ in range(_TRIES):
+        reader = Reader(data)
+        try:
+            return _copy_once(reader, into, progress)
+        except _Overtaken:
+            for file in into.iterdir():
+                file.unlink()
+        finally:
+            reader.close()
+    raise CannotBackUp(f"the server compacts its journal faster than {into.parent} takes a copy; use a faster disk")
+
+
+def _copy_once(reader: Reader, into: Path, progress: Progress) -> None:
+    until, base, holds = reader.last, reader.snapshot(), reader.holds()
+    newest = base.seq if base is not None else 0
+    after = min([newest, *(seq for _, seq in holds)])  # who reads the journal's past goes on after a restore
+    meta = [("format", reader.format), *([("snapshot", newest)] if newest else [])]
+    try:
+        if base is not None:
+            copy_file(base.path, into / base.path.name, progress)
+        rows = _counted(reader.read(after), after, until, progress)
+        write_journal(into / DATABASE, reader.tables(), {"meta": meta, "hold": holds}, rows)
+    except (Damaged, FileNotFoundError) as error:
+        if reader.snapshot() != base:
+            raise _Overtaken from error
+        what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error).partition(";")[0]
+        raise Damaged(f"nothing was backed up: {what}; `crossdock check` tells all that is wrong") from error
+
+
+def _counted(
+    rows: Iterator[tuple[int, bytes]], after: int, until: int, progress: Progress
+) -> Iterator[tuple[int, bytes]]:
+    for seq, batch in rows:
+        if seq > until:
+            return
+        yield seq, batch
+        progress("journal", seq - after, until - after)
+
+
+def verify(folder: Path) -> Recovered:
+    """Check and fold a copy as a server would. Raises Damaged."""
+    reader = Reader(folder)
+    gc.disable()  # a fold makes millions of objects and no garbage
+    try:
+        reader.whole()
+        return recover(reader)
+    finally:
+        gc.enable()
+        reader.close()
+
+
+def read_manifest(backup: Path) -> Manifest:
+    try:
+        found = msgspec.json.decode((backup / MANIFEST).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        raise Damaged(f"{backup} is not a backup: it has no {MANIFEST}; `crossdock backup` makes one") from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Damaged(f"{backup / MANIFEST} cannot be read: {error}; use another backup") from error
+    if found.format > _FORMAT:
+        raise Damaged(f"{backup} was made by a newer Crossdock ({found.crossdock}); use that one")
+    return found
+
+
+def compare(backup: Path, told: Manifest, found: Recovered) -> None:
+    """Raises Damaged if the backup does not hold what it held when it was made."""
+    held = (found.seq, len(found.memory.jobs), found.events)
+    if held != (told.seq, told.jobs, told.events):
+        raise Damaged(
+            f"{backup} holds {held[1]} jobs up to batch {held[0]}, its {MANIFEST} says {told.jobs} up to {told.seq}; "
+            "use another backup"
+        )
+
+
+def files(backup: Path) -> list[Path]:
+    """What a backup or data folder consists of, the journal last: a folder without it is none."""
+    return [*sorted(backup.glob("snapshot-*[0-9]")), backup / DATABASE]
+
+
+def _manifest(folder: Path, found: Recovered) -> Manifest:
+    size = sum(file.stat().st_size for file in files(folder))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Manifest(_FORMAT, __version__, now, found.seq, found.events, len(found.memory.jobs), size)

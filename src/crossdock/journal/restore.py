@@ -1,0 +1,100 @@
+"""Restoring a backup into an empty data folder.
+
+The backup is verified first. The copy is made in a folder inside, synced and verified there, and moved into place with
+the journal last: until then a server would find nothing of it. The folder is locked meanwhile, so none starts in it.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from crossdock.journal.backup import Manifest, compare, files, read_manifest, verify
+from crossdock.journal.copying import Progress, copy_file, is_full, seldom
+from crossdock.journal.disk import sync_folder
+from crossdock.journal.folder import LOCK, Folder
+from crossdock.journal.reader import in_use_by
+from crossdock.model.errors import CrossdockError
+
+_STAGE: Final = "restoring"
+
+
+class CannotRestore(CrossdockError):
+    """Nothing was restored and nothing was changed; the text says why and what to do."""
+
+
+def restore(backup: Path, data: Path, progress: Progress) -> Manifest:
+    """Put the backup's content into `data`, which must be empty or not there at all."""
+    told = read_manifest(backup)
+    _refuse(data)
+    _check(backup, backup, told, progress)
+    was_there = data.exists()
+    folder = Folder(data)
+    folder.lock()
+    try:
+        _refuse_content(data)
+        _fill(backup, data, told, progress)
+    except BaseException as error:
+        if not was_there:
+            (data / LOCK).unlink()
+            data.rmdir()
+        if is_full(error):
+            raise CannotRestore(
+                f"no room in {data} for {told.bytes // 1024 // 1024 + 1} MiB: {error}; free some space, or restore to "
+                "another disk. What had been copied was removed, the backup is untouched"
+            ) from error
+        raise
+    finally:
+        folder.unlock()
+    return told
+
+
+def _refuse(data: Path) -> None:
+    """Before anything is read or made."""
+    if not data.exists():
+        return
+    if not data.is_dir():
+        raise CannotRestore(f"{data} is not a folder; name one that is empty or does not exist, with --data")
+    holder = in_use_by(data)
+    if holder:
+        raise CannotRestore(
+            f"{data} is in use by process {holder}; stop that server and move its folder away, or restore to another "
+            "folder with --data"
+        )
+    _refuse_content(data)
+
+
+def _refuse_content(data: Path) -> None:
+    found = sorted(each.name for each in data.iterdir() if each.name not in (LOCK, _STAGE))
+    if found:
+        raise CannotRestore(
+            f"{data} is not empty ({', '.join(found[:3])}{', …' if len(found) > 3 else ''}); move it away, or restore "
+            "to another folder with --data"
+        )
+
+
+def _fill(backup: Path, data: Path, told: Manifest, progress: Progress) -> None:
+    stage = data / _STAGE
+    shutil.rmtree(stage, ignore_errors=True)  # of a restore that was cut short
+    stage.mkdir(mode=0o700)
+    moved: list[Path] = []
+    try:
+        for file in files(backup):
+            copy_file(file, stage / file.name, seldom(progress))
+        _check(stage, backup, told, progress)
+        for file in files(stage):
+            moved.append(data / file.name)
+            os.rename(file, data / file.name)
+            sync_folder(data)
+        stage.rmdir()
+    except BaseException:
+        shutil.rmtree(stage, ignore_errors=True)
+        for file in moved:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _check(folder: Path, backup: Path, told: Manifest, progress: Progress) -> None:
+    progress("verify", 0, 1)
+    compare(backup, told, verify(folder))
+    progress("verify", 1, 1)

@@ -1,0 +1,23 @@
+"""The bench of the operator's requests runs and asks each of them. Never how fast."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import CLEAN
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_every_request_is_measured(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.operate", "--quick", "--folder", str(tmp_path)],
+        check=False, capture_output=True, text=True, timeout=120, cwd=ROOT, env=CLEAN,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for what in ("first page", "next page of 200", "a rare kind", "count of a kind", "queues", "status"):
+        assert f"| {what}" in done.stdout
+    assert "p99 of any page" in done.stdout

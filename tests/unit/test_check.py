@@ -1,0 +1,185 @@
+"""What `crossdock check` finds, and that it changes nothing."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crossdock.cli.main import main
+from crossdock.journal.backup import back_up
+from crossdock.journal.check import BROKEN, SOUND, SPARE, Report, check
+from crossdock.journal.folder import DATABASE
+from crossdock.journal.reader import NoJournal
+from tests.support.journals import Writer, at_rest, change, fingerprint, flip
+from tests.support.states import eventful
+
+
+def nothing(what: str, done: int, of: int) -> None:
+    pass
+
+
+def look(data: Path) -> Report:
+    return check(data, nothing)
+
+
+@pytest.mark.parametrize("snapshots", [0, 1, 3])
+def test_a_sound_folder(tmp_path: Path, snapshots: int) -> None:
+    story = at_rest(tmp_path / "data", snapshots=snapshots)
+    before = fingerprint(tmp_path / "data")
+    report = look(tmp_path / "data")
+    assert (report.faults, report.cure, report.server) == ([], SOUND, "")
+    assert (report.last, report.jobs) == (len(story.batches), len(story.memory.jobs))
+    assert report.jobs == sum(report.states.values())
+    assert len(report.snapshots) == min(snapshots, 2)
+    assert fingerprint(tmp_path / "data") == before
+
+
+def test_a_folder_in_use(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "data")
+    writer.tell(eventful())
+    assert look(tmp_path / "data").server
+    assert look(tmp_path / "data").faults == []
+    assert {each.name for each in (tmp_path / "data").glob("journal*")} == {
+        DATABASE,
+        f"{DATABASE}-wal",
+        f"{DATABASE}-shm",
+    }, "the server's own files are left alone"
+    writer.push("goes-on-0")
+    writer.close()
+
+
+def test_a_server_that_was_killed(tmp_path: Path) -> None:
+    """What only its write-ahead log holds is seen, and stays there."""
+    writer = Writer(tmp_path / "data")
+    writer.tell(eventful())
+    copy = tmp_path / "after"
+    copy.mkdir()
+    for file in (tmp_path / "data").iterdir():
+        if not file.name.endswith("-shm"):
+            (copy / file.name).write_bytes(file.read_bytes())
+    writer.close()
+    before = fingerprint(copy)
+    report = look(copy)
+    assert (report.faults, report.last) == ([], len(writer.story.batches))
+    after = fingerprint(copy)
+    after.pop(f"{DATABASE}-shm", None)
+    assert after == before
+
+
+def test_a_server_that_compacts_meanwhile(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "data")
+    writer.tell(eventful())
+    writer.compact()
+    writer.push("before-1")
+    for at in ("journal", "snapshot", "fold"):
+        busy = True
+
+        def compact(what: str, done: int, of: int, at: str = at) -> None:
+            nonlocal busy
+            if busy and what == at:
+                busy = False
+                for n in range(3):
+                    writer.push(f"{at}-{n:06d}")
+                    writer.compact()
+
+        report = check(tmp_path / "data", compact)
+        assert not busy
+        assert report.faults == []
+    writer.close()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    at_rest(tmp_path / "data", snapshots=3)
+    return tmp_path / "data"
+
+
+def newest(data: Path) -> Path:
+    return max(data.glob("snapshot-*"))
+
+
+def oldest(data: Path) -> Path:
+    return min(data.glob("snapshot-*"))
+
+
+def sql(text: str) -> Callable[[Path], None]:
+    return lambda data: change(data, text)
+
+
+LAST = "(select max(seq) from journal)"
+NEWEST = "(select value from meta where key = 'snapshot')"
+
+
+@pytest.mark.parametrize(
+    ("harm", "says", "cure"),
+    [
+        (sql(f"update journal set crc = crc + 1 where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
+        (sql(f"update journal set batch = 'text' where seq = {LAST}"), r"batch \d+ fails its checksum", BROKEN),
+        (sql(f"delete from journal where seq = {LAST} - 1"), r"batches \d+ to \d+ are missing", BROKEN),
+        (sql(f"delete from journal where seq < {LAST}"), r"missing between the snapshot and the journal", BROKEN),
+        (sql(f"update journal set crc = 0 where seq = {NEWEST}"), r"batch \d+ fails its checksum", SPARE),
+        (lambda data: flip(newest(data), -40), "snapshot .* fails a checksum", BROKEN),
+        (lambda data: newest(data).unlink(), "snapshot .* cannot be read", BROKEN),
+        (lambda data: flip(oldest(data), -40), "snapshot .* fails a checksum", SPARE),
+        (lambda data: oldest(data).unlink(), "snapshot .* cannot be read", SPARE),
+        (sql("alter table meta rename to beta"), "the journal has the tables|no such table", BROKEN),
+        (sql("update meta set value = 7 where key = 'format'"), "format 7.*newer Crossdock", BROKEN),
+    ],
+)
+def test_what_is_wrong_and_what_to_do(data: Path, harm: Callable[[Path], None], says: str, cure: str) -> None:
+    harm(data)
+    before = fingerprint(data)
+    report = look(data)
+    assert report.cure == cure
+    assert any(re.search(says, fault) for fault in report.faults), report.faults
+    assert fingerprint(data) == before
+
+
+def test_pages_that_rotted(data: Path) -> None:
+    file = data / DATABASE
+    size = file.stat().st_size
+    for at in range(4_096, size, 4_096):
+        flip(file, at)
+    before = fingerprint(data)
+    assert look(data).cure == BROKEN
+    assert fingerprint(data) == before
+
+
+def test_a_thousand_faults_are_told_in_ten(tmp_path: Path) -> None:
+    at_rest(tmp_path / "data")
+    change(tmp_path / "data", "update journal set crc = 0")
+    report = look(tmp_path / "data")
+    assert len(report.faults) == 11
+    assert "the rest of the journal was not looked at" in report.faults[-1]
+
+
+def test_a_backup_is_checked_like_a_folder_and_by_its_own_word(data: Path) -> None:
+    copy = data.parent / "copy"
+    back_up(data, copy, 0, nothing)
+    assert look(copy).faults == []
+    change(copy, f"delete from journal where seq = {LAST}")
+    assert "its backup.json says" in look(copy).faults[0]
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    with pytest.raises(NoJournal, match="nothing holds no journal"):
+        look(tmp_path / "nothing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--data", str(data)]) == 0
+    assert "sound: nothing is wrong" in capsys.readouterr().out
+    flip(newest(data), -40)
+    assert main(["check", "--data", str(data)]) == 1
+    out = capsys.readouterr().out
+    assert "fault: snapshot" in out
+    assert f"what to do: {BROKEN}" in out
+    assert main(["check", "--data", str(data), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["sound"] is False
+    assert told["cure"] == BROKEN
+    assert main(["check", "--data", str(data / "none")]) == 1
+    assert "none holds no journal" in capsys.readouterr().err

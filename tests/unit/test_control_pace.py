@@ -1,0 +1,71 @@
+"""A walk over many jobs on a real connection: a slice, a rest, a slice; others are served in between."""
+
+import asyncio
+import json
+from random import Random
+from typing import Any, cast
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.commands import Enqueue
+from crossdock.model.job import Form, Spec
+from crossdock.server.clock import Clock
+from crossdock.server.connection import Connection
+from crossdock.server.limits import Limits
+from crossdock.server.turn import Turn
+from crossdock.wire.control.door import ControlDoor
+from crossdock.wire.control.walk import PAUSE_S, SLICE
+from tests.support.control_peer import House
+from tests.support.hand_loop import HandLoop
+from tests.support.states import RULES
+
+
+class Disk:
+    def append(self, batch: bytes, durable: Any) -> None:
+        durable()
+
+
+class Host:
+    def __init__(self) -> None:
+        self.connections: set[Connection] = set()
+        self.limits = Limits()
+
+
+class Wire:
+    """A transport that keeps what was written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        pass
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def answers(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.written.splitlines()]
+
+
+def test_a_walk_rests_after_each_slice() -> None:
+    loop = HandLoop()
+    turn = Turn(Engine(Memory(), Random(1)), Disk(), Clock(), loop.as_loop(), 100_000)
+    turn.do(Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
+    host, door = Host(), ControlDoor(House())
+    walker, other = (Connection(host, door, turn, loop.as_loop()) for _ in range(2))
+    walked, asked = Wire(), Wire()
+    walker.connection_made(cast(asyncio.Transport, walked))
+    other.connection_made(cast(asyncio.Transport, asked))
+    loop.run()
+    walker.data_received(b'{"do":"jobs","kind":"rare"}\n{"do":"job","id":1}\n')
+    rests = 0
+    while not walked.written:
+        loop.run()
+        assert len(asked.answers()) == rests
+        other.data_received(b'{"do":"job","id":1}\n')
+        loop.run()
+        assert loop.advance(PAUSE_S) <= 1, "one slice a rest"
+        loop.run()
+        rests += 1
+    assert rests >= 5
+    assert [list(answer) for answer in walked.answers()] == [["jobs", "looked", "after"], ["job", "same_jid"]]

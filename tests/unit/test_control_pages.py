@@ -1,0 +1,157 @@
+"""Pages of the control door: each goes on where the last one ended, whatever happens in between."""
+
+from typing import Any
+
+import pytest
+
+from crossdock.wire.control import walk
+from tests.support.control_peer import ControlPeer
+from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.desk import PlainDesk
+from tests.support.five_jobs import LATER, STATES, fetch, five_jobs, flood, push
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def door(desk: PlainDesk) -> Door:
+    return Door(desk)
+
+
+@pytest.fixture
+def client(desk: PlainDesk, door: Door) -> Conversation:
+    return worker(desk, door, "w1")
+
+
+@pytest.fixture
+def peer(desk: PlainDesk, door: Door) -> ControlPeer:
+    return ControlPeer(desk, door.workers)
+
+
+def jids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["jid"] for row in rows]
+
+
+def test_jobs_of_every_state_in_the_order_of_a_walk(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    rows = peer.ask("jobs")["jobs"]
+    assert [(row["jid"], row["state"]) for row in rows] == list(STATES.items())
+
+
+@pytest.mark.parametrize("state", STATES.values())
+def test_jobs_by_state(client: Conversation, peer: ControlPeer, state: str) -> None:
+    five_jobs(client)
+    assert jids(peer.ask("jobs", states=[state])["jobs"]) == [jid for jid, its in STATES.items() if its == state]
+    assert peer.ask("count", states=[state])["count"] == 1
+
+
+def test_jobs_by_queue_kind_and_age(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    desk.advance(60)
+    push(client, "job-young", queue="other", kind="print")
+    push(client, "job-later", queue="other", at=LATER)
+    assert jids(peer.ask("jobs", queue="other")["jobs"]) == ["job-young", "job-later"]
+    assert jids(peer.ask("jobs", kind="print")["jobs"]) == ["job-young"]
+    assert jids(peer.ask("jobs", queue="nowhere")["jobs"]) == []
+    # The retry was due meanwhile, so it has been ready for some seconds only.
+    assert jids(peer.ask("jobs", older_than=50)["jobs"]) == ["job-00001", "job-00002", "job-00004", "job-00005"]
+    assert peer.ask("count", older_than=50)["count"] == 4
+    assert jids(peer.ask("jobs", older_than=3_600)["jobs"]) == []
+
+
+def test_the_age_of_a_job_is_the_time_in_its_state(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    desk.advance(10)
+    ages = {row["state"]: row["age_s"] for row in peer.ask("jobs")["jobs"]}
+    assert ages == {state: pytest.approx(10, abs=1e-3) for state in STATES.values()}
+
+
+def test_a_row_tells_what_matters(client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    (leased,) = peer.ask("jobs", states=["leased"])["jobs"]
+    assert (leased["worker"], leased["attempts"], leased["priority"]) == ("w1", 1, 2)
+    (retrying,) = peer.ask("jobs", states=["retrying"])["jobs"]
+    assert (retrying["error"], retrying["failures"], retrying["payload"]) == ("Boom: it broke", 1, "[1]")
+    assert retrying["due"] > retrying["since"]
+
+
+def test_a_long_payload_is_cut_in_a_row_and_whole_in_the_job(client: Conversation, peer: ControlPeer) -> None:
+    push(client, "job-00001", args=["ä" * 1_000])
+    (row,) = peer.ask("jobs")["jobs"]
+    assert len(row["payload"].encode()) < 200
+    assert row["payload_bytes"] > 1_000
+    assert peer.ask("job", id=1)["job"]["payload"] == ["ä" * 1_000]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 200])
+def test_pages_show_every_job_once(desk: PlainDesk, client: Conversation, peer: ControlPeer, limit: int) -> None:
+    five_jobs(client)
+    for queue in ("a", "b", "z"):
+        for n in range(3):
+            push(client, f"{queue}-job-000{n}", queue=queue, priority=n + 1)
+    seen = jids(peer.all("jobs", limit=limit))
+    assert sorted(seen) == sorted(job.jid for job in desk.memory.jobs.values())
+
+
+def test_pages_over_ten_thousand_jobs(desk: PlainDesk, peer: ControlPeer) -> None:
+    flood(desk, 6_000)
+    flood(desk, 5_000, "later", due=desk.now.wall + 60)
+    seen = peer.all("jobs", limit=200)
+    assert len(seen) == len({row["number"] for row in seen}) == 11_000
+
+
+def test_a_page_is_not_disturbed_by_what_happens_meanwhile(
+    desk: PlainDesk, client: Conversation, peer: ControlPeer
+) -> None:
+    flood(desk, 500)
+    first = peer.ask("jobs", limit=100)
+    for row in first["jobs"]:  # all that was seen is gone, the job of the cursor too
+        fetch(client, row["jid"])
+        client.ask(f'ACK {{"jid":"{row["jid"]}"}}')
+    flood(desk, 10)
+    rest = jids(first["jobs"]) + jids(peer.all("jobs", after=first["after"]))
+    assert rest == [f"job-{n:08d}" for n in range(1, 511)]
+
+
+def test_a_flush_between_two_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    flood(desk, 3 * walk.SLICE)
+    work = peer.work("jobs", kind="rare")
+    next(work)
+    assert client.ask("FLUSH") == b"+OK\r\n"
+    assert b'"jobs":[]' in run_out(work)
+
+
+def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(
+    desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "LOOKED_AT_MOST", 5 * walk.SLICE)
+    flood(desk, 12 * walk.SLICE)
+    flood(desk, 1, kind="rare")
+    work = peer.work("jobs", kind="rare")
+    assert sum(1 for _ in work) == 4  # then it stops: five slices are the bound
+    page = peer.ask("jobs", kind="rare")
+    assert (page["jobs"], page["looked"]) == ([], 5 * walk.SLICE + 1)  # one look at the names of queues
+    assert page["after"] is not None
+    assert len(peer.all("jobs", kind="rare")) == 1
+
+
+def test_a_count_goes_on_like_a_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "LOOKED_AT_MOST", 2 * walk.SLICE)
+    flood(desk, 5 * walk.SLICE)
+    assert peer.ask("count")["count"] == 5 * walk.SLICE  # known without a walk
+    step = peer.ask("count", kind="send")
+    found = [step["count"]]
+    while step["after"] is not None:
+        step = peer.ask("count", kind="send", after=step["after"])
+        found.append(step["count"])
+    assert (sum(found), len(found)) == (5 * walk.SLICE, 3)
+
+
+def test_many_queues_are_walked_in_order(desk: PlainDesk, peer: ControlPeer) -> None:
+    for n in range(2_500):
+        flood(desk, 1, f"queue-{n:05d}")
+    assert [row["queue"] for row in peer.all("jobs", limit=200)] == [f"queue-{n:05d}" for n in range(2_500)]
+    assert [row["queue"] for row in peer.all("queues", limit=200)] == [f"queue-{n:05d}" for n in range(2_500)]
