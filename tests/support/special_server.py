@@ -1,51 +1,54 @@
-"""A server for jobs with special terms: cron entries are due five times a second, and one queue is throttled.
+"""A server for jobs with special terms: its cron entries are due five times a second, and one queue is throttled.
 
-    python special_server.py FAULT up --data DIR …
+python -m tests.support.special_server FAULT up --data DIR …
 
-    none             cron runs often, that is all
-    late-callbacks   what a group calls for is found a while after the change that called for it: a crash forgets it
-    eager-cron       a run that was due is found again by the next start
-    deaf-locks       nobody asks whether a lock is held
+none             cron runs often, that is all
+late-callbacks   what a group calls for is decided some commands after the change that called for it
+eager-cron       each start finds the last run due once more
+deaf-locks       nobody asks whether a lock is held
+open-throttles   no queue is ever full
 """
 
+import itertools
 import math
 import runpy
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from crossdock.engine import enqueue, recur
 from crossdock.engine.engine import Engine
+from crossdock.model.clock import Now
+from crossdock.model.commands import Follow
+from crossdock.model.records import Throttle
 from tests.support.server import Server
 
 #: Seconds between two runs of a cron entry.
 EVERY_S: Final = 0.2
+CRON: Final = ("first", "second", "third")
 THROTTLED: Final = 2
 THROTTLE_S: Final = 1.0
-CRON: Final = ("first", "second", "third")
 
-_CONFIG: Final = f"""
-[throttles]
-throttled = {{ concurrency = {THROTTLED}, timeout = {THROTTLE_S} }}
-""" + "".join(
-    f'\n[[cron]]\nschedule = "* * * * *"\nname = "{name}"\n[cron.job]\ntype = "{name}"\nqueue = "cron"\nargs = ["{name}"]\n'
-    for name in CRON
+_ENTRY: Final = (
+    '[[cron]]\nschedule = "* * * * *"\nname = "{0}"\n[cron.job]\ntype = "{0}"\nqueue = "cron"\nargs = ["{0}"]\n'
+)
+_CONFIG: Final = f"[throttles]\nthrottled = {{ concurrency = {THROTTLED}, timeout = {THROTTLE_S} }}\n" + "".join(
+    _ENTRY.format(name) for name in CRON
 )
 
 
 class SpecialServer(Server):
-    def __init__(self, data: Path, settings: Mapping[str, object] | None = None, fault: str = "none") -> None:
-        config = data.with_suffix(".toml")
+    def __init__(self, data: Path, fault: str = "none") -> None:
+        config = data.with_name("crossdock.toml")
         config.write_text(_CONFIG)
-        super().__init__(data, {"config": config, **(settings or {})}, fault)
+        super().__init__(data, {"config": config}, fault)
 
     def spawn(self) -> None:
+        program = (sys.executable, "-m", "tests.support.special_server", self._fault)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, self._fault]
-            + ["up", "--data", str(self.data), "--listen", "faktory=127.0.0.1:0"],
+            [*program, "up", "--data", str(self.data), "--listen", "faktory=127.0.0.1:0"],
+            cwd=Path(__file__).parents[2],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -53,28 +56,59 @@ class SpecialServer(Server):
         )
 
 
-def _often(schedule: str, zone: str, after: float) -> float:
+def often(schedule: str, zone: str, after: float) -> float:
     return (math.floor(after / EVERY_S) + 1) * EVERY_S
 
 
 def late_callbacks() -> None:
-    carry_out = Engine.carry_out
+    follow = Engine.carry_out
+    waiting: list[str] = []
+    commands = 0
 
-    def patched(self: Engine, command: Any, now: Any) -> Any:
+    def patched(self: Engine, command: Any, now: Now) -> Any:
+        nonlocal commands
+        commands += 1
+        self.memory.touched = []
         events, outcome, notices = self.decide(command, now)
         for event in events:
             self.apply(event)
-        waiting = self.__dict__.setdefault("waiting", [])
-        waiting += self.memory.touched
+        waiting.extend(self.memory.touched)
         self.memory.touched = []
-        if len(waiting) > 20:
-            self.memory.touched, waiting[:] = list(waiting), []
-            more, _, stirred = carry_out(self, command.__class__, now) if False else ([], None, ())
+        if commands % 100 == 0 and waiting:
+            late, waiting[:] = list(waiting), []
+            more, _, stirred = follow(self, Follow(late), now)
             return [*events, *more], outcome, [*notices, *stirred]
         return events, outcome, notices
 
     Engine.carry_out = patched  # type: ignore[method-assign]
 
 
+def eager_cron() -> None:
+    runs = itertools.count(1)
+
+    def again(schedule: str, zone: str, after: float) -> float:
+        return often(schedule, zone, after - EVERY_S if next(runs) % 10 == 0 else after)
+
+    recur.next_run = again
+
+
+def deaf_locks() -> None:
+    enqueue.refusals = lambda memory, specs, now: ()
+
+
+def open_throttles() -> None:
+    Throttle.full = lambda self, worker, steady: False  # type: ignore[method-assign]
+
+
+FAULTS: Final = {
+    "none": lambda: None,
+    "late-callbacks": late_callbacks,
+    "eager-cron": eager_cron,
+    "deaf-locks": deaf_locks,
+    "open-throttles": open_throttles,
+}
+
 if __name__ == "__main__":
-    pass
+    recur.next_run = often
+    FAULTS[sys.argv.pop(1)]()
+    runpy.run_module("crossdock", run_name="__main__", alter_sys=True)

@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,7 @@ class Server:
         recovered = recover(journal)
         gc.enable()
         gc.freeze()
+        sys.setswitchinterval(0.0005)  # a batch that is durable waits no longer than this for the interpreter
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clock = Clock(recovered.wall, recovered.steady)
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)

@@ -1,0 +1,206 @@
+"""What special jobs cost beside plain ones: `python -m bench.batches`.
+
+In process: request lines go into a Faktory session, its commands into the engine, their events into the journal's
+encoding; no socket, no disk. So what is measured is all that is special about them and little else, and a server's own
+ratios are nearer to one. The two sides take turns in slices of a thousand jobs.
+"""
+
+import argparse
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, TypeVar
+
+from bench.table import Goal, show, show_goals
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Command, Ticked
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from crossdock.server.standing import recurrences
+from crossdock.settings import CronEntry, CronJob, Settings
+from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.faktory.session import FaktorySession
+
+T = TypeVar("T")
+
+SLICE: Final = 1_000
+TURN: Final = 64  #: commands whose events make one row of the journal
+CRON: Final = 10_000
+
+
+class Desk:
+    """A server without a shell."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.ticked = Ticked()
+        self.now = Now(time.time(), 1_000.0)
+        self.engine = Engine(self.memory, Random(1))
+        self._events: list[AnyEvent] = []
+        self._commands = 0
+
+    def do(self, command: Command[T]) -> T:
+        events, outcome, _ = self.engine.carry_out(command, self.now)
+        self._events += events
+        self._commands += 1
+        if self._commands % TURN == 0:
+            encode_batch(Batch(EVENT_VERSION, *self.now, self._events))
+            self._events = []
+        return outcome
+
+    def no_room(self, jobs: int) -> str | None:
+        return None
+
+
+class Side:
+    """One of the two that are compared: a session on an engine of its own, and the time it took."""
+
+    def __init__(self) -> None:
+        self.desk = Desk()
+        self.session: FaktorySession = FaktoryDoor().session(self.desk, lambda: None)
+        self.say(b'HELLO {"v":2,"wid":"bench"}')
+        self.seconds = 0.0
+
+    def say(self, line: bytes) -> bytes:
+        answer = self.session.handle(line)
+        if not isinstance(answer, bytes) or answer.startswith(b"-"):
+            raise RuntimeError(f"{line!r} was answered by {answer!r}")
+        return answer
+
+    def work(self, lines: Sequence[bytes]) -> None:
+        handle = self.session.handle
+        began = time.perf_counter()
+        answers = [handle(line) for line in lines]
+        self.seconds += time.perf_counter() - began
+        for line, answer in zip(lines, answers, strict=True):
+            if not isinstance(answer, bytes) or answer.startswith((b"-", b"$-1")):
+                raise RuntimeError(f"{line!r} was answered by {answer!r}")
+
+
+def push(n: int, custom: str = "") -> bytes:
+    return f'PUSH {{"jid":"job-{n:08d}","jobtype":"work","args":[{n},"some text"]{custom}}}'.encode()
+
+
+def settle(n: int) -> list[bytes]:
+    return [b"FETCH default", f'ACK {{"jid":"job-{n:08d}"}}'.encode()]
+
+
+def taking_turns(jobs: int, *sides: tuple[Side, Callable[[int], list[bytes]]]) -> None:
+    """Each side's lines for job after job; who begins changes with every slice."""
+    for first in range(0, jobs, SLICE):
+        order = sides if first // SLICE % 2 else sides[::-1]
+        for side, lines in order:
+            slice_of_lines = [line for n in range(first, min(first + SLICE, jobs)) for line in lines(n)]
+            side.work(slice_of_lines)
+
+
+def batch_against_plain(jobs: int) -> dict[str, tuple[float, float]]:
+    """Seconds of a batch and of plain jobs: adding, settling, and all with the callback."""
+    batch, plain = Side(), Side()
+    new = b'BATCH NEW {"success":{"jobtype":"done","args":[],"queue":"calls"}}'
+    began = time.perf_counter()
+    bid = batch.say(new).split(b"\r\n")[1].decode()
+    opened = time.perf_counter() - began
+    custom = f',"custom":{{"bid":"{bid}"}}'
+    taking_turns(jobs, (batch, lambda n: [push(n, custom)]), (plain, lambda n: [push(n)]))
+    adding = batch.seconds, plain.seconds
+    began = time.perf_counter()
+    batch.say(f"BATCH COMMIT {bid}".encode())
+    committed = time.perf_counter() - began
+    taking_turns(jobs, (batch, settle), (plain, settle))
+    settling = batch.seconds - adding[0], plain.seconds - adding[1]
+    began = time.perf_counter()
+    called = batch.say(b"FETCH calls")
+    batch.say(b'ACK {"jid":"%b"}' % called.split(b'"jid":"')[1].split(b'"')[0])
+    callback = time.perf_counter() - began
+    group = batch.desk.memory.groups[bid]
+    if (group.total, group.pending, group.answered) != (jobs, 0, group.called):
+        raise RuntimeError(f"the batch ended with {group}")
+    return {
+        "adding": adding,
+        "settling": settling,
+        "all": (batch.seconds + opened + committed + callback, plain.seconds),
+    }
+
+
+def unique_against_plain(jobs: int) -> tuple[float, float]:
+    unique, plain = Side(), Side()
+    custom = ',"custom":{"unique_for":3600}'
+    taking_turns(jobs, (unique, lambda n: [push(n, custom)]), (plain, lambda n: [push(n)]))
+    if len(unique.desk.memory.locks) != jobs:
+        raise RuntimeError(f"{len(unique.desk.memory.locks)} locks for {jobs} jobs")
+    return unique.seconds, plain.seconds
+
+
+def idle_cron(jobs: int) -> tuple[float, float, float]:
+    """Seconds to set up all entries, and of plain jobs with the timer asked after each, with and without them."""
+    crowded, alone = Side(), Side()
+    entry = CronJob("cron")
+    entries = [CronEntry(f"{n % 60} {n % 24} 1 1 *", entry, f"entry {n}") for n in range(CRON)]
+    began = time.perf_counter()
+    crowded.desk.do(recurrences(Settings(cron=entries), crowded.desk.now))
+    set_up = time.perf_counter() - began
+
+    def ask(side: Side) -> None:
+        began = time.perf_counter()
+        for _ in range(SLICE):
+            side.desk.engine.due_in(side.desk.now)
+        side.seconds += time.perf_counter() - began
+
+    for side in (crowded, alone):
+        side.work([push(jobs)])
+        side.say(b"FETCH default")  # something is due one day, on both sides
+    for first in range(0, jobs, SLICE):
+        for side in (crowded, alone) if first // SLICE % 2 else (alone, crowded):
+            lines = [line for n in range(first, first + SLICE) for line in (push(n), *settle(n))]
+            side.work(lines)
+            ask(side)
+    if crowded.desk.memory.counters.number != alone.desk.memory.counters.number:
+        raise RuntimeError("a cron entry ran")
+    return set_up, crowded.seconds, alone.seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.batches", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--jobs", type=int, default=100_000, help="jobs of the batch [%(default)s]")
+    parser.add_argument("--runs", type=int, default=5, help="medians of so many runs [%(default)s]")
+    given = parser.parse_args(arguments)
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # as the server does
+    batches = [batch_against_plain(given.jobs) for _ in range(given.runs)]
+    uniques = [unique_against_plain(given.jobs) for _ in range(given.runs)]
+    crons = [idle_cron(given.jobs // 5) for _ in range(given.runs)]
+    rows = []
+    for what in ("adding", "settling", "all"):
+        special, plain = (statistics.median(run[what][i] for run in batches) * 1e6 / given.jobs for i in (0, 1))
+        rows.append((f"batch: {what}", f"{special:.2f}", f"{plain:.2f}", f"{special / plain:.2f}"))
+    special, plain = (statistics.median(run[i] for run in uniques) * 1e6 / given.jobs for i in (0, 1))
+    rows.append(("unique: push", f"{special:.2f}", f"{plain:.2f}", f"{special / plain:.2f}"))
+    crowded, alone = (statistics.median(run[i] for run in crons) * 1e6 / (given.jobs // 5) for i in (1, 2))
+    rows.append((f"{CRON:,} idle cron entries", f"{crowded:.2f}", f"{alone:.2f}", f"{crowded / alone:.2f}"))
+    show("Microseconds a job", ("what", "special", "plain", "ratio"), rows)
+    print(f"\n{CRON:,} cron entries are set up in {statistics.median(run[0] for run in crons):.2f} s at the start")
+    goals = [
+        Goal("a batch against plain jobs, cost", statistics.median(_ratio(run["all"]) for run in batches), "most", 1.3),
+        Goal(
+            "unique pushes against plain ones, rate",
+            statistics.median(1 / _ratio(run) for run in uniques),
+            "least",
+            0.8,
+        ),
+        Goal("idle cron entries, cost", statistics.median(_ratio(run[1:]) for run in crons), "most", 1.05),
+    ]
+    show_goals(goals)
+    return 1 if any(goal.verdict() == "missed" for goal in goals) else 0
+
+
+def _ratio(times: Sequence[float]) -> float:
+    return times[0] / times[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

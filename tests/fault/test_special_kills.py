@@ -1,0 +1,188 @@
+"""SIGKILL under load with batches, unique jobs, cron and a throttle (RELIABILITY T1, I7 to I9): afterwards counts are
+exact, each callback and each run came once, no lock is stuck, and no throttle was ever overrun."""
+
+import threading
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from crossdock.engine.memory import Memory
+from crossdock.journal.folder import Folder
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model import events as e
+from crossdock.model.job import Spec
+from tests.support.accounting import Kind, Op, Outcome, account
+from tests.support.special_load import SpecialLoad
+from tests.support.special_server import CRON, THROTTLE_S, THROTTLED, SpecialServer
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+
+class Outcomes(NamedTuple):
+    load: SpecialLoad
+    rows: list[list[e.AnyEvent]]
+    memory: Memory
+
+    def events(self, kind: type[Any]) -> Iterator[Any]:
+        return (event for row in self.rows for event in row if isinstance(event, kind))
+
+
+def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], Memory]:
+    journal = SqliteJournal(Folder(data))
+    try:
+        return [e.decode_batch(batch).events for _, batch in journal.read(0)], recover(journal).memory
+    finally:
+        journal.close()
+
+
+def kill_under_load(data: Path, kills: int, fault: str = "none") -> Outcomes:
+    random = Random(29)
+    pause = threading.Event()
+    with SpecialServer(data, fault) as server:
+        load = SpecialLoad(server)
+        load.start()
+        for _ in range(kills):
+            pause.wait(random.uniform(0.3, 1.5))
+            load.up.clear()
+            server.kill()
+            server.start()
+            load.up.set()
+        pause.wait(1.0)
+        load.finish()
+        server.kill()
+        leased = [(job.jid, job.lease.worker) for job in on_disk(data)[1].jobs.values() if job.lease]
+        server.start()
+        load.settle(leased)
+        load.drain()
+        assert server.stop() == 0
+    return Outcomes(load, *on_disk(data))
+
+
+def made_by_the_server(found: Outcomes) -> Iterator[Op]:
+    """Callbacks and runs as if somebody had pushed them."""
+    for event in (*found.events(e.GroupCalled), *found.events(e.Spawned)):
+        spec: Spec = event.spec
+        text = msgspec.json.decode(spec.payload)[0]
+        yield Op(Kind.PUSH, "server", spec.jid, 0.0, 0.0, Outcome.OK, zlib.crc32(text.encode()))
+
+
+def not_unique(load: SpecialLoad) -> list[str]:
+    """Keys of which a second job got in while the first was surely there: pushed, and its ACK not yet sent."""
+    lives: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    acks = {op.jid: op.began for op in reversed(load.ops) if op.kind is Kind.ACK}
+    for op in load.ops:
+        if op.kind is Kind.PUSH and op.outcome is Outcome.OK and op.jid in load.keys:
+            lives[load.keys[op.jid]].append((op.began, op.ended, acks[op.jid]))
+    wrong = []
+    for key, jobs in lives.items():
+        for _, ended, acked in jobs:
+            wrong += [key for began, later, _ in jobs if began > ended and later < acked]
+    return wrong
+
+
+def most_at_a_time(load: SpecialLoad) -> int:
+    """Leases of the throttled queue that surely counted at the same time."""
+    moments: list[tuple[float, int]] = []
+    for op in load.ops:
+        if op.kind is Kind.FETCH and load.queues[op.jid] == "throttled":
+            ends = [
+                s.began for s in load.ops if s.jid == op.jid and s.kind in (Kind.ACK, Kind.FAIL) and s.began > op.ended
+            ]
+            end = min([op.began + THROTTLE_S, *ends])
+            if end > op.ended:
+                moments += [(op.ended, 1), (end, -1)]
+    most = there = 0
+    for _, change in sorted(moments, key=lambda moment: (moment[0], moment[1])):
+        there += change
+        most = max(most, there)
+    return most
+
+
+def runs_out_of_order(found: Outcomes) -> list[str]:
+    """Cron entries of which a run came before its time, or twice."""
+    due: dict[str, float] = {}
+    wrong = []
+    for run in found.events(e.Spawned):
+        if run.at < due.get(run.name, 0.0) or run.next <= run.at:
+            wrong.append(run.name)
+        due[run.name] = run.next
+    return wrong
+
+
+def uncalled(found: Outcomes) -> list[str]:
+    """Batches that are committed and done without having called back; their members all succeeded."""
+    groups = found.memory.groups
+    return [name for name, group in groups.items() if group.committed and not group.called]
+
+
+def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
+    found = kill_under_load(tmp_path / "data", 12)
+    load = found.load
+    verdict = account([*made_by_the_server(found), *load.ops], set(found.memory.jids))
+    assert verdict.faults == {}
+    # Batches
+    committed = {event.name for event in found.events(e.GroupCommitted)}
+    calls = Counter(event.name for event in found.events(e.GroupCalled))
+    assert calls == dict.fromkeys(committed, 1), "each committed batch called back once"
+    assert uncalled(found) == []
+    for batch in load.batches:
+        ok = sum(outcome is Outcome.OK for _, outcome in batch.members)
+        group = found.memory.groups.get(batch.bid)
+        assert group is not None or not ok
+        if group is not None:
+            assert ok <= group.total <= len(batch.members)
+            assert (group.pending, len(group.bad)) == (0, 0)
+        assert Outcome.OK not in batch.committed or batch.bid in committed
+    assert_one_change(found)
+    # Locks, throttle, cron
+    assert not_unique(load) == []
+    assert found.memory.locks == {}, "a lock outlived its job"
+    assert most_at_a_time(load) == THROTTLED
+    assert runs_out_of_order(found) == []
+    runs = Counter(event.name for event in found.events(e.Spawned))
+    print(f"{len(committed)} batches, {len(load.ops)} operations, {verdict.again} again, runs {dict(runs)}")
+    assert len(committed) > 100
+    assert min(runs[name] for name in CRON) > 20
+    assert sum(op.outcome is Outcome.REFUSED for op in load.ops) > 50, "locks refused nobody"
+    assert sum(op.outcome is Outcome.UNKNOWN for op in load.ops) > 5, "kills hit operations in flight"
+
+
+def assert_one_change(found: Outcomes) -> None:
+    """A callback stands in the row of what called for it: its batch's commit, or the success of a member."""
+    members: dict[int, str] = {}
+    for row in found.rows:
+        reasons: set[str] = set()
+        for event in row:
+            if isinstance(event, e.Pushed):
+                for number, spec in enumerate(event.specs, event.number):
+                    if spec.extra is not None and spec.extra.links is not None:
+                        members[number] = spec.extra.links.group
+            elif isinstance(event, e.GroupCommitted):
+                reasons.add(event.name)
+            elif isinstance(event, e.Succeeded):
+                reasons.add(members.get(event.number, ""))
+            elif isinstance(event, e.GroupCalled):
+                assert event.name in reasons
+
+
+def test_callbacks_that_are_not_part_of_the_change_would_be_noticed(tmp_path: Path) -> None:
+    assert uncalled(kill_under_load(tmp_path / "data", 3, "late-callbacks"))
+
+
+def test_a_run_that_comes_again_would_be_noticed(tmp_path: Path) -> None:
+    assert runs_out_of_order(kill_under_load(tmp_path / "data", 3, "eager-cron"))
+
+
+def test_a_lock_that_holds_nobody_off_would_be_noticed(tmp_path: Path) -> None:
+    assert not_unique(kill_under_load(tmp_path / "data", 1, "deaf-locks").load)
+
+
+def test_a_throttle_that_is_overrun_would_be_noticed(tmp_path: Path) -> None:
+    assert most_at_a_time(kill_under_load(tmp_path / "data", 1, "open-throttles").load) > THROTTLED
