@@ -14,7 +14,6 @@ from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model.job import Call, Extra, Form, Freed, Held, Job, Links, LockTerms, Number, Spec
 from crossdock.model.records import Recurrence
-from crossdock.model.rules import Then
 from crossdock.model.states import State
 from tests.model import values
 from tests.model.rig import FakeClock
@@ -113,7 +112,6 @@ def _spec(scene: Scene, due: float = 0.0) -> Spec:
         scene.jids += 1
         jid = f"j{scene.jids}"
     scene.payloads += 1
-    rules = scene.one_of(values.RULES)
     return Spec(
         jid,
         scene.one_of(values.QUEUES),
@@ -121,9 +119,9 @@ def _spec(scene: Scene, due: float = 0.0) -> Spec:
         b"[%d]" % scene.payloads,
         Form.JSON,
         scene.one_of((0, 0, 0, 4, -4, 0.5)),
-        rules,
+        scene.one_of(values.RULES),
         due,
-        scene.one_of(values.EXTRAS) if rules.success is Then.COMPLETE else _extra(scene),
+        _extra(scene),
         scene.one_of((0, 0, 0, 0, 1)),
     )
 

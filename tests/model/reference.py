@@ -128,7 +128,8 @@ class Reference:
         on_shelves = [job for state in (*AT_REST, State.LEASED) for job in self.shelf(state)]
         waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
         waits += [each.next - now.wall for each in self.recurrences.values()]
-        for ends, clock in zip(self.records.ends(), (now.steady, now.steady, now.wall), strict=True):
+        clocks = (now.steady, now.steady, max(self.at, now.wall))
+        for ends, clock in zip(self.records.ends(), clocks, strict=True):
             waits += [end - clock for end, _ in ends]
         return max(0.0, min(waits)) if waits else None
 
@@ -271,6 +272,8 @@ class Reference:
     def remove(self, command: c.Remove, now: Now) -> int:
         jobs = self._those(command.numbers, command.states)
         for job in jobs:
+            if job.lease:
+                self._settled(job)
             self._gone(job, self._happens(now), success=False)
         return len(jobs)
 
@@ -317,7 +320,7 @@ class Reference:
             self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
         left -= len(runs)
-        clocks = (now.steady, now.steady, now.wall)
+        clocks = (now.steady, now.steady, max(self.at, now.wall))
         over = [[name for end, name in each if end <= clock][:left] for each, clock in zip(ends, clocks, strict=True)]
         if any(over):
             locks, groups, tracks = over

@@ -26,7 +26,7 @@ class Lock:
 class Track:
     state: str
     updated: float
-    end: float  #: wall
+    end: float  #: by the time of events
     percent: int | None = None
     text: str | None = None
 
@@ -61,7 +61,7 @@ class Group:
         """Its callbacks are answered as well: those that can still come."""
         if not self.is_due(Call.COMPLETE) or not self.is_answered(Call.COMPLETE):
             return False
-        if call is Call.COMPLETE and "bad" in self.members.values():
+        if call is Call.COMPLETE and ("bad" in self.members.values() or self.unfinished[Call.SUCCESS]):
             return True
         return self.is_due(Call.SUCCESS) and self.is_answered(Call.SUCCESS)
 

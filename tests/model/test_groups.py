@@ -135,7 +135,9 @@ class Groups(RuleBasedStateMachine):
     def lease(self, queue: str) -> None:
         self.do(c.LeaseNext("faktory", (queue,), "w", values.TERMS[0]))
 
-    @rule(queue=st.sampled_from([*QUEUES, "mail"]), success=st.sampled_from([True, True, False]), many=st.integers(1, 4))
+    @rule(
+        queue=st.sampled_from([*QUEUES, "mail"]), success=st.sampled_from([True, True, False]), many=st.integers(1, 4)
+    )
     def work(self, queue: str, success: bool, many: int) -> None:
         for _ in range(many):
             job = self.do(c.LeaseNext("faktory", (queue,), "w", values.TERMS[0]))

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+import pytest
+
 from crossdock.engine.memory import Memory
 from crossdock.engine.stats import DAY
 from crossdock.model.job import Call, Job
@@ -14,6 +16,11 @@ SHELVES: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD, Sta
 LEASE: Final = ("token", "via", "worker", "at", "began", "end", "wait_s", "bound")
 ERROR: Final = ("group", "message", "backtrace", "first_at", "at", "next_at", "lost")
 TRACK: Final = ("state", "updated", "end", "percent", "text")
+
+
+def nearly(seconds: float | None) -> Any:
+    """A wait that may be rounded otherwise: wall times leave a quarter of a microsecond."""
+    return None if seconds is None else pytest.approx(seconds, abs=1e-5)
 
 
 def of_engine(memory: Memory) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from tests.model.bench import TERMS, Bench, held, spec
 from tests.model.values import callback
 
 DAY = 86_400.0
+KEPT = Rules(1, success=Then.COMPLETE)
 
 
 @pytest.fixture
@@ -248,6 +249,18 @@ def test_how_long_groups_are_remembered(bench: Bench) -> None:
     assert bench.memory.groups == {}
 
 
+def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) -> None:
+    open_group(bench, "g", *BOTH)
+    kept, _ = bench.push("kept", "waits", rules=KEPT, links=Links(group="g", tracked=True))
+    bench.do(CommitGroup("g"))
+    bench.lease()
+    bench.succeed("kept")
+    bench.do(Remove("faktory", "expired", [kept], frozenset({State.COMPLETE})))
+    assert called(bench) == []
+    assert shown(bench, "kept") == "success"
+    assert work_off(bench) == ["waits", "COMPLETE of g", "SUCCESS of g"]
+
+
 def test_a_child_that_was_forgotten_no_longer_holds_up_complete(bench: Bench) -> None:
     open_group(bench, "parent", *BOTH)
     bench.do(CommitGroup("parent"))
@@ -405,6 +418,7 @@ def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
         bench.do(Remove("faktory", "discarded", [number], frozenset({State.LEASED})))
     else:
         bench.restart()
+    assert how != "removed" or list(bench.notices) == ["default"], "who waits is asked again"
     bench.push("b")
     assert not bench.nothing_to_lease()
     assert bench.nothing_to_lease()
@@ -456,6 +470,16 @@ def test_a_run_whose_lock_is_held_is_left_out(bench: Bench) -> None:
     bench.succeed("a")
     bench.after(3_600.0)
     assert bench.memory.locks["lock"].holder == 3
+
+
+def test_of_two_runs_that_are_due_together_one_gets_the_lock(bench: Bench) -> None:
+    links = lock(bench, 9e9)
+    bench.do(
+        SetRecurrences([Recurrence(name, "faktory", "0 * * * *", "UTC", spec("", links=links), 0.0) for name in "ab"])
+    )
+    bench.after(3_600.0)
+    assert list(bench.memory.jobs) == [1]
+    assert bench.push("next") == [2]
 
 
 def test_a_clock_set_back_runs_nothing_twice(bench: Bench) -> None:

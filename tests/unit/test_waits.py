@@ -32,7 +32,7 @@ class Hall:
 
     def push(self, *queues: str) -> None:
         self.ready.update(queues)
-        self.waits.stir(dict.fromkeys(queues))
+        self.waits.stir(list(dict.fromkeys(queues)))
 
 
 def test_first_come_first_served_over_all_queues() -> None:

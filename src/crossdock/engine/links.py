@@ -15,7 +15,8 @@ TRACK_S = 1_800.0
 def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
     lock = links.lock
     if lock is not None:
-        free(memory, lock.name)
+        if lock.name in memory.locks:
+            free(memory, lock.name)
         memory.locks[lock.name] = Lock(job.number, lock.end)
         memory.lock_ends.add((lock.end, lock.name))
     if links.group:

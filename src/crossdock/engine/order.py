@@ -12,7 +12,8 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Order(SortedList[T]):
-    DEFAULT_LOAD_FACTOR = 256  # a quarter of SortedList's: taking the first moves the rest of its list
+    # A quarter of SortedList's: taking the first moves the rest of its list. (Final in the stubs, not in the library.)
+    DEFAULT_LOAD_FACTOR = 256  # type: ignore[misc]
 
     _lists: list[list[T]]
     _maxes: list[T]

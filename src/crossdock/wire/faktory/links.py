@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import re
 from typing import Final
 
@@ -12,9 +11,7 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Freed, Links, LockTerms
 from crossdock.wire.faktory.messages import Invalid
 from crossdock.wire.faktory.times import parse
-
-#: Most customs name none of these and are not read at all.
-_ASKS: Final = re.compile(rb'"(?:bid|unique_for|expires_at|expires_in|track)"')
+from crossdock.wire.json import compact
 
 _YEARS: Final = 10 * 365 * 86_400.0
 
@@ -29,19 +26,30 @@ class _Asks(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Asks).decode
+_decode_any = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+_NOTHING: Final = Links()
+
+#: What is no longer than its hash names a lock as it is.
+_SHORT: Final = 40
+
+#: What a blank between two tokens stands beside; in a string it may stand there, too.
+_BLANK: Final = re.compile(rb"[\[{:,][ \t\r\n]|[ \t\r\n][\]}:,]")
+#: Numbers that would not come back as they were spelled: fractions, exponents, very long ones, and -0.
+_NUMBER: Final = re.compile(rb"\d[.eE]|\d{16}|-0")
 
 
 def read(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now) -> Links | None:
     """None when it asks for nothing. Raises Invalid with what is wrong."""
-    if _ASKS.search(custom) is None:
-        return None
     try:
         asks = _decode(custom)
     except msgspec.DecodeError as error:
         raise Invalid(f"invalid custom: {error}") from error
     lock = _lock(asks, kind, args, queue, due, now) if asks.unique_for is not None else None
-    links = Links(lock, asks.bid or "", expires=_expires(asks, now), tracked=bool(asks.track))
-    return None if links == Links() else links
+    expires = _expires(asks, now) if asks.expires_at or asks.expires_in is not None else 0.0
+    links = Links(lock, asks.bid or "", "", None, expires, bool(asks.track))
+    return None if links == _NOTHING else links
 
 
 def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now) -> LockTerms:
@@ -52,21 +60,43 @@ def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now)
     until = asks.unique_until or "success"
     if until not in ("success", "start"):
         raise Invalid(f'custom.unique_until must be "success" or "start", not "{until}"')
-    delay = max(0.0, due - now.wall)
-    return LockTerms(
-        unique_name(kind, args, queue), now.steady + delay + seconds, Freed.START if until == "start" else Freed.SUCCESS
-    )
+    delay = due - now.wall if due > now.wall else 0.0
+    freed = Freed.START if until == "start" else Freed.SUCCESS
+    return LockTerms(unique_name(kind, args, queue), now.steady + delay + seconds, freed)
 
 
 def unique_name(kind: str, args: bytes, queue: str) -> str:
-    """Kind, args and queue as one name: key order and blanks do not count, the spelling of numbers does."""
-    spelled = json.loads(args, parse_int=_spelled, parse_float=_spelled)
-    text = json.dumps([kind, queue, spelled], sort_keys=True, separators=(",", ":"))
-    return "faktory:" + hashlib.sha256(text.encode()).hexdigest()[:40]
+    """Kind, args and queue as one name: key order, blanks and escapes do not count, the spelling of numbers does."""
+    # Neither a queue's name nor JSON holds a zero byte, so no two of these run together.
+    text = f"{queue}\0{_spelled(args).decode()}\0{kind}"
+    if len(text) <= _SHORT:
+        return "faktory:" + text
+    return "faktory#" + hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
-def _spelled(number: str) -> dict[str, str]:
-    return {"\0number": number}  # apart from the same digits in a string
+def _spelled(args: bytes) -> bytes:
+    """One spelling of equal values. Most args have no object, no escape and no blank, or none that is difficult."""
+    if b"\\" not in args:
+        if b"{" not in args:
+            return compact(args) if _BLANK.search(args) is not None else args
+        if _NUMBER.search(args) is None:
+            return _encode(_decode_any(args))
+    return _write(json.loads(args, parse_int=_Number, parse_float=_Number)).encode()
+
+
+class _Number(str):
+    """A number as it was spelled."""
+
+    __slots__ = ()
+
+
+def _write(value: object) -> str:
+    """As msgspec writes it, but for numbers."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_write(key)}:{_write(each)}" for key, each in sorted(value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_write, value)) + "]"
+    return value if isinstance(value, _Number) else _encode(value).decode()
 
 
 def _expires(asks: _Asks, now: Now) -> float:
@@ -75,9 +105,7 @@ def _expires(asks: _Asks, now: Now) -> float:
             return parse(asks.expires_at)
         except (ValueError, OverflowError) as error:
             raise Invalid(f"invalid timestamp for 'expires_at': \"{asks.expires_at}\": {error}") from error
-    seconds = asks.expires_in
-    if seconds is None:
-        return 0.0
-    if not math.isfinite(seconds) or seconds <= 0 or seconds > _YEARS:
+    seconds = asks.expires_in or 0.0
+    if not 0 < seconds <= _YEARS:
         raise Invalid("custom.expires_in must be a number of seconds above 0, at most ten years")
     return now.wall + seconds

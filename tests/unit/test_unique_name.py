@@ -1,0 +1,79 @@
+"""The name under which a unique job holds its lock: one for the same job, however it is spelled, and for no other."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.wire.faktory.links import unique_name
+
+numbers = st.sampled_from(["0", "-0", "1", "1.0", "1e0", "10", "12345678901234567890", "12345678901234567891", "0.1"])
+texts = st.sampled_from(["", "a", "1", "a, b", "[ 1 ]", "ä", "\\", '"', "\x00", "\x7f", "{", "1.0", "😀"])
+values = st.recursive(
+    numbers.map(lambda text: ("number", text)) | texts | st.sampled_from([True, False, None]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def spellings(draw: st.DrawFn, value: Any) -> str:
+    """JSON of the value: any blanks, any order of keys, any escapes."""
+    blank = draw(st.sampled_from(["", "", " ", "\t", "  "]))
+    if isinstance(value, tuple):
+        return str(value[1])
+    if isinstance(value, str):
+        if draw(st.booleans()):
+            return "".join(['"', *(f"\\u{unit:04x}" for unit in _utf16(value)), '"'])
+        return json.dumps(value, ensure_ascii=draw(st.booleans()))
+    if isinstance(value, list):
+        inside = f"{blank},{blank}".join(draw(spellings(each)) for each in value)
+        return f"[{blank}{inside}{blank}]"
+    if isinstance(value, dict):
+        keys = draw(st.permutations(list(value)))
+        inside = f"{blank},{blank}".join(
+            f"{draw(spellings(key))}{blank}:{blank}{draw(spellings(value[key]))}" for key in keys
+        )
+        return f"{{{blank}{inside}{blank}}}"
+    return json.dumps(value)
+
+
+def _utf16(text: str) -> list[int]:
+    raw = text.encode("utf-16-be")
+    return [int.from_bytes(raw[i : i + 2], "big") for i in range(0, len(raw), 2)]
+
+
+def name(args: str, kind: str = "T", queue: str = "q") -> str:
+    return unique_name(kind, args.encode(), queue)
+
+
+@given(st.data(), st.lists(values, max_size=3))
+def test_however_it_is_spelled(data: st.DataObject, args: list[Any]) -> None:
+    one, other = (data.draw(spellings(args)) for _ in range(2))
+    assert name(one) == name(other)
+
+
+@given(st.data(), st.lists(values, max_size=3), st.lists(values, max_size=3))
+def test_others_have_other_names(data: st.DataObject, one: list[Any], other: list[Any]) -> None:
+    same = repr(_sorted(one)) == repr(_sorted(other))
+    assert (name(data.draw(spellings(one))) == name(data.draw(spellings(other)))) is same
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [(key, _sorted(each)) for key, each in sorted(value.items())]
+    return ["list", *map(_sorted, value)] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("long", ["", "x" * 100])
+def test_kind_and_queue_count_and_do_not_run_together(long: str) -> None:
+    args = json.dumps([long])
+    names = {name(args, kind, queue) for kind in ("a", "ab", "b\0q") for queue in ("q", "qa", "b")}
+    assert len(names) == 9
+    assert name('["a"]', "T\0x") != name('["a\\u0000T"]', "x")
+
+
+def test_a_name_is_never_long() -> None:
+    assert len(name(json.dumps(["x" * 1_000_000]))) <= 48
