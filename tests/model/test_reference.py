@@ -186,6 +186,15 @@ class EngineBesideReference(RuleBasedStateMachine):
         for _ in range(many):
             self.work(worker, values.TERMS[0], success=True, jitter=0)
 
+    @rule(worker=workers, success=st.booleans(), jitter=jitters)
+    def settle_late(self, worker: str, success: bool, jitter: int) -> None:
+        """What was given back meanwhile, and leased to another."""
+        late = self._lease("faktory", values.QUEUES, worker, values.TERMS[0])
+        if late is not None:
+            self.do(c.GiveBack("faktory", [late]))
+            self._lease("faktory", values.QUEUES, "another", values.TERMS[0])
+            self.settle_what_was_given(1, success, worker, jitter)
+
     @precondition(lambda self: self.given)
     @rule(pick=picks, success=st.booleans(), worker=workers, jitter=jitters)
     def settle_what_was_given(self, pick: int, success: bool, worker: str, jitter: int) -> None:

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from crossdock.cli.main import main
+from crossdock.journal import reader, snapshot
 from crossdock.journal.backup import back_up
 from crossdock.journal.check import BROKEN, SOUND, SPARE, Report, check
 from crossdock.journal.folder import DATABASE
@@ -68,26 +69,55 @@ def test_a_server_that_was_killed(tmp_path: Path) -> None:
     assert after == before
 
 
-def test_a_server_that_compacts_meanwhile(tmp_path: Path) -> None:
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
     writer = Writer(tmp_path / "data")
     writer.tell(eventful())
     writer.compact()
     writer.push("before-1")
-    for at in ("journal", "snapshot", "fold"):
-        busy = True
-
-        def compact(what: str, done: int, of: int, at: str = at) -> None:
-            nonlocal busy
-            if busy and what == at:
-                busy = False
-                for n in range(3):
-                    writer.push(f"{at}-{n:06d}")
-                    writer.compact()
-
-        report = check(tmp_path / "data", compact)
-        assert not busy
-        assert report.faults == []
+    yield writer
     writer.close()
+
+
+def compact_often(writer: Writer, times: int = 3) -> None:
+    for n in range(times):
+        writer.push(f"meanwhile-{n}")
+        writer.compact()
+
+
+@pytest.mark.parametrize(("at", "times"), [("journal", 1), ("journal", 3), ("snapshot", 3), ("fold", 3)])
+def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.MonkeyPatch, at: str, times: int) -> None:
+    """Between two pages of the journal, before the older snapshot is read, before the newer one is."""
+    monkeypatch.setattr(reader, "_PAGE", 2)
+    for n in range(12):
+        writer.push(f"behind-{n:02d}")
+        if n == 6:
+            writer.compact()
+    busy = True
+
+    def compact(what: str, done: int, of: int) -> None:
+        nonlocal busy
+        if busy and what == at:
+            busy = False
+            compact_often(writer, times)
+
+    assert check(writer.path, compact).faults == []
+    assert not busy
+
+
+def test_a_snapshot_that_is_deleted_while_it_is_looked_for(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, paths = snapshot.load, []
+
+    def late(path: Path) -> snapshot.Loaded:
+        paths.append(path)
+        if len(paths) == 1:
+            compact_often(writer)
+        return load(path)
+
+    monkeypatch.setattr(snapshot, "load", late)
+    assert look(writer.path).faults == []
+    assert len(set(paths)) > 1
+    assert not paths[0].exists()
 
 
 @pytest.fixture

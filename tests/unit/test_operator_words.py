@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.cli.control import lock_holder
 from crossdock.cli.filters import span
 from crossdock.cli.show import age, clean, columns, cut, size, some
+from crossdock.journal.folder import in_use_by
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,6 @@ def test_who_holds_a_lock(tmp_path: Path) -> None:
         "3: -> FLOCK\n"
         f"4: FLOCK  ADVISORY  WRITE 4711 fd:00:{inode} 0 EOF\n"
     )
-    assert lock_holder(lock, table) == "4711"
-    assert lock_holder(tmp_path / "none", table) == ""
-    assert lock_holder(lock, tmp_path / "none") == ""
+    assert in_use_by(tmp_path, table) == "4711"
+    assert in_use_by(tmp_path / "none", table) == ""
+    assert in_use_by(tmp_path, tmp_path / "none") == ""

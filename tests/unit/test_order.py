@@ -93,6 +93,7 @@ class OrderBesideList(RuleBasedStateMachine):
     @invariant()
     def same(self) -> None:
         assert list(self.order) == self.plain
+        assert [self.order[spot] for spot in range(len(self.plain))] == self.plain, "by the index inside"
         assert len(self.order) == len(self.plain)
         assert bool(self.order) == bool(self.plain)
         inside: Any = self.order

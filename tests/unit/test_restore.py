@@ -67,7 +67,11 @@ def test_something_that_is_no_backup(copy: Path) -> None:
 def test_a_backup_that_has_rotted(copy: Path) -> None:
     (file,) = copy.glob("snapshot-*")
     flip(file, -30)
-    refused(copy, copy.parent / "new", "snapshot .*; restore a backup")
+    done: list[str] = []
+    with pytest.raises(Damaged, match=r"snapshot .*; restore a backup"):
+        restore(copy, copy.parent / "new", lambda what, *_: done.append(what))
+    assert set(done) == {"verify"}, "nothing is copied before it is known to be sound"
+    assert not (copy.parent / "new").exists()
 
 
 def test_a_backup_that_lost_its_end(copy: Path) -> None:

@@ -1,6 +1,5 @@
 """What `crossdock doctor` looks at. Each check only looks: nothing is created, changed or held."""
 
-import fcntl
 import os
 import resource
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from crossdock.cli.configure import Loaded
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
-from crossdock.journal.folder import LOCK
+from crossdock.journal.folder import in_use_by
 from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.server import room
 from crossdock.server.run import CannotStart, addresses
@@ -48,21 +47,6 @@ def notes(settings: Settings) -> list[str]:
     if holder:
         return [f"the data folder is in use by process {holder}: a server is running"]
     return [] if data.exists() else [f"the data folder {data} does not exist yet; crossdock up creates it"]
-
-
-def in_use_by(data: Path) -> str:
-    """The process that holds the folder's lock, "" if none does."""
-    try:
-        fd = os.open(data / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
-    finally:
-        os.close(fd)
-    return ""
 
 
 def _doors(settings: Settings) -> Iterator[str]:

@@ -13,7 +13,7 @@ from crossdock.cli.configure import Loaded
 from crossdock.cli.options import loaded
 from crossdock.client.control import ControlClient
 from crossdock.client.errors import NoServer
-from crossdock.journal.folder import LOCK
+from crossdock.journal.folder import in_use_by
 
 
 class OperatorCommand(click.Command):
@@ -48,7 +48,7 @@ def server(values: dict[str, Any]) -> Iterator[ControlClient]:
     try:
         client = ControlClient(folder)
     except NoServer as error:
-        holder = lock_holder(folder / LOCK, Path("/proc/locks"))
+        holder = in_use_by(folder)
         if holder:
             raise NoServer(
                 f"process {holder} has {folder} open and does not answer yet; it may still be starting: try again"
@@ -56,21 +56,6 @@ def server(values: dict[str, Any]) -> Iterator[ControlClient]:
         raise
     with client:
         yield client
-
-
-def lock_holder(lock: Path, table: Path) -> str:
-    """The process that has locked this file, "" if none has. Only looked up: to try the lock could stop a server that
-    is just starting."""
-    try:
-        inode = str(lock.stat().st_ino)
-        locks = table.read_text("ascii")
-    except OSError:
-        return ""
-    for line in locks.splitlines():
-        words = line.split()
-        if len(words) >= 6 and words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
-            return words[4]
-    return ""
 
 
 def print_json(answer: object) -> None:

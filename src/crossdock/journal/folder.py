@@ -20,6 +20,23 @@ def snapshot_name(seq: int) -> str:
     return f"snapshot-{seq:016d}"
 
 
+def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
+    """The process that has this data folder open as its server, "" if none has.
+
+    Looked up in the system's table of locks: to try the lock could stop a server that is just starting.
+    """
+    try:
+        inode = str((folder / LOCK).stat().st_ino)
+        locks = table.read_text("ascii")
+    except OSError:
+        return ""
+    for line in locks.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
+            return words[4]
+    return ""
+
+
 class Folder:
     """An existing data folder, created on demand with nobody else allowed in."""
 

@@ -24,21 +24,6 @@ class NoJournal(CrossdockError):
     """There is nothing to read; the text says where, and what to do."""
 
 
-def in_use_by(path: Path) -> str:
-    """The process that has this data folder open as its server, "" if none has."""
-    try:
-        lock = os.open(path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return os.pread(lock, 32, 0).decode("ascii", "replace").strip() or "unknown"
-    finally:
-        os.close(lock)
-    return ""
-
-
 class Reader(SqliteJournal):
     def __init__(self, path: Path) -> None:
         database = path / DATABASE

@@ -12,8 +12,7 @@ from typing import Final
 from crossdock.journal.backup import Manifest, compare, files, read_manifest, verify
 from crossdock.journal.copying import Progress, copy_file, is_full, seldom
 from crossdock.journal.disk import sync_folder
-from crossdock.journal.folder import LOCK, Folder
-from crossdock.journal.reader import in_use_by
+from crossdock.journal.folder import LOCK, Folder, in_use_by
 from crossdock.model.errors import CrossdockError
 
 _STAGE: Final = "restoring"

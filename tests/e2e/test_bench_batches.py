@@ -1,0 +1,18 @@
+"""`python -m bench.batches` on a small scale: it measures and judges, whatever the figures are."""
+
+from pathlib import Path
+
+import pytest
+from bench.batches import main
+
+
+def test_all_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bench.batches.CRON", 100)
+    code = main(["--jobs", "5000", "--runs", "1"])
+    said = capsys.readouterr().out
+    for what in ("batch: adding", "batch: settling", "batch: all", "unique: push", "100 idle cron entries"):
+        assert f"| {what}" in said
+    assert "pushes a second at a server: plain " in said
+    assert code == ("| missed |" in said)
+    assert list(tmp_path.iterdir()) == []
