@@ -26,6 +26,8 @@ class Waits:
         self._has_work = has_work
         self.by_queue: dict[str, OrderedDict[int, Waiter]] = {}
         self._tickets = 0
+        self._stirred: list[str] = []
+        self._stirring = False
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
@@ -47,6 +49,20 @@ class Waits:
                     del self.by_queue[queue]
 
     def stir(self, queues: Sequence[str]) -> None:
+        """Asking may itself make a job ready, of a callback for one: that stirs when the asking is over, so that
+        nobody is asked while it is being asked."""
+        self._stirred.extend(queues)
+        if self._stirring:
+            return
+        self._stirring = True
+        try:
+            while self._stirred:
+                stirred, self._stirred = self._stirred, []
+                self._serve(stirred)
+        finally:
+            self._stirring = False
+
+    def _serve(self, queues: Sequence[str]) -> None:
         passed: set[int] = set()
         while (waiter := self._first(queues, passed)) is not None:
             self.asked += 1
