@@ -12,10 +12,11 @@ import pytest
 from crossdock.journal.folder import Folder
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack, SetRecurrences, SetThrottles
+from crossdock.model.commands import GiveBack, SetRecurrences, SetThrottles, SetTrack
 from crossdock.model.records import Per
 from crossdock.server.standing import recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
+from tests.model.bench import Bench
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
 
@@ -139,3 +140,13 @@ def test_a_run_missed_while_its_job_was_changed_is_made_up_for(desk: PlainDesk) 
     desk.do(orders(2))
     desk.advance(0)
     assert [job.payload for job in desk.memory.jobs.values()] == [b"[2]"]
+
+
+@fault("engine/links.py: a track ends by the time of events, which stands still while the clock is set back")
+def test_a_track_is_forgotten_though_the_clock_was_set_back() -> None:
+    bench = Bench()
+    bench.push("dated by a wrong clock")
+    bench.clock.jump(-86_400.0)
+    bench.do(SetTrack("a", 50, None))
+    bench.after(1_800.0)
+    assert bench.memory.tracks == {}
