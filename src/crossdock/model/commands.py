@@ -26,6 +26,7 @@ class Refused(IntEnum):
 
     NOT_UNIQUE = 1  #: another job holds its lock
     NO_GROUP = 2  #: it is to be a member of a group that does not exist
+    DUPLICATE = 3  #: a job of that jid is alive
 
 
 class Enqueue(Command[Sequence[Refused | None]], frozen=True, gc=False):
@@ -33,6 +34,7 @@ class Enqueue(Command[Sequence[Refused | None]], frozen=True, gc=False):
 
     via: str
     specs: list[Spec]
+    unless_live: bool = False  #: a jid that is alive, of whatever door, is refused
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
@@ -52,6 +54,7 @@ class LeaseNext(Command[Job | None], frozen=True, gc=False):
     queues: Sequence[str]
     worker: str
     terms: Terms
+    at_random: bool = False  #: not the first: any of those that have one, each as likely
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -60,21 +63,49 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     via: str
     worker: str
     held: Held | None = None
+    free: bool = False  #: no lease is needed while no other door holds a job that came by this one (Workq)
+    number: Number = 0  #: names the job where the door shows no jid
 
 
-class Succeed(Command[bool], frozen=True, gc=False):
-    """Outcome: False when this claim holds no lease on that job; nothing changed then."""
+class Verdict(IntEnum):
+    UNKNOWN = 0  #: no such job, or none this claim may settle; nothing changed
+    DONE = 1
+    FINISHED = 2  #: it is complete or failed already; only a free claim is told
 
+
+class Succeed(Command[Verdict], frozen=True, gc=False):
     jid: str
     claim: Claim
+    result: bytes = b""
 
 
-class Fail(Command[bool], frozen=True, gc=False):
+class Fail(Command[Verdict], frozen=True, gc=False):
+    """Not final by itself: the job's rules say what follows."""
+
     jid: str
     claim: Claim
     group: str
     message: str
     backtrace: tuple[str, ...] = ()
+    result: bytes = b""  #: kept if the failure ends the job and its rules keep it
+
+
+class Transacted(msgspec.Struct, frozen=True, gc=False):
+    numbers: list[Number]  #: of the new jobs, in order
+    refused: int = -1  #: the first step that cannot be done; then nothing was, but the numbers before it are used up
+
+
+class Transaction(Command[Transacted], frozen=True, gc=False):
+    """All steps or none, as one change. A step that pushes may need jobs of earlier ones (`Links.needs`)."""
+
+    via: str
+    steps: Sequence[Spec | Succeed]
+
+
+class DrawNumbers(Command[None], frozen=True, gc=False):
+    """Use up so many job numbers: their jobs were refused too late (Masenko 3.2)."""
+
+    count: int
 
 
 class GiveBack(Command[None], frozen=True, gc=False):

@@ -68,7 +68,7 @@ class Leased(JobEvent, tag="leased"):
 
 
 class ClosingEvent(JobEvent):
-    """Ends a lease, and says all about it."""
+    """Ends a lease, and says all about it. Token 0: the job was settled without one, and nothing is booked."""
 
     token: Token
     leased_at: float
@@ -79,6 +79,7 @@ class ClosingEvent(JobEvent):
 
 class Succeeded(ClosingEvent, tag="succeeded"):
     then: State
+    result: bytes = b""
 
 
 class Failed(ClosingEvent, tag="failed"):
@@ -88,6 +89,9 @@ class Failed(ClosingEvent, tag="failed"):
     then: State
     due: float  #: wall; the next try, or when a dead job is purged
     failure: Failure
+    result: bytes = b""
+    to_queue: str = ""  #: the dead queue it went to, as if new
+    counted: bool = True  #: as a failure; the last lapse of a Workq job is none
 
 
 class Lapsed(ClosingEvent, tag="lapsed"):
@@ -223,6 +227,12 @@ class RecurrencesSet(Event, tag="recurrences-set"):
     recurrences: list[Recurrence]
 
 
+class NumbersDrawn(Event, tag="numbers-drawn"):
+    """Numbers up to this one are used up without jobs."""
+
+    number: Number
+
+
 class Spawned(Event, tag="spawned"):
     """A recurrence was due: its job was pushed as `number` (0: it was not, another holds its lock); `next` follows."""
 
@@ -259,6 +269,7 @@ AnyEvent = (
     | ThrottlesSet
     | RecurrencesSet
     | Spawned
+    | NumbersDrawn
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

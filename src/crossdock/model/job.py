@@ -62,6 +62,21 @@ class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="f
     priority: bool = False  #: the client sent one, so it is shown
 
 
+class WorkqFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="workq"):
+    """What `inspect job` shows again and no rule reads."""
+
+    ttl_ms: int = 0
+    time: float = 0.0  #: wall; as given to `schedule`, 0: it came by `add` or `run`
+    max_fails: int = 0
+
+
+class Result(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What a settlement left behind, kept with the job where its rules keep it."""
+
+    ok: bool
+    body: bytes = b""
+
+
 class Freed(IntEnum):
     """What frees a lock, besides its own end and the end of its holder."""
 
@@ -93,13 +108,18 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     call: Call | None = None
     expires: float = 0.0  #: wall; gone if it is about to be leased later than this
     tracked: bool = False
+    needs: tuple[Number, ...] = ()  #: it waits for these. In a transaction -n is the n-th spec before this one
+    ttl_s: float = 0.0  #: gone, in whatever state, this long after it was pushed or, if scheduled, due; 0: never
+    foreground: bool = False  #: its pusher waits for it and nobody else will: gone with a restart
 
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
-    face: FaktoryFace | None = None
+    face: FaktoryFace | WorkqFace | None = None
     error: Failure | None = None
     links: Links | None = None
+    result: Result | None = None
+    deadqueue: str = ""  #: where it goes when its tries end; cleared by going there
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):
@@ -133,6 +153,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     failures: int = 0
     lease: Lease | None = None
     extra: Extra | None = None
+    end: float = 0.0  #: steady; gone then in whatever state. 0: never, or not running yet
 
 
 class Spec(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -24,6 +24,7 @@ class Then(IntEnum):
     DEAD = 1  #: kept for `DEAD_FOR`, can be brought back
     COMPLETE = 2
     FAILED = 3
+    DEAD_QUEUE = 4  #: moved to the job's dead queue as if new; without one it is gone (Masenko)
 
 
 class Lapse(IntEnum):
@@ -31,6 +32,13 @@ class Lapse(IntEnum):
 
     FAILURE = 0  #: a failure that is not final (Faktory, Masenko)
     RETURN = 1  #: back to its old place, the attempt counted (Workq)
+    DROP = 2  #: gone (a foreground job)
+
+
+class Lost(IntEnum):
+    """What becomes of a job when one that it needs can never succeed."""
+
+    FAILS_TOO = 0  #: its tries are over, as are its dependents' (Masenko)
 
 
 #: Faktory keeps dead jobs 180 days (protocols/faktory.md 5.6).
@@ -48,6 +56,8 @@ class Rules(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=T
     exhausted: Then = Then.GONE
     success: Then = Then.GONE
     lapse: Lapse = Lapse.FAILURE
+    due_band: int = 1  #: the band of a job made ready by its due time: Masenko 0, Workq 2
+    lost: Lost = Lost.FAILS_TOO
 
 
 _interned: dict[Rules, Rules] = {}

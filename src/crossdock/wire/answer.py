@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeAlias
 
+from crossdock.model.job import Number
+
 
 class Bye(NamedTuple):
     """A last reply (maybe none), then the connection is closed."""
@@ -10,12 +12,23 @@ class Bye(NamedTuple):
     reply: bytes
 
 
+class Ended(NamedTuple):
+    """How a job ended that somebody waited for: it may be gone by the time it is told."""
+
+    settled: bool  #: for good; False: it is gone without a settlement
+    ok: bool
+    body: bytes
+
+
 class Wait(NamedTuple):
-    """Nothing to say yet. `ask(late)` is called when one of the queues stirs, and with late=True at the deadline."""
+    """Nothing to say yet. `ask(late)` is called when one of the queues stirs, and with late=True at the deadline;
+    `told` when the job ends, in the step that ended it."""
 
     queues: tuple[str, ...]
     until: float  #: steady
     ask: "Callable[[bool], Answer]"
+    job: Number = 0
+    told: "Callable[[Ended], Answer] | None" = None
 
 
 #: Work on many jobs: one slice a step, the reply at the end. Other connections are served between the steps. Work that
