@@ -14,8 +14,11 @@ ADD = b"add %b ping 1000 60000 " % ID
 
 
 def read(*chunks: bytes) -> tuple[list[Request], bool]:
+    """What was found, and whether the stream was broken at its end."""
     codec = Codec()
-    return [found for chunk in chunks for found in codec.receive(chunk)], codec.broken
+    found = [request for chunk in chunks for request in codec.receive(chunk)]
+    broken = found[-1:] == [None]
+    return found[:-1] if broken else found, broken
 
 
 def one(data: bytes) -> Request:

@@ -57,8 +57,13 @@ class Connection(asyncio.Protocol):
         self._write = self._transport.write
         self._transport.set_write_buffer_limits(high=self._unread_bytes)
         self._host.connections.add(self)
-        self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
-        self._transport.write(self._session.greeting())
+        greeting = self._session.greeting()
+        if greeting:
+            self._transport.write(greeting)
+        if self._door.handshake_s:
+            self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+        else:
+            self._welcome()
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
@@ -247,6 +252,7 @@ class Connection(asyncio.Protocol):
         self._end_wait()
         self._slices = None
         self._requests.clear()
+        self._turn.begin()  # what the session leaves behind happens now
         self._session.closed()
 
     def abort(self) -> None:

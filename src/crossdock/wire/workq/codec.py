@@ -13,7 +13,8 @@ BUDGET: Final = 1_058_576  #: bytes of one command, its block and both line ends
 BLOCK_BYTES: Final = 1_048_576
 
 #: The words of the line, the first of them the command's name; its flags; its block. Bytes: the reply to a refused one.
-Request = tuple[list[bytes], Flags, bytes] | bytes
+#: None: the peer broke the grammar for good, and nothing follows.
+Request = tuple[list[bytes], Flags, bytes] | bytes | None
 
 _ANY: Final = BUDGET
 
@@ -49,26 +50,27 @@ class _Head(NamedTuple):
 
 
 class Codec:
-    """Goes over each byte once, whatever the chunks. Once `broken` it gives nothing more."""
+    """Goes over each byte once, whatever the chunks."""
 
-    __slots__ = ("_head", "_kept", "_need", "broken")
+    __slots__ = ("_broken", "_head", "_kept", "_need")
 
     def __init__(self) -> None:
         self._kept = bytearray()  #: the beginning of a line or, behind a `_head`, of its block
         self._head: _Head | None = None
         self._need = 0  #: bytes of the block and its line end
-        self.broken = False
+        self._broken = False
 
     def receive(self, data: bytes) -> list[Request]:
         kept = self._kept
-        if self.broken:
+        if self._broken:
             return []
         if kept or self._need:
             kept += data
             if self._need > len(kept):
                 return []
             if not self._need and b"\n" not in data:
-                self.broken = len(kept) > BUDGET
+                if len(kept) > BUDGET:
+                    return self._break([])
                 return []
             data = bytes(kept)
             kept.clear()
@@ -77,29 +79,33 @@ class Codec:
         if self._head is not None:
             at = self._block(data, 0, self._head, found)
             self._head, self._need = None, 0
-        while at < length and not self.broken:
+        while at < length:
             end = data.find(b"\n", at)
             if end < 0:
-                self.broken = length - at > BUDGET
+                if length - at > BUDGET:
+                    return self._break(found)
                 kept += data[at:]
                 break
             if end == at or data[end - 1] != 0x0D or end - at >= BUDGET:
-                self.broken = True  # section 1: nothing is said
-                break
-            line = data[at : end - 1]
-            head = self._line(line, found)
+                return self._break(found)
+            head = self._line(data[at : end - 1], found)
             if head is None:
                 at = end + 1
-            elif end + 1 - at + head.size + 2 > BUDGET:
-                self.broken = True
+            elif end + 3 - at + head.size > BUDGET:
+                return self._break(found)
             elif end + 3 + head.size > length:
                 self._head, self._need = head, head.size + 2
                 kept += data[end + 1 :]
                 break
             else:
                 at = self._block(data, end + 1, head, found)
-        if self.broken:
-            kept.clear()
+        return found
+
+    def _break(self, found: list[Request]) -> list[Request]:
+        """Nothing is said to it (section 1), but what came before is answered."""
+        self._broken = True
+        self._kept.clear()
+        found.append(None)
         return found
 
     @staticmethod
