@@ -59,10 +59,15 @@ class Connection(asyncio.Protocol):
         self._write = self._transport.write
         self._transport.set_write_buffer_limits(high=self._unread_bytes)
         self._host.connections.add(self)
-        self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+        greeting = self._session.greeting()
+        if greeting:
+            self._transport.write(greeting)
+        if self._door.handshake_s:
+            self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+        else:
+            self._welcome()
         if isinstance(self._session, Watched):
             self._watch(self._session, self._session.silence_s)
-        self._transport.write(self._session.greeting())
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
@@ -279,7 +284,7 @@ class Connection(asyncio.Protocol):
         """The peer is gone, and what it never heard of is given back: the session may end."""
         if not self._left:
             self._left = True
-            self._turn.begin()
+            self._turn.begin()  # what the session leaves behind happens now
             self._finish(self._session.closed())
 
     def _finish(self, work: Slices | None) -> None:

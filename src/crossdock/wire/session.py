@@ -47,7 +47,7 @@ class Watched(Protocol):
 
 class Door(Protocol):
     name: str
-    handshake_s: float  #: deadline for becoming identified
+    handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning
 
     def session(self, desk: Desk, hang_up: Callable[[], None]) -> Session: ...
 

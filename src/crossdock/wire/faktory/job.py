@@ -13,6 +13,7 @@ from crossdock.wire.faktory import links
 from crossdock.wire.faktory.messages import Int64, Invalid
 from crossdock.wire.faktory.times import parse, stamp
 from crossdock.wire.json import too_deep
+from crossdock.wire.payload import as_args
 
 RETRIES: Final = 25
 RESERVE_AT_MOST: Final = 86_400
@@ -188,7 +189,7 @@ def show(job: Job) -> bytes:
     rules, extra = job.rules, job.extra
     face, failure, custom = _PLAIN, b"", b""
     if extra is not None:
-        face = extra.face or _PLAIN
+        face = extra.face if isinstance(extra.face, FaktoryFace) else _PLAIN
         if extra.error is not None:
             failure = b'"failure":%b,' % _failure(extra.error, job.failures, rules.max_failures)
         if extra.custom:
@@ -206,7 +207,7 @@ def show(job: Job) -> bytes:
         _quote(face.created_at) if face.created_at else created,
         b'"enqueued_at":%b,' % since if job.place is not None or job.attempts else b"",
         b'"at":%b,' % _quote(face.at) if face.at else b"",
-        job.payload,
+        as_args(job),
         b',"reserve_for":%d' % rules.lease_s if rules.lease_s else b"",
         b',"backtrace":%d' % face.backtrace if face.backtrace else b"",
     )

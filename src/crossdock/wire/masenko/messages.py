@@ -1,6 +1,5 @@
 """Reply forms of the Masenko door: a verb, a blank, a compact JSON object, LF (page 1)."""
 
-import base64
 from functools import lru_cache
 from typing import Final
 
@@ -8,6 +7,7 @@ import msgspec
 
 from crossdock.model.job import Form, Job
 from crossdock.wire.json import compact
+from crossdock.wire.payload import as_value
 
 VIA: Final = "masenko"
 
@@ -92,22 +92,12 @@ def _named(queue: str, kind: str) -> bytes:
 
 def task(job: Job) -> bytes:
     """The reply to a FETCH, its keys in upstream's order (page 3.3)."""
-    payload = job.payload if job.origin == VIA else _foreign(job)
+    payload = job.payload
+    if job.origin != VIA and job.form is not Form.NONE:
+        payload = normal(as_value(job))
     return b'OK {"id":%d,%b%b%b}\n' % (
         job.number & 0xFFFFFFFF,
         _named(job.queue, job.kind),
         b',"payload":' + payload if payload else b"",
         b',"failures":%d' % job.failures if job.failures else b"",
     )
-
-
-def _foreign(job: Job) -> bytes:
-    """The payload of a job that came through another door (MODEL section 9)."""
-    if job.form is Form.JSON:
-        return normal(job.payload)
-    if job.form is Form.NONE:
-        return b""
-    try:
-        return quote(job.payload.decode())
-    except UnicodeDecodeError:
-        return b'{"base64":"%b"}' % base64.b64encode(job.payload)
