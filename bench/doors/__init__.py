@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
+from bench.doors.masenko import Masenko
 from bench.doors.phases import Dialect
 from bench.doors.workq import Workq
 
 #: Each gets the name of a queue of its own.
 DOORS: Final[dict[str, Callable[[str], Dialect]]] = {
+    "masenko": Masenko,
     "workq": Workq,
 }

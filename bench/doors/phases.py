@@ -12,6 +12,7 @@ PAYLOAD: Final = b"x" * 100
 
 class Dialect(Protocol):
     names: tuple[str, str, str]  #: of the phases, in the door's own words
+    is_bound: bool  #: only the connection that took a job may settle it
 
     def pushes(self, jobs: int) -> list[bytes]:
         """The requests that push so many jobs, each of 100 bytes."""
@@ -45,7 +46,11 @@ class DoorLoad:
         push_s = await push.run(self._lanes)
         take = Phase([dialect.take()] * size, dialect.taken, keep=True)
         take_s = await take.run(self._lanes)
-        settle = Phase([dialect.settle(reply) for reply in take.replies], dialect.settled)
+        if dialect.is_bound:
+            own = {lane: [dialect.settle(reply) for reply in lane.kept] for lane in self._lanes}
+            settle = Phase((), dialect.settled, own=own)
+        else:
+            settle = Phase([dialect.settle(reply) for reply in take.replies], dialect.settled)
         settle_s = await settle.run(self._lanes)
         first, second, third = dialect.names
         return {

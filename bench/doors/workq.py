@@ -11,6 +11,7 @@ _OK_1 = b"+OK 1\r\n"
 
 class Workq:
     names = ("add", "lease", "complete")
+    is_bound = False
 
     def __init__(self, queue: str) -> None:
         self._queue = queue.encode()
