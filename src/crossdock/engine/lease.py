@@ -1,5 +1,7 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
+from collections.abc import Sequence
+from random import Random
 from typing import TypeAlias
 
 from crossdock.engine import links, throttles
@@ -17,14 +19,17 @@ from crossdock.model.states import State, move
 _EXPIRED_AT_MOST = 500
 
 
-def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
+def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
-    for name in command.queues:
+    names = command.queues
+    if command.terms.registers:
+        events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
+    if command.at_random:
+        names = _shuffled(names, random)
+    for name in names:
         queue = memory.queues.get(name)
         if queue is None:
-            if command.terms.registers:
-                events.append(QueueSeen(at, name))
             continue
         if queue.paused or not queue.ready:
             continue
@@ -65,6 +70,14 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
         )
         return events, job, ()
     return events, None, ()
+
+
+def _shuffled(names: Sequence[str], random: Random) -> Sequence[str]:
+    """Each once. The first that has work is then any of those that have, each as likely."""
+    once = list(dict.fromkeys(names))
+    if len(once) > 1:
+        random.shuffle(once)
+    return once
 
 
 def expired(job: Job, wall: float) -> bool:
@@ -154,6 +167,12 @@ def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
         ran if ran > 0 else 0.0,
         lease.beats,
     )
+
+
+def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
+    """The same of a job that is settled without a lease: there is nothing to say about one."""
+    head = (at, job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
+    return (*head, job.attempts, job.priority, len(job.payload), 0, 0.0, 0.0, 0.0, 0)
 
 
 def returned(memory: Memory, event: Returned) -> None:

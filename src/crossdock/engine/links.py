@@ -28,6 +28,8 @@ def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
             _touch(memory, group)
     if links.tracked:
         note(memory, job.jid, at, "enqueued")
+    if links.foreground:
+        memory.foreground[job.number] = None
 
 
 def leased(memory: Memory, job: Job, links: Links, at: float) -> None:

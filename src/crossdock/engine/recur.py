@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from crossdock.engine.admit import refusals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.enqueue import enter, refusals
+from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now

@@ -179,6 +179,12 @@ class Follow(Command[None], frozen=True, gc=False):
     groups: Sequence[str]
 
 
+class Resolve(Command[None], frozen=True, gc=False):
+    """Decide what the last changes mean for jobs that need others. `Engine.carry_out` does it by itself."""
+
+    loose: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
+
+
 class SetTrack(Command[None], frozen=True, gc=False):
     """Say how far a job is; `until` (wall) extends its lease if that is later than the end it has."""
 
@@ -211,6 +217,7 @@ class Ticked(msgspec.Struct, gc=False):
     more: bool = False
     passes: int = 0  #: totals only
     seconds: float = 0.0
+    ended: int = 0  #: their time to live was over
 
 
 class Tick(Command[Ticked], frozen=True, gc=False):
