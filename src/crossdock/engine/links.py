@@ -15,10 +15,11 @@ TRACK_S = 1_800.0
 def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
     lock = links.lock
     if lock is not None:
-        if lock.name in memory.locks:
-            free(memory, lock.name)
-        memory.locks[lock.name] = Lock(job.number, lock.end)
-        memory.lock_ends.add((lock.end, lock.name))
+        name = lock.name
+        if name in memory.locks:
+            free(memory, name)
+        memory.locks[name] = Lock(job.number, lock.end)
+        memory.lock_ends.add((lock.end, job.number, name))
     if links.group:
         group = memory.groups[links.group]
         group.total += 1
@@ -90,7 +91,7 @@ def _let_go(memory: Memory, job: Job, links: Links) -> None:
 def free(memory: Memory, name: str) -> None:
     held = memory.locks.pop(name, None)
     if held is not None:
-        memory.lock_ends.remove((held.end, name))
+        memory.lock_ends.take((held.end, held.holder, name))
 
 
 def note(

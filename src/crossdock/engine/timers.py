@@ -15,7 +15,7 @@ from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Started
-from crossdock.model.job import Bound, Job
+from crossdock.model.job import Bound, Job, Number
 from crossdock.model.states import State
 
 _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
@@ -35,9 +35,11 @@ def due_in(memory: Memory, now: Now) -> float | None:
     return max(0.0, min(waits)) if waits else None
 
 
-def _names(ends: Order[tuple[float, str]], until: float, limit: int) -> list[str]:
+def _names(
+    ends: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int
+) -> list[str]:
     names: list[str] = []
-    for end, name in ends.islice(0, limit):
+    for end, *_, name in ends.islice(0, limit):
         if end > until:
             break
         names.append(name)
