@@ -382,9 +382,9 @@ class Reference:
         self.recurrences = {}
         for wanted in command.recurrences:
             known = before.get(wanted.name)
-            if known is None or known != replace(wanted, next=known.next):
-                known = replace(wanted, next=next_run(wanted, now.wall))
-            self.recurrences[wanted.name] = known
+            same = known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone)
+            due = known.next if known is not None and same else next_run(wanted, now.wall)
+            self.recurrences[wanted.name] = replace(wanted, next=due)
         if self.recurrences != before:
             self._happens(now)
 

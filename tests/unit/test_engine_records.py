@@ -499,10 +499,19 @@ def test_what_did_not_change_keeps_its_next_run(bench: Bench) -> None:
     assert bench.tick().spawned == 1
 
 
-def test_what_changed_begins_anew_and_what_is_left_out_ends(bench: Bench) -> None:
+def test_another_job_at_the_same_times_keeps_its_next_run(bench: Bench) -> None:
     bench.do(SetRecurrences([cron()]))
     bench.clock.pass_by(3 * DAY)
     bench.do(SetRecurrences([cron(queue="other")]))
+    assert bench.tick().spawned == 1
+    assert [job.queue for job in bench.memory.jobs.values()] == ["other"]
+
+
+@pytest.mark.parametrize("other", [cron("30 * * * *"), cron(zone="Asia/Kathmandu")])
+def test_other_times_begin_anew_and_what_is_left_out_ends(bench: Bench, other: Recurrence) -> None:
+    bench.do(SetRecurrences([cron()]))
+    bench.clock.pass_by(3 * DAY)
+    bench.do(SetRecurrences([other]))
     assert bench.tick().spawned == 0
     bench.do(SetRecurrences([]))
     assert bench.after(3 * DAY).spawned == 0

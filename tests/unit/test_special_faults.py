@@ -11,11 +11,8 @@ import pytest
 
 from crossdock.journal.folder import Folder
 from crossdock.journal.sqlite import SqliteJournal
-from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack, SetRecurrences, SetThrottles, SetTrack
+from crossdock.model.commands import GiveBack, SetThrottles, SetTrack
 from crossdock.model.records import Per
-from crossdock.server.standing import recurrences
-from crossdock.settings import CronEntry, CronJob, Settings
 from tests.model.bench import Bench
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
@@ -122,24 +119,6 @@ def test_reading_a_journal_of_large_batches_takes_little_memory(tmp_path: Path) 
         tracemalloc.stop()
         journal.close()
     assert most < 16 * 1024 * 1024
-
-
-@fault(
-    "engine/recur.py, and tests/model/reference.py with it: another job at the same times is taken for another entry"
-)
-def test_a_run_missed_while_its_job_was_changed_is_made_up_for(desk: PlainDesk) -> None:
-    """At 17:55:45 nothing is due; the server is down over 18:00 and comes back with other args."""
-
-    def orders(*args: int) -> SetRecurrences:
-        return recurrences(
-            Settings(cron=[CronEntry("0 * * * *", CronJob("sweep", args=list(args)), "sweeper")]), desk.now
-        )
-
-    desk.do(orders(1))
-    desk.now = Now(desk.now.wall + 600, desk.now.steady + 600)
-    desk.do(orders(2))
-    desk.advance(0)
-    assert [job.payload for job in desk.memory.jobs.values()] == [b"[2]"]
 
 
 @fault("engine/links.py: a track ends by the time of events, which stands still while the clock is set back")

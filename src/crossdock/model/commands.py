@@ -164,7 +164,8 @@ class SetThrottles(Command[None], frozen=True, gc=False):
 
 
 class SetRecurrences(Command[None], frozen=True, gc=False):
-    """The recurrences of the configuration: these, and no others. One that did not change keeps its next run."""
+    """The recurrences of the configuration: these, and no others. One whose times did not change keeps its
+    next run."""
 
     recurrences: Sequence[Recurrence]  #: `next` is not read
 
