@@ -3,14 +3,9 @@
 Every test here must fail. Who mends a fault is told so by a test that passes; it then moves to the file of its subject.
 """
 
-import os
-import tracemalloc
-from pathlib import Path
 
 import pytest
 
-from crossdock.journal.folder import Folder
-from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.commands import GiveBack, SetThrottles, SetTrack
 from crossdock.model.records import Per
 from tests.model.bench import Bench
@@ -104,21 +99,6 @@ def test_a_full_throttle_asks_nobody(desk: PlainDesk) -> None:
     before = desk.waits.asked
     peer.ask('ACK {"jid":"throttled-0"}')
     assert desk.waits.asked - before <= 2
-
-
-@fault("journal/sqlite.py: a page is 250 batches, however large they are; journal/reader.py counts bytes")
-def test_reading_a_journal_of_large_batches_takes_little_memory(tmp_path: Path) -> None:
-    journal = SqliteJournal(Folder(tmp_path), "everysec")
-    for _ in range(40):
-        journal.append(os.urandom(1024 * 1024))
-    tracemalloc.start()
-    try:
-        next(journal.read(0))
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        journal.close()
-    assert most < 16 * 1024 * 1024
 
 
 @fault("engine/links.py: a track ends by the time of events, which stands still while the clock is set back")
