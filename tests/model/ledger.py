@@ -216,9 +216,13 @@ class Ledger:
         life.state = State.READY
 
     def _returned(self, event: e.Returned, now: Now) -> None:
-        life = self._ended_lease(event, "given back")
+        self._back(self._ended_lease(event, "given back"))
+
+    def _back(self, life: Life) -> None:
         life.attempt -= 1
         life.state = State.READY
+        if life.lock is not None and life.lock.freed is Freed.START and not life.attempt:
+            self.locks.setdefault(life.lock.name, (life.number, life.lock.end))
 
     def _renewed(self, event: e.Renewed, now: Now) -> None:
         life = self._live(event.number)
@@ -261,8 +265,7 @@ class Ledger:
         for life in list(self.leased.values()):
             if life.lease is not None and life.lease.bound is Bound.CONNECTION:
                 self._free(life, "given back")
-                life.attempt -= 1
-                life.state = State.READY
+                self._back(life)
 
     def _queue(self, event: e.QueuePaused | e.QueueResumed | e.QueueForgotten, now: Now) -> None:
         if isinstance(event, e.QueuePaused):

@@ -403,6 +403,7 @@ class Reference:
         job.attempts -= not counted
         self._register(job.queue)
         self.stirred.add(job.queue)
+        self.records.back(job.number, job.spec.jid, job.links, self.at, started=job.attempts > 0)
 
     def _lapse(self, job: Job, now: Now) -> None:
         self.stirred.add(job.queue)

@@ -96,6 +96,13 @@ class Records:
         if links.tracked:
             self.note(jid, at, "working")
 
+    def back(self, number: int, jid: str, links: Links, at: float, *, started: bool) -> None:
+        lock = links.lock
+        if lock is not None and lock.freed is Freed.START and not started and lock.name not in self.locks:
+            self.locks[lock.name] = Lock(number, lock.end)
+        if links.tracked:
+            self.note(jid, at, "enqueued")
+
     def failed(self, number: int, jid: str, links: Links, at: float, state: str) -> None:
         if links.group in self.groups:
             self.groups[links.group].members[number] = "bad"

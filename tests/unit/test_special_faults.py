@@ -6,7 +6,7 @@ Every test here must fail. Who mends a fault is told so by a test that passes; i
 
 import pytest
 
-from crossdock.model.commands import GiveBack, SetThrottles, SetTrack
+from crossdock.model.commands import SetThrottles, SetTrack
 from crossdock.model.records import Per
 from tests.model.bench import Bench
 from tests.support.conversation import Conversation, Door, worker
@@ -31,27 +31,6 @@ def push(peer: Conversation, jid: str, custom: str = "{}", queue: str = "default
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"queue":"{queue}","custom":{custom}}}')
 
 
-def give_back(desk: PlainDesk, jid: str) -> None:
-    job = next(desk.memory.named(jid))
-    assert job.lease is not None
-    desk.do(GiveBack("faktory", [(job.number, job.lease.token)]))
-
-
-def test_one_fetch_has_one_reply(desk: PlainDesk) -> None:
-    """An expired member goes, its batch's callback comes, and the waiter waits for both queues."""
-    door = Door(desk)
-    peer, waiting = worker(desk, door), worker(desk, door)
-    bid = peer.ask('BATCH NEW {"complete":{"jobtype":"C","args":[],"queue":"c"}}').split(b"\r\n")[1].decode()
-    push(peer, "member01", f'{{"bid":"{bid}","expires_in":1}}', "q")
-    push(peer, "fresh001", queue="q")
-    peer.ask(f"BATCH COMMIT {bid}")
-    peer.ask("QUEUE PAUSE q")
-    desk.advance(2)
-    assert waiting.ask("FETCH q c") == b""
-    peer.ask("QUEUE RESUME q")
-    assert waiting.take().count(b"$") == 1
-
-
 @fault("engine/lease.py: a fetch that removed its 500 expired jobs gives up, and waits instead of being asked again")
 def test_a_long_row_of_expired_jobs_hides_nothing(desk: PlainDesk, peer: Conversation) -> None:
     for n in range(1_200):
@@ -68,22 +47,6 @@ def test_an_expired_job_holds_no_lock(desk: PlainDesk, peer: Conversation) -> No
     push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
     desk.advance(2)
     assert push(peer, "new-0001", '{"unique_for":3600}') == b"+OK\r\n"
-
-
-@fault("engine/lease.py: a lease that nobody saw leaves the track at `working`")
-def test_a_track_follows_a_lease_given_back(desk: PlainDesk, peer: Conversation) -> None:
-    push(peer, "tracked1", '{"track":1}')
-    peer.ask("FETCH default")
-    give_back(desk, "tracked1")
-    assert b'"state":"enqueued"' in peer.ask("TRACK GET tracked1")
-
-
-@fault("engine/lease.py: a lease that nobody saw has freed the lock; the job waits again and does not hold it")
-def test_a_lock_until_start_is_held_again_when_the_start_was_none(desk: PlainDesk, peer: Conversation) -> None:
-    push(peer, "unique01", '{"unique_for":60,"unique_until":"start"}')
-    peer.ask("FETCH default")
-    give_back(desk, "unique01")
-    assert push(peer, "unique02", '{"unique_for":60}') == b"-NOTUNIQUE Job not unique\r\n"
 
 
 @fault("server/turn.py: a queue that is full by its throttle counts as one with work, and everybody is asked")

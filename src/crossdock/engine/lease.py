@@ -179,3 +179,5 @@ def to_old_place(memory: Memory, job: Job) -> None:
     end_lease(memory, job, READY)
     memory.queue(job.queue, memory.counters.at)
     memory.place(job)
+    if job.extra is not None and job.extra.links is not None:
+        links.back(memory, job, job.extra.links, memory.counters.at)
