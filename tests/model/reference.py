@@ -38,6 +38,7 @@ class Lease:
     end: float
     wait_s: float
     bound: Bound
+    slot_over: bool = False  #: it was told that it counts for its throttle no longer
 
 
 @dataclass
@@ -128,6 +129,7 @@ class Reference:
         on_shelves = [job for state in (*AT_REST, State.LEASED) for job in self.shelf(state)]
         waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
         waits += [each.next - now.wall for each in self.recurrences.values()]
+        waits += [end - now.steady for end, _, _ in self._slots()]
         clocks = (now.steady, now.steady, max(self.at, now.wall))
         for ends, clock in zip(self.records.ends(), clocks, strict=True):
             waits += [end - clock for end, _ in ends]
@@ -201,6 +203,15 @@ class Reference:
         if throttle.per is Per.WORKER:
             leases = [lease for lease in leases if lease.worker == worker]
         return len(leases) >= throttle.maximum
+
+    def _slots(self) -> list[tuple[float, str, Lease]]:
+        """When leases will count for their throttle no longer, and wake who waits: throttle by throttle."""
+        return [
+            (job.lease.began + throttle.timeout_s, queue, job.lease)
+            for queue, throttle in self.throttles.items()
+            for job in sorted(self.jobs.values(), key=lambda job: job.lease.token if job.lease else 0)
+            if throttle.timeout_s and job.lease and job.queue == queue and not job.lease.slot_over
+        ]
 
     def succeed(self, command: c.Succeed, now: Now) -> bool:
         job = self._claimed(command.jid, command.claim)
@@ -305,6 +316,7 @@ class Reference:
         left = command.limit
         done: list[int] = []
         ends = self.records.ends()
+        slots = [(queue, lease) for end, queue, lease in self._slots() if end <= now.steady]
         for state in (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD):
             due = [job for job in self.shelf(state) if is_due(job, now)][:left]
             for job in due:
@@ -325,8 +337,12 @@ class Reference:
         if any(over):
             locks, groups, tracks = over
             self.records.forget(locks, groups, tracks, now.steady, self._happens(now))
+        for queue, lease in slots[:left]:
+            self._happens(now)
+            lease.slot_over = True
+            self.stirred.add(queue)
         scheduled, retried, lapsed, purged, spawned = done
-        return c.Ticked(scheduled, retried, lapsed, purged, spawned, left <= sum(map(len, over)))
+        return c.Ticked(scheduled, retried, lapsed, purged, spawned, left <= sum(map(len, over)) + len(slots[:left]))
 
     def _comes_due(self, job: Job, at: float, now: Now) -> None:
         if job.state is State.LEASED:
@@ -376,6 +392,9 @@ class Reference:
             self._happens(now)
             self.stirred = set(self.throttles)
             self.throttles = wanted
+            for job in self.jobs.values():
+                if job.lease:
+                    job.lease.slot_over = False
 
     def set_recurrences(self, command: c.SetRecurrences, now: Now) -> None:
         before = self.recurrences

@@ -6,8 +6,7 @@ Every test here must fail. Who mends a fault is told so by a test that passes; i
 
 import pytest
 
-from crossdock.model.commands import SetThrottles, SetTrack
-from crossdock.model.records import Per
+from crossdock.model.commands import SetTrack
 from tests.model.bench import Bench
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
@@ -47,21 +46,6 @@ def test_an_expired_job_holds_no_lock(desk: PlainDesk, peer: Conversation) -> No
     push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
     desk.advance(2)
     assert push(peer, "new-0001", '{"unique_for":3600}') == b"+OK\r\n"
-
-
-@fault("server/turn.py: a queue that is full by its throttle counts as one with work, and everybody is asked")
-def test_a_full_throttle_asks_nobody(desk: PlainDesk) -> None:
-    desk.do(SetThrottles([("t", 1, Per.QUEUE, 0.0)]))
-    door = Door(desk)
-    peer = worker(desk, door)
-    for n in range(10):
-        push(peer, f"throttled-{n}", queue="t")
-    peer.ask("FETCH t")
-    for _ in range(100):
-        worker(desk, door).ask("FETCH t")
-    before = desk.waits.asked
-    peer.ask('ACK {"jid":"throttled-0"}')
-    assert desk.waits.asked - before <= 2
 
 
 @fault("engine/links.py: a track ends by the time of events, which stands still while the clock is set back")
