@@ -53,6 +53,10 @@ class Life:
         extra = self.spec.extra
         return extra.links.lock if extra and extra.links else None
 
+    def has_expired(self, wall: float) -> bool:
+        extra = self.spec.extra
+        return self.lease is None and bool(extra and extra.links and 0 < extra.links.expires <= wall)
+
     @property
     def group(self) -> str:
         extra = self.spec.extra
@@ -128,7 +132,9 @@ class Ledger:
             self.members.setdefault(life.group, []).append(life)
         if life.lock is not None:
             holder = self.locks.get(life.lock.name)
-            assert holder is None or holder[1] <= now.steady, f"{life.lock.name} has two holders"
+            assert holder is None or holder[1] <= now.steady or self.lives[holder[0]].has_expired(now.wall), (
+                f"{life.lock.name} has two holders"
+            )
             self.locks[life.lock.name] = (number, life.lock.end)
 
     def _pushed(self, event: e.Pushed, now: Now) -> None:

@@ -158,7 +158,11 @@ class Reference:
         if links.group and links.group not in self.records.groups:
             return c.Refused.NO_GROUP
         held = links.lock and self.records.locks.get(links.lock.name)
-        return c.Refused.NOT_UNIQUE if held and held.end > now.steady else None
+        if not held or held.end <= now.steady:
+            return None
+        holder = self.jobs[held.holder]
+        over = 0 < holder.links.expires <= now.wall and not holder.lease
+        return None if over else c.Refused.NOT_UNIQUE
 
     def _push(self, spec: Spec, via: str, at: float, wall: float) -> None:
         self.number += 1

@@ -30,24 +30,6 @@ def push(peer: Conversation, jid: str, custom: str = "{}", queue: str = "default
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"queue":"{queue}","custom":{custom}}}')
 
 
-@fault("engine/lease.py: a fetch that removed its 500 expired jobs gives up, and waits instead of being asked again")
-def test_a_long_row_of_expired_jobs_hides_nothing(desk: PlainDesk, peer: Conversation) -> None:
-    for n in range(1_200):
-        push(peer, f"old-{n:05d}", '{"expires_in":1}')
-    push(peer, "fresh001")
-    desk.advance(2)
-    said = peer.ask("FETCH default")
-    desk.advance(2)
-    assert b"fresh001" in said + peer.take()
-
-
-@fault("engine/enqueue.py: a job that has expired can never run, and still holds its lock until somebody fetches")
-def test_an_expired_job_holds_no_lock(desk: PlainDesk, peer: Conversation) -> None:
-    push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
-    desk.advance(2)
-    assert push(peer, "new-0001", '{"unique_for":3600}') == b"+OK\r\n"
-
-
 @fault("engine/links.py: a track ends by the time of events, which stands still while the clock is set back")
 def test_a_track_is_forgotten_though_the_clock_was_set_back() -> None:
     bench = Bench()

@@ -12,6 +12,12 @@ from crossdock.model.records import Group, Track
 TRACK_S = 1_800.0
 
 
+def expired(job: Job, wall: float) -> bool:
+    """It will not be leased any more."""
+    extra = job.extra
+    return extra is not None and extra.links is not None and 0 < extra.links.expires <= wall
+
+
 def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
     if links.lock is not None:
         free(memory, links.lock.name)

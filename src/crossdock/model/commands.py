@@ -46,7 +46,10 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseNext(Command[Job | None], frozen=True, gc=False):
-    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it."""
+    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it.
+
+    Expired jobs are removed on the way, a limited number of them: whoever got None asks `row_goes_on`.
+    """
 
     via: str
     queues: Sequence[str]
