@@ -71,4 +71,7 @@ def records_are_whole(memory: Memory) -> None:
         assert job.extra.links.lock.name == name
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
     for queue, throttle in memory.throttles.items():
-        assert set(throttle.holders) == {token for token, name in leases.items() if name == queue}
+        there = {token for token, name in leases.items() if name == queue}
+        assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
+        ends = [end for _, end in throttle.holders.values()]
+        assert ends == sorted(ends)

@@ -99,6 +99,9 @@ class Engine:
                 notices += stirred
         return events, outcome, notices
 
+    def has_work(self, queue: str, now: Now) -> bool:
+        return queues.has_work(self.memory, queue, now)
+
     def due_in(self, now: Now) -> float | None:
         return timers.due_in(self.memory, now)
 

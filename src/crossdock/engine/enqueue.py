@@ -44,13 +44,21 @@ def refusals(memory: Memory, specs: Sequence[Spec], now: Now) -> Sequence[Refuse
             if wanted.group and wanted.group not in memory.groups:
                 why = Refused.NO_GROUP
             elif lock is not None:
-                held = memory.locks.get(lock.name)
-                if lock.name in taken or (held is not None and held.end > now.steady):
+                if lock.name in taken or _is_held(memory, lock.name, now):
                     why = Refused.NOT_UNIQUE
                 else:
                     taken.add(lock.name)
         found.append(why)
     return found if any(found) else ()
+
+
+def _is_held(memory: Memory, name: str, now: Now) -> bool:
+    """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
+    held = memory.locks.get(name)
+    if held is None or held.end <= now.steady:
+        return False
+    holder = memory.jobs[held.holder]
+    return holder.lease is not None or not links.expired(holder, now.wall)
 
 
 def pushed(memory: Memory, event: Pushed) -> None:

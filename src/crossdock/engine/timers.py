@@ -4,9 +4,10 @@ Shelves are sorted by when their jobs are next due, so looking costs nothing how
 out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting.
 """
 
+from math import inf
 from random import Random
 
-from crossdock.engine import groups, links, recur
+from crossdock.engine import groups, links, recur, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
 from crossdock.engine.lease import to_old_place
@@ -29,6 +30,8 @@ def due_in(memory: Memory, now: Now) -> float | None:
     leased = memory.shelves[State.LEASED]
     steady = [leased.first()[0]] if leased else []
     steady += [ends.first()[0] for ends in (memory.lock_ends, memory.group_ends) if ends]
+    if memory.throttles and (end := throttles.next_end(memory)) < inf:
+        steady.append(end)
     if memory.track_ends:  # counted from events, whose time stays ahead of a clock that was set back
         wall.append(memory.track_ends.first()[0] + now.wall - later(memory, now))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
@@ -82,21 +85,25 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     events += spawned
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left -= _forget(memory, at, now, left, events)
+    left -= _forget(memory, at, now, left, events, stirred)
     done = Ticked(readied[State.SCHEDULED], readied[State.RETRYING], len(over), len(purged), len(spawned), left <= 0)
     return events, done, tuple(stirred)
 
 
-def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent]) -> int:
-    """Locks, groups and tracks whose time is over."""
+def _forget(
+    memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]
+) -> int:
+    """Locks, groups, tracks and places in a throttle whose time is over."""
     names = (
         _names(memory.lock_ends, now.steady, limit),
         _names(memory.group_ends, now.steady, limit),
         _names(memory.track_ends, at, limit),
     )
-    if any(names):
-        events.append(Expired(at, *names, now.steady))
-    return sum(map(len, names))
+    holders = throttles.over(memory, now.steady, limit)
+    if any(names) or holders:
+        events.append(Expired(at, *names, now.steady, holders))
+        stirred.update((queue, None) for queue, _ in holders)
+    return sum(map(len, names)) + len(holders)
 
 
 def expired(memory: Memory, event: Expired) -> None:
@@ -105,6 +112,7 @@ def expired(memory: Memory, event: Expired) -> None:
         if name in memory.locks and memory.locks[name].end <= event.steady:
             links.free(memory, name)
     groups.forget(memory, event.groups)
+    throttles.time_over(memory, event.holders)
     for jid in event.tracks:
         end = memory.tracks[jid].end
         if end <= event.at:
