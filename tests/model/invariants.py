@@ -60,7 +60,7 @@ def jobs_are_whole(memory: Memory) -> None:
 
 def records_are_whole(memory: Memory) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
-    assert list(memory.lock_ends) == sorted((lock.end, name) for name, lock in memory.locks.items())
+    assert list(memory.lock_ends) == sorted((lock.end, lock.holder, name) for name, lock in memory.locks.items())
     assert list(memory.group_ends) == sorted((group.end, name) for name, group in memory.groups.items())
     assert list(memory.track_ends) == sorted((track.end, jid) for jid, track in memory.tracks.items())
     assert list(memory.recurring) == sorted((each.next, name) for name, each in memory.recurrences.items())
@@ -72,7 +72,10 @@ def records_are_whole(memory: Memory) -> None:
         assert job.extra.links.lock.name == name
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
     for queue, throttle in memory.throttles.items():
-        assert set(throttle.holders) == {token for token, name in leases.items() if name == queue}
+        there = {token for token, name in leases.items() if name == queue}
+        assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
+        ends = [end for _, end in throttle.holders.values()]
+        assert ends == sorted(ends)
 
 
 def indexes_are_whole(memory: Memory) -> None:

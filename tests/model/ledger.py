@@ -57,6 +57,10 @@ class Life:
         extra = self.spec.extra
         return extra.links.lock if extra and extra.links else None
 
+    def has_expired(self, wall: float) -> bool:
+        extra = self.spec.extra
+        return self.lease is None and bool(extra and extra.links and 0 < extra.links.expires <= wall)
+
     @property
     def group(self) -> str:
         extra = self.spec.extra
@@ -137,7 +141,9 @@ class Ledger:
             self.members.setdefault(life.group, []).append(life)
         if life.lock is not None:
             holder = self.locks.get(life.lock.name)
-            assert holder is None or holder[1] <= now.steady, f"{life.lock.name} has two holders"
+            assert holder is None or holder[1] <= now.steady or self.lives[holder[0]].has_expired(now.wall), (
+                f"{life.lock.name} has two holders"
+            )
             self.locks[life.lock.name] = (number, life.lock.end)
 
     def _pushed(self, event: e.Pushed, now: Now) -> None:
@@ -245,9 +251,13 @@ class Ledger:
         life.state = State.READY
 
     def _returned(self, event: e.Returned, now: Now) -> None:
-        life = self._ended_lease(event, "given back")
+        self._back(self._ended_lease(event, "given back"))
+
+    def _back(self, life: Life) -> None:
         life.attempt -= 1
         life.state = State.READY
+        if life.lock is not None and life.lock.freed is Freed.START and not life.attempt:
+            self.locks.setdefault(life.lock.name, (life.number, life.lock.end))
 
     def _renewed(self, event: e.Renewed, now: Now) -> None:
         life = self._live(event.number)
@@ -306,8 +316,7 @@ class Ledger:
         for life in list(self.leased.values()):
             if life.lease is not None and life.lease.bound is Bound.CONNECTION:
                 self._free(life, "given back")
-                life.attempt -= 1
-                life.state = State.READY
+                self._back(life)
 
     def _queue(self, event: e.QueuePaused | e.QueueResumed | e.QueueForgotten, now: Now) -> None:
         if isinstance(event, e.QueuePaused):

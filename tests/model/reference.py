@@ -43,6 +43,7 @@ class Lease:
     end: float
     wait_s: float
     bound: Bound
+    slot_over: bool = False  #: it was told that it counts for its throttle no longer
 
 
 @dataclass
@@ -145,6 +146,7 @@ class Reference:
         on_shelves = [job for state in (*AT_REST, State.LEASED) for job in self.shelf(state)]
         waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
         waits += [each.next - now.wall for each in self.recurrences.values()]
+        waits += [end - now.steady for end, _, _ in self._slots()]
         clocks = (now.steady, now.steady, max(self.at, now.wall))
         for ends, clock in zip(self.records.ends(), clocks, strict=True):
             waits += [end - clock for end, _ in ends]
@@ -177,7 +179,11 @@ class Reference:
         if links.group and links.group not in self.records.groups:
             return c.Refused.NO_GROUP
         held = links.lock and self.records.locks.get(links.lock.name)
-        return c.Refused.NOT_UNIQUE if held and held.end > now.steady else None
+        if not held or held.end <= now.steady:
+            return None
+        holder = self.jobs[held.holder]
+        over = 0 < holder.links.expires <= now.wall and not holder.lease
+        return None if over else c.Refused.NOT_UNIQUE
 
     def _push(self, spec: Spec, via: str, at: float, wall: float, first: int = 0, now: Now | None = None) -> None:
         self.number += 1
@@ -244,6 +250,15 @@ class Reference:
         if throttle.per is Per.WORKER:
             leases = [lease for lease in leases if lease.worker == worker]
         return len(leases) >= throttle.maximum
+
+    def _slots(self) -> list[tuple[float, str, Lease]]:
+        """When leases will count for their throttle no longer, and wake who waits: throttle by throttle."""
+        return [
+            (job.lease.began + throttle.timeout_s, queue, job.lease)
+            for queue, throttle in self.throttles.items()
+            for job in sorted(self.jobs.values(), key=lambda job: job.lease.token if job.lease else 0)
+            if throttle.timeout_s and job.lease and job.queue == queue and not job.lease.slot_over
+        ]
 
     def succeed(self, command: c.Succeed, now: Now) -> c.Verdict:
         job = self._claimed(command.jid, command.claim) or self._freely(command.jid, command.claim)
@@ -438,6 +453,7 @@ class Reference:
         left = command.limit
         done: list[int] = []
         ends = self.records.ends()
+        slots = [(queue, lease) for end, queue, lease in self._slots() if end <= now.steady]
         over_age = sorted((job for job in self.jobs.values() if job.end), key=lambda job: (job.end, job.number))
         over_age = [job for job in over_age if job.end <= now.steady][:left]
         for job in over_age:
@@ -466,9 +482,13 @@ class Reference:
         if any(over):
             locks, groups, tracks = over
             self.records.forget(locks, groups, tracks, now.steady, self._happens(now))
+        for queue, lease in slots[:left]:
+            self._happens(now)
+            lease.slot_over = True
+            self.stirred.add(queue)
         scheduled, retried, lapsed, purged, spawned = done
-        ended = len(over_age)
-        return c.Ticked(scheduled, retried, lapsed, purged, spawned, left <= sum(map(len, over)), ended=ended)
+        ended, full = len(over_age), left <= sum(map(len, over)) + len(slots[:left])
+        return c.Ticked(scheduled, retried, lapsed, purged, spawned, full, ended=ended)
 
     def _comes_due(self, job: Job, at: float, now: Now) -> None:
         if job.state is State.LEASED:
@@ -522,15 +542,18 @@ class Reference:
             self._happens(now)
             self.stirred = set(self.throttles)
             self.throttles = wanted
+            for job in self.jobs.values():
+                if job.lease:
+                    job.lease.slot_over = False
 
     def set_recurrences(self, command: c.SetRecurrences, now: Now) -> None:
         before = self.recurrences
         self.recurrences = {}
         for wanted in command.recurrences:
             known = before.get(wanted.name)
-            if known is None or known != replace(wanted, next=known.next):
-                known = replace(wanted, next=next_run(wanted, now.wall))
-            self.recurrences[wanted.name] = known
+            same = known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone)
+            due = known.next if known is not None and same else next_run(wanted, now.wall)
+            self.recurrences[wanted.name] = replace(wanted, next=due)
         if self.recurrences != before:
             self._happens(now)
 
@@ -551,6 +574,7 @@ class Reference:
         job.attempts -= not counted
         self._register(job.queue)
         self.stirred.add(job.queue)
+        self.records.back(job.number, job.spec.jid, job.links, self.at, started=job.attempts > 0)
 
     def _lapse(self, job: Job, now: Now) -> None:
         self.stirred.add(job.queue)

@@ -146,8 +146,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
     """Going back a version: what this program does not know at the end of a struct, it does not miss."""
     for line in lines():
-        today = e.encode_batch(e.decode_batch(line.batch))  # the lines are from before some of today's fields
-        version, wall, steady, events = msgspec.msgpack.decode(today)
+        known = e.encode_batch(e.decode_batch(line.batch))  # with the fields added since
+        version, wall, steady, events = msgspec.msgpack.decode(known)
         for event in events:
             if event[0] == "pushed":
                 for each in event[4]:

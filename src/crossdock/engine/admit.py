@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
+from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
@@ -40,10 +41,8 @@ def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bo
             why = Refused.DUPLICATE
         elif wanted is not None and wanted.group and wanted.group not in memory.groups:
             why = Refused.NO_GROUP
-        elif lock is not None:
-            held = memory.locks.get(lock.name)
-            if lock.name in locks or (held is not None and held.end > now.steady):
-                why = Refused.NOT_UNIQUE
+        elif lock is not None and (lock.name in locks or _is_held(memory, lock.name, now)):
+            why = Refused.NOT_UNIQUE
         if why is None:
             if lock is not None:
                 locks.add(lock.name)
@@ -51,6 +50,15 @@ def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bo
                 names.add(spec.jid)
         found.append(why)
     return found if any(found) else ()
+
+
+def _is_held(memory: Memory, name: str, now: Now) -> bool:
+    """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
+    held = memory.locks.get(name)
+    if held is None or held.end <= now.steady:
+        return False
+    holder = memory.jobs[held.holder]
+    return holder.lease is not None or not links.expired(holder, now.wall)
 
 
 def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
@@ -81,10 +89,10 @@ def pushed(memory: Memory, via: str, specs: list[Spec], first: Number, now: Now)
 
 def _end(spec: Spec, now: Now) -> float:
     """On the steady clock. The time of a job that is not due yet does not run."""
-    links = spec.extra.links if spec.extra is not None else None
-    if links is None or not links.ttl_s or spec.due > now.wall:
+    linked = spec.extra.links if spec.extra is not None else None
+    if linked is None or not linked.ttl_s or spec.due > now.wall:
         return 0.0
-    return now.steady + links.ttl_s - (now.wall - spec.due if spec.due else 0.0)
+    return now.steady + linked.ttl_s - (now.wall - spec.due if spec.due else 0.0)
 
 
 def stirred(specs: Sequence[Spec], now: Now) -> tuple[str, ...]:

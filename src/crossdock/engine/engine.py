@@ -126,6 +126,9 @@ class Engine:
         touched, memory.touched = memory.touched, []
         return c.Follow(touched)
 
+    def has_work(self, queue: str, now: Now) -> bool:
+        return queues.has_work(self.memory, queue, now)
+
     def due_in(self, now: Now) -> float | None:
         return timers.due_in(self.memory, now)
 

@@ -15,7 +15,8 @@ from crossdock.model.events import AnyEvent, Leased, QueueSeen, Removed, Returne
 from crossdock.model.job import Job, Lease
 from crossdock.model.states import State, move
 
-#: Expired jobs removed on the way to one that can be leased; a longer row of them ends the call empty-handed.
+#: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
+#: others get their turn; `row_goes_on` tells whoever called to come again.
 _EXPIRED_AT_MOST = 500
 
 
@@ -38,7 +39,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
         job = memory.jobs[queue.ready.first()[3]]
-        if job.extra is not None and job.extra.links is not None and expired(job, now.wall):
+        if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
             fresh = _next_fresh(memory, queue, now, events)
             if fresh is None:
                 continue
@@ -80,23 +81,31 @@ def _shuffled(names: Sequence[str], random: Random) -> Sequence[str]:
     return once
 
 
-def expired(job: Job, wall: float) -> bool:
-    extra = job.extra
-    return extra is not None and extra.links is not None and 0 < extra.links.expires <= wall
-
-
 def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired; those before it are removed."""
     stale: list[Row] = []
     found: Job | None = None
     for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
         job = memory.jobs[place[3]]
-        if not expired(job, now.wall):
+        if not links.expired(job, now.wall):
             found = job
             break
         stale.append(row(job))
     events.append(Removed(later(memory, now), "expired", "", stale))
     return found
+
+
+def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
+    """Whether a call that found nothing stopped in a row of expired jobs."""
+    for name in command.queues:
+        queue = memory.queues.get(name)
+        if queue is None or queue.paused or not queue.ready:
+            continue
+        throttle = memory.throttles.get(name)
+        full = throttle is not None and throttle.full(command.worker, now.steady)
+        if not full and links.expired(memory.jobs[queue.ready.first()[3]], now.wall):
+            return True
+    return False
 
 
 def leased(memory: Memory, event: Leased) -> None:
@@ -198,3 +207,5 @@ def to_old_place(memory: Memory, job: Job) -> None:
     end_lease(memory, job, READY)
     memory.queue(job.queue, memory.counters.at)
     memory.place(job)
+    if job.extra is not None and job.extra.links is not None:
+        links.back(memory, job, job.extra.links, memory.counters.at)

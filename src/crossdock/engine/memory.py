@@ -111,7 +111,8 @@ class Memory:
         self.locks: dict[str, Lock] = {}
         self.groups: dict[str, Group] = {}
         self.tracks: dict[str, Track] = {}
-        self.lock_ends: Order[tuple[float, str]] = Order()
+        # With the holder before the name: locks of one turn end together, and are added at the end all the same.
+        self.lock_ends: Order[tuple[float, Number, str]] = Order()
         self.group_ends: Order[tuple[float, str]] = Order()
         self.track_ends: Order[tuple[float, str]] = Order()
         self.job_ends: Order[tuple[float, Number]] = Order()

@@ -46,8 +46,9 @@ def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decisi
 
 
 def _kept(wanted: Recurrence, known: Recurrence | None, now: Now) -> Recurrence:
-    if known is not None and known == msgspec.structs.replace(wanted, next=known.next):
-        return known
+    """Other times count from now. Another job at the same times does not: a run that is due is due for it, too."""
+    if known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone):
+        return msgspec.structs.replace(wanted, next=known.next)
     return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
 
 

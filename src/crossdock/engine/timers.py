@@ -5,9 +5,10 @@ out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting
 """
 
 from collections.abc import Collection
+from math import inf
 from random import Random
 
-from crossdock.engine import ends, groups, links, recur
+from crossdock.engine import ends, groups, links, recur, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
 from crossdock.engine.lease import to_old_place
@@ -19,7 +20,6 @@ from crossdock.model.events import AnyEvent, Expired, Failed, Readied, Removed, 
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.states import State
 
-_NEVER = float("inf")
 _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
 
 
@@ -33,16 +33,18 @@ def due_in(memory: Memory, now: Now) -> float | None:
     steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends) if each]
     if memory.job_ends:
         steady.append(memory.job_ends.first()[0])
+    if memory.throttles:
+        steady.append(throttles.next_end(memory))
     if memory.track_ends:  # counted from events, whose time stays ahead of a clock that was set back
         wall.append(memory.track_ends.first()[0] + now.wall - later(memory, now))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
-    wait = min(waits, default=_NEVER)
-    return max(0.0, wait) if wait < _NEVER else None
+    wait = min(waits, default=inf)
+    return max(0.0, wait) if wait < inf else None
 
 
-def _names(order: Order[tuple[float, str]], until: float, limit: int) -> list[str]:
+def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int) -> list[str]:
     names: list[str] = []
-    for end, name in order.islice(0, limit):
+    for end, *_, name in order.islice(0, limit):
         if end > until:
             break
         names.append(name)
@@ -95,7 +97,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     events += spawned
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left -= _forget(memory, at, now, left, events)
+    left -= _forget(memory, at, now, left, events, stirred)
     done = Ticked(
         readied[State.SCHEDULED],
         readied[State.RETRYING],
@@ -108,16 +110,18 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     return events, done, tuple(stirred)
 
 
-def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent]) -> int:
-    """Locks, groups and tracks whose time is over."""
+def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
+    """Locks, groups, tracks and places in a throttle whose time is over."""
     names = (
         _names(memory.lock_ends, now.steady, limit),
         _names(memory.group_ends, now.steady, limit),
         _names(memory.track_ends, at, limit),
     )
-    if any(names):
-        events.append(Expired(at, *names, now.steady))
-    return sum(map(len, names))
+    holders = throttles.over(memory, now.steady, limit)
+    if any(names) or holders:
+        events.append(Expired(at, *names, now.steady, holders))
+        stirred.update((queue, None) for queue, _ in holders)
+    return sum(map(len, names)) + len(holders)
 
 
 def expired(memory: Memory, event: Expired) -> None:
@@ -126,6 +130,7 @@ def expired(memory: Memory, event: Expired) -> None:
         if name in memory.locks and memory.locks[name].end <= event.steady:
             links.free(memory, name)
     groups.forget(memory, event.groups)
+    throttles.time_over(memory, event.holders)
     for jid in event.tracks:
         end = memory.tracks[jid].end
         if end <= event.at:

@@ -138,7 +138,7 @@ def _load(file: BinaryIO) -> Loaded:
 
 def _records(memory: Memory, rest: Rest) -> None:
     memory.locks = rest.locks
-    memory.lock_ends = Order((lock.end, name) for name, lock in rest.locks.items())
+    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items())
     memory.groups = {group.name: group for group in rest.groups}
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks

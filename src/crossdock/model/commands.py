@@ -48,7 +48,10 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseNext(Command[Job | None], frozen=True, gc=False):
-    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it."""
+    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it.
+
+    Expired jobs are removed on the way, a limited number of them: whoever got None asks `row_goes_on`.
+    """
 
     via: str
     queues: Sequence[str]
@@ -201,7 +204,8 @@ class SetThrottles(Command[None], frozen=True, gc=False):
 
 
 class SetRecurrences(Command[None], frozen=True, gc=False):
-    """The recurrences of the configuration: these, and no others. One that did not change keeps its next run."""
+    """The recurrences of the configuration: these, and no others. One whose times did not change keeps its
+    next run."""
 
     recurrences: Sequence[Recurrence]  #: `next` is not read
 

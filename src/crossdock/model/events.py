@@ -173,12 +173,13 @@ class Started(Event, tag="started"):
 
 
 class Expired(Event, tag="expired"):
-    """Locks, groups and tracks whose time is over."""
+    """Locks, groups, tracks and places in a throttle whose time is over."""
 
     locks: list[str]
     groups: list[str]
     tracks: list[str]
     steady: float = 0.0  #: locks that end later were taken anew by an event of the same tick
+    holders: list[tuple[str, Token]] = []  #: queue and lease: it goes on, and counts for its throttle no longer
 
 
 class GroupOpened(Event, tag="group-opened"):
