@@ -25,7 +25,9 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faktory: Annotated[str, Meta(description="Faktory door; port 0 takes one that is free")] = "127.0.0.1:7419"
-    workq: Annotated[str, Meta(description="Workq door; not built yet, so only off")] = "off"
+    workq: Annotated[
+        str, Meta(description="Workq door; port 0 takes one that is free. No password, so loopback or unix:PATH only")
+    ] = "127.0.0.1:9922"
     masenko: Annotated[str, Meta(description="Masenko door; not built yet, so only off")] = "off"
     redis: Annotated[str, Meta(description="Redis door (qless, Resqu); not built yet, so only off")] = "off"
     http: Annotated[str, Meta(description="HTTP door; not built yet, so only off")] = "off"
@@ -48,6 +50,12 @@ class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = True
     line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
     handshake_s: Annotated[float, Meta(gt=0, le=60, description="A client must have said HELLO by then")] = 2.0
+
+
+class WorkqSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lease_ttr: Annotated[
+        bool, Meta(description="A lease tells the TTR, as Workq 0.2.0 does (go-workq); false: as before (python-workq)")
+    ] = False
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,6 +102,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listen: ListenSettings = ListenSettings()
     journal: JournalSettings = JournalSettings()
     faktory: FaktorySettings = FaktorySettings()
+    workq: WorkqSettings = WorkqSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only

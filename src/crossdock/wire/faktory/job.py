@@ -189,7 +189,7 @@ def show(job: Job) -> bytes:
     rules, extra = job.rules, job.extra
     face, failure, custom = _PLAIN, b"", b""
     if extra is not None:
-        face = extra.face if isinstance(extra.face, FaktoryFace) else _PLAIN
+        face = extra.face if type(extra.face) is FaktoryFace else _PLAIN
         if extra.error is not None:
             failure = b'"failure":%b,' % _failure(extra.error, job.failures, rules.max_failures)
         if extra.custom:

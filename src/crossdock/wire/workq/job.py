@@ -12,8 +12,9 @@ from crossdock.wire.workq.tokens import Flags, name, signed, unsigned
 
 DAY_MS: Final = 86_400_000  #: the longest TTR, and the longest wait
 TRIES: Final = 255
-_LOWEST: Final = -(2**31)
-_HIGHEST: Final = 2**31 - 1
+LEASE_S: Final = 60.0  #: of a job that came by another door and says nothing
+LOWEST: Final = -(2**31)
+HIGHEST: Final = 2**31 - 1
 _SCHEDULED_BAND: Final = 2
 
 
@@ -111,7 +112,7 @@ def _options(flags: Flags) -> tuple[int, int, int]:
 
 def _priority(flags: Flags) -> int:
     priority = signed(flags.get(b"priority", b"0"))
-    if priority is None or not _LOWEST <= priority <= _HIGHEST:
+    if priority is None or not LOWEST <= priority <= HIGHEST:
         raise Invalid(messages.INVALID_PRIORITY)
     return priority
 
