@@ -28,7 +28,9 @@ class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workq: Annotated[
         str, Meta(description="Workq door; port 0 takes one that is free. No password, so loopback or unix:PATH only")
     ] = "127.0.0.1:9922"
-    masenko: Annotated[str, Meta(description="Masenko door; not built yet, so only off")] = "off"
+    masenko: Annotated[
+        str, Meta(description="Masenko door; port 0 takes a free one. It has no password: loopback or unix:PATH only")
+    ] = "127.0.0.1:12345"
     redis: Annotated[str, Meta(description="Redis door (qless, Resqu); not built yet, so only off")] = "off"
     http: Annotated[str, Meta(description="HTTP door; not built yet, so only off")] = "off"
 
@@ -56,6 +58,13 @@ class WorkqSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lease_ttr: Annotated[
         bool, Meta(description="A lease tells the TTR, as Workq 0.2.0 does (go-workq); false: as before (python-workq)")
     ] = False
+
+
+class MasenkoSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    heartbeat: Annotated[
+        float, Meta(ge=1, le=86_400, description="Seconds a client may be silent; then its tasks are failed")
+    ] = 45.0
+    line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +112,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     journal: JournalSettings = JournalSettings()
     faktory: FaktorySettings = FaktorySettings()
     workq: WorkqSettings = WorkqSettings()
+    masenko: MasenkoSettings = MasenkoSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only

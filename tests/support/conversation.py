@@ -43,6 +43,8 @@ class Door(FaktoryDoor):
 class Peer:
     """One connection to any door: what the peer sends goes in by `send`, what it would read is in `said`."""
 
+    end = b"\r\n"  #: of the lines it sends, and of those it is told
+
     def __init__(self, desk: PlainDesk, door: AnyDoor) -> None:
         self.desk = desk
         self.session: Any = door.session(desk, self.close)
@@ -61,7 +63,7 @@ class Peer:
     def ask(self, line: str) -> bytes:
         """Send one line, and take what is said to it at once."""
         self.take()
-        self.send(line.encode() + b"\r\n")
+        self.send(line.encode() + self.end)
         return self.take()
 
     def take(self) -> bytes:
@@ -80,7 +82,9 @@ class Peer:
         if self._waiter is not None:
             self.desk.waits.remove(self._waiter)
             self._waiter = None
-        self.session.closed()
+        work: Slices | None = self.session.closed()
+        if work is not None:
+            run_out(work)
 
     def late(self) -> None:
         """A deadline: of the handshake, or of a wait."""

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from crossdock.wire.faktory.door import Challenge
+from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.session import Door as AnyDoor
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.conversation import Door, Peer
 from tests.support.desk import PlainDesk
 from tests.support.known_ids import known_ids
+from tests.support.masenko_peer import MasenkoPeer
 from tests.transcripts.script import Close, Expect, Pass, Send, Set, Step
 
 #: How the bytes sent in a row are cut into chunks. Given where they stand in all that the clients send.
@@ -17,7 +19,11 @@ Cut = Callable[[int, bytes], Iterator[bytes]]
 
 
 #: What each door can be set to.
-_SETTINGS = {"faktory": ("password", "one_round", "may_flush", "line_bytes"), "workq": ("lease_ttr",)}
+_SETTINGS = {
+    "faktory": ("password", "one_round", "may_flush", "line_bytes"),
+    "workq": ("lease_ttr",),
+    "masenko": ("heartbeat_s", "line_bytes"),
+}
 
 
 class Stage:
@@ -69,7 +75,9 @@ class Stage:
     def _peer(self, name: str) -> Peer:
         peer = self._peers.get(name)
         if peer is None:
-            peer = self._peers[name] = Peer(self._desk, self._door(self._via.get(name, self._usual)))
+            door = self._door(self._via.get(name, self._usual))
+            peer = MasenkoPeer(self._desk, door) if isinstance(door, MasenkoDoor) else Peer(self._desk, door)
+            self._peers[name] = peer
         return peer
 
     def _door(self, name: str) -> AnyDoor:
@@ -77,6 +85,8 @@ class Stage:
             settings = {key: value for key, value in self._settings.items() if key in _SETTINGS[name]}
             if name == "workq":
                 self._doors[name] = WorkqDoor(**settings)
+            elif name == "masenko":
+                self._doors[name] = MasenkoDoor(**settings)
             else:
                 self._doors[name] = Door(self._desk, self._challenge, **settings)
         return self._doors[name]
@@ -105,9 +115,9 @@ class Stage:
         if expect.how == "!":
             assert peer.is_closed, "the connection is still open"
             return
-        head, crlf, rest = said.partition(b"\r\n")
-        assert crlf, f"expected {text!r}, heard {said!r}"
-        length = len(head) + 2
+        head, end, rest = said.partition(peer.end)
+        assert end, f"expected {text!r}, heard {said!r}"
+        length = len(head) + len(end)
         if expect.how in ("$", "$~"):
             assert re.fullmatch(rb"\$\d+", head), f"expected a bulk {text!r}, heard {said!r}"
             size = int(head[1:])
@@ -130,6 +140,8 @@ class Stage:
                 self._settings[what] = values[0] == "on"
             case "line_bytes":
                 self._settings[what] = int(values[0])
+            case "heartbeat_s":
+                self._settings[what] = float(values[0])
             case "jitter":
                 self._desk.jitter.value = int(values[0])
             case "full":
@@ -149,9 +161,10 @@ class Stage:
             case "stopping":
                 for name, peer in list(self._peers.items()):
                     self._part(name, peer.session.farewell())
-            case "restart":
+            case "crash" | "restart":  # a crash gives nobody the time to let go of anything
                 for peer in self._peers.values():
-                    peer.close()
+                    if what == "restart":
+                        peer.close()
                 self._peers.clear()
                 self._desk = self._desk.restarted()
                 self._doors.clear()

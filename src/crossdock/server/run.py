@@ -35,16 +35,17 @@ from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 
 log = logging.getLogger("crossdock")
 
 DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
-BUILT: Final = frozenset({"faktory", "workq"})
+BUILT: Final = frozenset({"faktory", "workq", "masenko"})
 
 #: Protocols that know no password, by the name their users know.
-_OPEN: Final = {"workq": "Workq"}
+_OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
 
 #: How long goodbyes may take (SIGTERM); after that connections are cut.
 _LEAVE_S: Final = 1.5
@@ -150,6 +151,10 @@ class Server:
         settings = self._settings
         if name == "workq":
             return WorkqDoor(lease_ttr=settings.workq.lease_ttr)
+        if name == "masenko":
+            return MasenkoDoor(
+                heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB
+            )
         beyond = any(not where.is_loopback for where in self._where.values())
         return FaktoryDoor(
             password=settings.faktory.password,
