@@ -106,6 +106,7 @@ class Reference:
 
     def do(self, command: c.Command[Any], now: Now) -> Any:
         self.stirred = set()
+        self.records.steady = now.steady
         outcome = RULES[type(command)](self, command, now)
         while self.records.touched:  # what a group calls for belongs to the command that touched it
             for group, spec in self.records.follow(now):
@@ -130,9 +131,7 @@ class Reference:
         waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
         waits += [each.next - now.wall for each in self.recurrences.values()]
         waits += [end - now.steady for end, _, _ in self._slots()]
-        clocks = (now.steady, now.steady, max(self.at, now.wall))
-        for ends, clock in zip(self.records.ends(), clocks, strict=True):
-            waits += [end - clock for end, _ in ends]
+        waits += [end - now.steady for ends in self.records.ends() for end, _ in ends]
         return max(0.0, min(waits)) if waits else None
 
     def _those(self, numbers: Iterable[int], states: Iterable[State]) -> list[Job]:
@@ -336,11 +335,11 @@ class Reference:
             self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
         left -= len(runs)
-        clocks = (now.steady, now.steady, max(self.at, now.wall))
-        over = [[name for end, name in each if end <= clock][:left] for each, clock in zip(ends, clocks, strict=True)]
+        over = [[name for end, name in each if end <= now.steady][:left] for each in ends]
         if any(over):
             locks, groups, tracks = over
-            self.records.forget(locks, groups, tracks, now.steady, self._happens(now))
+            self._happens(now)
+            self.records.forget(locks, groups, tracks)
         for queue, lease in slots[:left]:
             self._happens(now)
             lease.slot_over = True

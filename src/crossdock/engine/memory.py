@@ -12,6 +12,7 @@ import msgspec
 
 from crossdock.engine.order import Order
 from crossdock.engine.stats import Stats
+from crossdock.model.commands import Touched
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Row
 from crossdock.model.job import Job, Lease, Number, Place
@@ -104,10 +105,10 @@ class Memory:
         self.tracks: dict[str, Track] = {}
         self.lock_ends: Order[tuple[float, str]] = Order()
         self.group_ends: Order[tuple[float, str]] = Order()
-        self.track_ends: Order[tuple[float, str]] = Order()
+        self.track_ends: Order[tuple[float, str]] = Order()  #: of those that are dated
         for throttle in self.throttles.values():
             throttle.holders = {}
-        self.touched: list[str] = []  #: groups to look at before the command is over; empty between commands
+        self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = 0

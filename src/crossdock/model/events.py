@@ -204,6 +204,13 @@ class Tracked(Event, tag="tracked"):
     text: str | None
 
 
+class TracksDated(Event, tag="tracks-dated"):
+    """Tracks that the events before it changed, by a clock that does not jump: each is kept until `end`."""
+
+    jids: list[str]
+    end: float  #: steady
+
+
 class Renewed(Event, tag="renewed"):
     """A lease was extended."""
 
@@ -260,6 +267,7 @@ AnyEvent = (
     | ThrottlesSet
     | RecurrencesSet
     | Spawned
+    | TracksDated
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
