@@ -277,7 +277,8 @@ def set_throttles(scene: Scene, client: Client) -> c.Command[Any]:
 
 
 def set_recurrences(scene: Scene, client: Client) -> c.Command[Any]:
-    spec = Spec("", scene.one_of(values.QUEUES), "again", b"[]", Form.JSON, 0, values.RULES[0])
+    extra = scene.one_of(values.OF_RUNS)
+    spec = Spec("", scene.one_of(values.QUEUES), "again", b"[]", Form.JSON, 0, values.RULES[0], extra=extra)
     names = scene.random.sample(sorted(values.RECURRING), scene.one_of((0, 1, 2)))
     wanted = [Recurrence(name, client.via, values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
     return c.SetRecurrences(wanted)

@@ -284,7 +284,8 @@ class Ledger:
 
     def _expired(self, event: e.Expired, now: Now) -> None:
         for name in event.locks:
-            assert name not in self.locks or self.locks.pop(name)[1] <= now.steady
+            if name in self.locks and self.locks[name][1] <= now.steady:  # else a run of this tick has taken it anew
+                del self.locks[name]
 
     def _live(self, number: Number) -> Life:
         life = self.lives[number]

@@ -320,17 +320,24 @@ class Reference:
         done: list[int] = []
         ends = self.records.ends()
         slots = [(queue, lease) for end, queue, lease in self._slots() if end <= now.steady]
+        runs = sorted(self.recurrences.values(), key=lambda each: (each.next, each.name))
+        runs = [each for each in runs if each.next <= now.wall]
+        free = {each.name for each in runs if self._refused(each.spec, now) is None}  # before anything else happens
         for state in (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD):
             due = [job for job in self.shelf(state) if is_due(job, now)][:left]
             for job in due:
                 self._comes_due(job, self._happens(now), now)
             done.append(len(due))
             left -= len(due)
-        runs = sorted(self.recurrences.values(), key=lambda each: (each.next, each.name))
-        runs = [each for each in runs if each.next <= now.wall][:left]
+        runs = runs[:left]
+        taken: set[str] = set()
         for run in runs:
-            jid = str(UUID(int=self.random.getrandbits(128), version=4))
-            self._push(replace(run.spec, jid=jid), run.via, self._happens(now), self.at)
+            at = self._happens(now)
+            spec = at_run(run.spec, str(UUID(int=self.random.getrandbits(128), version=4)), now)
+            lock = lock_name(spec)
+            if run.name in free and lock not in taken:
+                self._push(spec, run.via, at, at)
+                taken |= {lock} - {""}
             self.stirred.add(run.spec.queue)
             self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
@@ -474,6 +481,21 @@ class Reference:
 
 def lease_seconds(own: float, terms: c.Terms) -> float:
     return min(max(own, terms.least_s), terms.most_s) if own else terms.default_s
+
+
+def lock_name(spec: Spec) -> str:
+    links = spec.extra and spec.extra.links
+    return links.lock.name if links and links.lock else ""
+
+
+def at_run(spec: Spec, jid: str, now: Now) -> Spec:
+    """The spans of a recurrence's job count from its run."""
+    extra, links = spec.extra, spec.extra and spec.extra.links
+    if extra and links:
+        lock = replace(links.lock, end=links.lock.end + now.steady) if links.lock else None
+        links = replace(links, lock=lock, expires=links.expires + now.wall if links.expires else 0.0)
+        extra = replace(extra, links=links)
+    return replace(spec, jid=jid, extra=extra)
 
 
 def is_due(job: Job, now: Now) -> bool:

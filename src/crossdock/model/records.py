@@ -84,5 +84,5 @@ class Recurrence(msgspec.Struct, array_like=True, frozen=True):
     via: str  #: the door whose kind of job it is
     schedule: str  #: five cron fields
     zone: str  #: IANA name
-    spec: Spec
+    spec: Spec  #: as of a run at 0 on both clocks: the ends of its lock and of itself count from each run
     next: float
