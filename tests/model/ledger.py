@@ -253,6 +253,7 @@ class Ledger:
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
             life = self._live(row.number)
+            assert (row.ended and row.ended.token) == (life.lease and life.lease.token), "the row tells of the lease"
             if life.lease is not None:
                 self._free(life, "removed")
             assert event.why != "purged" or (life.state is State.DEAD and life.due <= now.wall)

@@ -276,7 +276,7 @@ class Reference:
         return len(jobs)
 
     def bury(self, command: c.Bury, now: Now) -> int:
-        jobs = self._those(command.numbers, AT_REST)
+        jobs = self._those(command.numbers, (State.READY, *AT_REST))
         for job in jobs:
             at = self._happens(now)
             job.state, job.due = State.DEAD, now.wall + 180 * DAY

@@ -14,7 +14,7 @@ from crossdock.engine.order import Order
 from crossdock.engine.stats import Stats
 from crossdock.model.commands import Touched
 from crossdock.model.errors import Damaged
-from crossdock.model.events import Row
+from crossdock.model.events import Ended, Row
 from crossdock.model.job import Job, Lease, Number, Place
 from crossdock.model.records import Group, Recurrence, Throttle, Track
 from crossdock.model.states import State
@@ -197,5 +197,7 @@ def _lease(job: Job) -> Lease:
     return job.lease
 
 
-def row(job: Job) -> Row:
-    return Row(job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload))
+def row(job: Job, ended: Ended | None = None) -> Row:
+    return Row(
+        job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended
+    )

@@ -95,12 +95,14 @@ class Requeue(Command[int], frozen=True, gc=False):
 
 
 class Bury(Command[int], frozen=True, gc=False):
+    """Move these ready, scheduled, retrying or dead jobs to the dead. Outcome: how many were."""
+
     via: str
     numbers: Sequence[Number]
 
 
 class Remove(Command[int], frozen=True, gc=False):
-    """Remove jobs that are in one of `states`. Outcome: how many were."""
+    """Remove jobs that are in one of `states`; a leased one takes its lease along. Outcome: how many were."""
 
     via: str
     why: str
