@@ -30,7 +30,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Returned: frozenset({(S.LEASED, S.READY)}),
     e.Started: frozenset({(S.LEASED, S.READY)}),
     e.Readied: frozenset({(S.SCHEDULED, S.READY), (S.RETRYING, S.READY), (S.DEAD, S.READY)}),
-    e.Buried: frozenset({(S.SCHEDULED, S.DEAD), (S.RETRYING, S.DEAD), (S.DEAD, S.DEAD)}),
+    e.Buried: frozenset({(before, S.DEAD) for before in (S.SCHEDULED, S.READY, S.RETRYING, S.DEAD)}),
     e.Removed: frozenset({(before, S.GONE) for before in KEPT}),
 }
 

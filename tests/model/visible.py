@@ -15,7 +15,7 @@ from tests.model.reference_records import Group as Named
 SHELVES: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD, State.COMPLETE, State.FAILED)
 LEASE: Final = ("token", "via", "worker", "at", "began", "end", "wait_s", "bound")
 ERROR: Final = ("group", "message", "backtrace", "first_at", "at", "next_at", "lost")
-TRACK: Final = ("state", "updated", "end", "percent", "text")
+TRACK: Final = ("state", "updated", "end", "percent", "text", "until")
 
 
 def nearly(seconds: float | None) -> Any:

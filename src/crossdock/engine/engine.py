@@ -43,6 +43,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.ThrottlesSet: throttles.throttles_set,
     e.RecurrencesSet: recur.recurrences_set,
     e.Spawned: recur.spawned,
+    e.TracksDated: tracks.tracks_dated,
 }
 
 
@@ -82,7 +83,7 @@ class Engine:
         _APPLY[type(event)](memory, event)
 
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """Decide and apply, and go on while groups that were touched call for more: all of it is one change."""
+        """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
         memory = self.memory
         events, outcome, notices = self._decide[type(command)](memory, command, now)
         for event in events:

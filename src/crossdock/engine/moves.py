@@ -7,12 +7,13 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Bury, Remove, Requeue
-from crossdock.model.events import Buried, Readied, Removed
-from crossdock.model.job import BAND_NORMAL, Job, Number
+from crossdock.model.events import Buried, Ended, Readied, Removed
+from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State, move
 
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
+_BURIED_FROM = _AT_REST | {State.READY}
 
 
 def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
@@ -45,7 +46,7 @@ def readied(memory: Memory, event: Readied) -> None:
 
 
 def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
-    jobs = _in(memory, command.numbers, _AT_REST)
+    jobs = _in(memory, command.numbers, _BURIED_FROM)
     if not jobs:
         return (), 0, ()
     at = later(memory, now)
@@ -68,9 +69,16 @@ def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, command.states)
     if not jobs:
         return (), 0, ()
-    event = Removed(later(memory, now), command.why, command.via, [row(job) for job in jobs])
+    at = later(memory, now)
+    rows = [row(job) if job.lease is None else row(job, _ended(job.lease, at)) for job in jobs]
+    event = Removed(at, command.why, command.via, rows)
     room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles else {}
     return (event,), len(jobs), tuple(room)
+
+
+def _ended(lease: Lease, at: float) -> Ended:
+    ran = max(0.0, at - lease.at)
+    return Ended(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)
 
 
 def removed(memory: Memory, event: Removed) -> None:

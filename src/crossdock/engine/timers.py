@@ -7,7 +7,7 @@ out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting
 from math import inf
 from random import Random
 
-from crossdock.engine import groups, links, recur, throttles
+from crossdock.engine import groups, links, recur, throttles, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
 from crossdock.engine.lease import to_old_place
@@ -29,11 +29,9 @@ def due_in(memory: Memory, now: Now) -> float | None:
         wall.append(memory.recurring.first()[0])
     leased = memory.shelves[State.LEASED]
     steady = [leased.first()[0]] if leased else []
-    steady += [ends.first()[0] for ends in (memory.lock_ends, memory.group_ends) if ends]
+    steady += [ends.first()[0] for ends in (memory.lock_ends, memory.group_ends, memory.track_ends) if ends]
     if memory.throttles and (end := throttles.next_end(memory)) < inf:
         steady.append(end)
-    if memory.track_ends:  # counted from events, whose time stays ahead of a clock that was set back
-        wall.append(memory.track_ends.first()[0] + now.wall - later(memory, now))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     return max(0.0, min(waits)) if waits else None
 
@@ -97,7 +95,7 @@ def _forget(
     names = (
         _names(memory.lock_ends, now.steady, limit),
         _names(memory.group_ends, now.steady, limit),
-        _names(memory.track_ends, at, limit),
+        _names(memory.track_ends, now.steady, limit),
     )
     holders = throttles.over(memory, now.steady, limit)
     if any(names) or holders:
@@ -113,11 +111,7 @@ def expired(memory: Memory, event: Expired) -> None:
             links.free(memory, name)
     groups.forget(memory, event.groups)
     throttles.time_over(memory, event.holders)
-    for jid in event.tracks:
-        end = memory.tracks[jid].end
-        if end <= event.at:
-            del memory.tracks[jid]
-            memory.track_ends.remove((end, jid))
+    tracks.forget(memory, event)
 
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
@@ -135,3 +129,4 @@ def started(memory: Memory, event: Started) -> None:
     for job in bound:
         job.attempts -= 1
         to_old_place(memory, job)
+    tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)

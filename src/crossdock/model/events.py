@@ -33,6 +33,18 @@ class Pushed(Event, tag="pushed"):
     wall: float = 0.0  #: the clock if it was behind `at`, set back; 0: it was not. What is due by it is ready
 
 
+class Ended(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A lease that ended with its job: what a closing event says of it."""
+
+    token: Token
+    via: str  #: the door it was leased through
+    worker: str
+    leased_at: float
+    wait_s: float
+    run_s: float
+    beats: int
+
+
 class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One job in an event about many."""
 
@@ -44,6 +56,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     attempt: int
     priority: int | float
     payload_bytes: int
+    ended: Ended | None = None
 
 
 class JobEvent(Event):
@@ -115,7 +128,7 @@ class Buried(Event, tag="buried"):
 
 
 class Removed(Event, tag="removed"):
-    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`."""
+    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`. A lease goes with its job."""
 
     why: str
     via: str
@@ -204,6 +217,13 @@ class Tracked(Event, tag="tracked"):
     text: str | None
 
 
+class TracksDated(Event, tag="tracks-dated"):
+    """Tracks that the events before it changed, by a clock that does not jump: each is kept until `end`."""
+
+    jids: list[str]
+    end: float  #: steady
+
+
 class Renewed(Event, tag="renewed"):
     """A lease was extended."""
 
@@ -260,6 +280,7 @@ AnyEvent = (
     | ThrottlesSet
     | RecurrencesSet
     | Spawned
+    | TracksDated
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
