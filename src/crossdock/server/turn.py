@@ -16,6 +16,7 @@ from crossdock.model.commands import Command, Tick, Ticked
 from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
+from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 
 T = TypeVar("T")
@@ -90,8 +91,11 @@ class Turn:
                 self._free()
             if not self._scheduled:
                 self._schedule()
-            if notices and self.waits.by_queue:
-                self.waits.stir(notices)
+            waits = self.waits
+            if waits.by_job:
+                waits.tell(endings(events, waits.by_job))
+            if notices and waits.by_queue:
+                waits.stir(notices)
         return outcome
 
     def _free(self) -> None:
