@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 from crossdock.cli.control import server, settings_of
 from crossdock.client.errors import NoServer, Refused
 from crossdock.client.faktory import FaktoryClient
+from crossdock.client.masenko import MasenkoClient
 from crossdock.client.worker import Worker
 from crossdock.client.workq import WorkqClient
 from crossdock.server import address
@@ -24,8 +25,16 @@ def workq(values: dict[str, Any]) -> WorkqClient:
     return _open("workq", values, lambda at, _: WorkqClient(at.host, at.port, at.path))
 
 
+def masenko(values: dict[str, Any]) -> MasenkoClient:
+    return _open("masenko", values, lambda at, _: MasenkoClient(at.host, at.port, at.path))
+
+
 #: Clients that can take a job and settle it, by door.
-WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {"faktory": faktory, "workq": workq}
+WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
+    "faktory": faktory,
+    "workq": workq,
+    "masenko": masenko,
+}
 
 
 T = TypeVar("T")

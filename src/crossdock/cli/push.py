@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json
-from crossdock.cli.doors import faktory, workq
+from crossdock.cli.doors import WORKERS, faktory, masenko, workq
 from crossdock.cli.filters import Span
 from crossdock.cli.values import given, json_text, moment, whole_second
 
@@ -18,16 +18,17 @@ Examples:
   crossdock push mail remind '[42]' --at 10m --priority 9 --custom '{"unique_for": 600}'
   crossdock push mail welcome '[42]' --listen faktory=10.0.0.5:7419
   crossdock push ping 'any text' --via workq --reserve-for 30 --ttl 2h
+  crossdock push mail welcome '{"to": 42}' --via masenko --at 10m
 """
 
 
 @click.command("push", cls=OperatorCommand, epilog=_EXAMPLES)
 @click.argument("words", nargs=-1, required=True, metavar="QUEUE KIND ARGS_JSON")
-@click.option("--via", type=click.Choice(["faktory", "workq"]), default="faktory", help="The door. [faktory]")
+@click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The door. [faktory]")
 @click.option("--jid", metavar="JID", help="Its name; without it a random one. Workq: a UUID.")
 @click.option("--priority", type=int, metavar="N", help="Higher first. Faktory: 1 to 9 [5]; Workq: any [0].")
 @click.option("--at", metavar="TIME|SPAN", help="Not before: 2026-12-01T03:00:00Z, or 45s, 10m, 2h, 7d from now.")
-@click.option("--retry", type=int, metavar="N", help="Retries. [Faktory 25; 0 drops it, -1 buries it. Workq 0]")
+@click.option("--retry", type=int, metavar="N", help="[Faktory 25; 0 drops it, -1 buries it. Workq 0, Masenko 20]")
 @click.option("--reserve-for", type=int, metavar="SECONDS", help="How long a worker may take. [Faktory 1800, Workq 60]")
 @click.option("--ttl", type=Span(), metavar="SPAN", help="Workq: job and result are gone after this. [1d]")
 @click.option("--custom", metavar="JSON", help="Faktory: unique_for, expires_in, bid, track, or the worker's own.")
@@ -37,15 +38,16 @@ def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None
 
     It goes through a door as any client's job would, at the address and with the password of the settings. Through
     Workq, whose queues hold one kind each: crossdock push NAME PAYLOAD --via workq, with a payload of any text.
+    Through Masenko: crossdock push QUEUE NAME [PAYLOAD_JSON] --via masenko, and it prints the id that door gave it.
     """
-    jid = _DOORS[via](words, values)
+    named = _DOORS[via](words, values)
     if as_json:
-        print_json({"jid": jid})
+        print_json(named)
     else:
-        click.echo(jid)
+        click.echo(next(iter(named.values())))
 
 
-def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> str:
+def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     options = given(values, "faktory", ("jid", "priority", "at", "retry", "reserve_for", "custom"), ("ttl",))
     if len(words) != 3:
         raise click.UsageError("give QUEUE KIND ARGS_JSON, such as: mail welcome '[42]'")
@@ -60,10 +62,10 @@ def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> str:
         job["at"] = moment(options["at"])
     with faktory(values) as client:
         client.push(job)
-    return str(job["jid"])
+    return {"jid": job["jid"]}
 
 
-def _workq(words: tuple[str, ...], values: dict[str, Any]) -> str:
+def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     options = given(values, "workq", ("jid", "priority", "at", "retry", "reserve_for", "ttl"), ("custom",))
     if len(words) != 2:
         raise click.UsageError("through Workq give NAME PAYLOAD, such as: ping 'any text'")
@@ -83,8 +85,27 @@ def _workq(words: tuple[str, ...], values: dict[str, Any]) -> str:
             time=whole_second(moment(options["at"])) if "at" in options else "",
             flags=" ".join(flags),
         )
-    return jid
+    return {"jid": jid}
 
 
-#: How a job goes through each door: its words and options, its jid.
-_DOORS: Final[dict[str, Callable[[tuple[str, ...], dict[str, Any]], str]]] = {"faktory": _faktory, "workq": _workq}
+def _masenko(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    options = given(values, "masenko", ("at", "retry"), ("jid", "priority", "reserve_for", "ttl", "custom"))
+    if len(words) not in (2, 3):
+        raise click.UsageError("through Masenko give QUEUE NAME and maybe PAYLOAD_JSON, such as: mail welcome '[42]'")
+    task: dict[str, Any] = {"queue": words[0], "name": words[1]}
+    if len(words) == 3:
+        task["payload"] = json_text("PAYLOAD_JSON", words[2], "")
+    if "retry" in options:
+        task["retry"] = options["retry"]
+    if "at" in options:
+        task["execute_at"] = moment(options["at"])
+    with masenko(values) as client:
+        return {"id": client.push(task)}
+
+
+#: How a job goes through each door: its words and options, and what it is called there.
+_DOORS: Final[dict[str, Callable[[tuple[str, ...], dict[str, Any]], dict[str, Any]]]] = {
+    "faktory": _faktory,
+    "workq": _workq,
+    "masenko": _masenko,
+}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -21,15 +21,21 @@ def given(values: dict[str, Any], door: str, known: Sequence[str], foreign: Sequ
 
 
 def json_text(what: str, text: str, begins: str) -> msgspec.Raw:
-    """Checked here, and sent as it was written."""
+    """Checked here, and sent as it was written. `begins` is what it must begin with, nothing: anything."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
         if not text.lstrip().startswith(begins):
             raise ValueError("of another type")
     except (ValueError, UnicodeEncodeError) as error:
-        shape = "array, such as '[1, \"two\"]'" if begins == "[" else "object, such as '{\"track\": 1}'"
-        raise click.UsageError(f"{what} must be a JSON {shape}; in a shell it needs quotes") from error
+        raise click.UsageError(f"{what} must be a JSON {_SHAPES[begins]}; in a shell it needs quotes") from error
     return msgspec.Raw(text.replace("\n", " ").encode())
+
+
+_SHAPES: Final = {
+    "[": "array, such as '[1, \"two\"]'",
+    "{": "object, such as '{\"track\": 1}'",
+    "": "value, such as '{\"id\": 42}' or '\"two words\"'",
+}
 
 
 def moment(text: str) -> str:
