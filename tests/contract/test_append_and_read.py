@@ -1,5 +1,7 @@
 """The journal's contract: batches come back as they were given, in order, over reopening."""
 
+import os
+import tracemalloc
 from itertools import islice
 
 import pytest
@@ -30,6 +32,19 @@ def test_reading_begins_behind_a_number(journal: Journal) -> None:
 def test_an_empty_journal_reads_as_nothing(journal: Journal) -> None:
     assert list(journal.read(0)) == []
     assert journal.snapshot() is None
+
+
+def test_large_batches_take_little_memory(journal: Journal) -> None:
+    for _ in range(40):
+        journal.append(os.urandom(1024 * 1024))
+    tracemalloc.start()
+    try:
+        assert next(iter(journal.read(0)))[0] == 1
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * 1024 * 1024
+    assert [seq for seq, _ in journal.read(0)] == list(range(1, 41))
 
 
 def test_more_than_a_page_of_batches(journal: Journal) -> None:

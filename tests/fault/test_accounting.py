@@ -26,6 +26,8 @@ def op(kind: Kind, at: float, client: str = "a", outcome: Outcome = Outcome.OK, 
         ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=UNKNOWN), op(FETCH, 4, "b"), op(ACK, 5, "b")], False),
         ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 70, "b"), op(ACK, 71, "b")], False),  # the lease ran out
         ([op(PUSH, 1), op(FETCH, 2, outcome=UNKNOWN), op(FETCH, 3), op(ACK, 4)], False),  # given back
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=UNKNOWN), op(FAIL, 4, outcome=REFUSED)], True),  # it happened
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 70, outcome=REFUSED)], True),  # the lease ran out
     ],
 )
 def test_what_may_happen_is_no_fault(ops: list[Op], present: bool) -> None:
@@ -46,10 +48,17 @@ def test_what_may_happen_is_no_fault(ops: list[Op], present: bool) -> None:
         ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(ACK, 4, "b")], False, "overlapping"),
         ([op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(FAIL, 4), op(ACK, 5, "b")], False, "overlapping"),
         ([op(PUSH, 1), op(FETCH, 2), op(ACK, 3, outcome=UNKNOWN), op(FETCH, 4, "b"), op(ACK, 5)], False, "unexplained"),
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3, outcome=REFUSED)], True, "refused"),
+        ([op(PUSH, 1), op(FETCH, 2), op(FAIL, 3), op(FETCH, 4), op(ACK, 5, outcome=REFUSED)], True, "refused"),
     ],
 )
 def test_each_fault_is_found(ops: list[Op], present: bool, fault: str) -> None:
     assert account(ops, {"job"} if present else set(), lease_s=60).faults == {fault: 1}
+
+
+def test_a_settlement_of_what_another_was_given_and_settled_is_found_beside_the_cause() -> None:
+    ops = [op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(ACK, 4, "b"), op(FAIL, 5, outcome=REFUSED)]
+    assert account(ops, set()).faults == {"overlapping": 1, "refused": 1}
 
 
 def test_a_job_nobody_pushed_is_found_at_the_end() -> None:

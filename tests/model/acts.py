@@ -136,8 +136,24 @@ def _extra(scene: Scene) -> Extra | None:
         lock = LockTerms(f"lock {scene.one_of('abcdef')}", end, scene.one_of(tuple(Freed)))
     group = scene.one_of([*scene.memory.groups, "no such group"]) if scene.chance(0.5) else ""
     expires = now.wall + scene.one_of((1.0, 900.0)) if scene.chance(0.2) else 0.0
-    links = Links(lock, group, expires=expires, tracked=scene.chance(0.3))
-    return Extra(plain.custom if plain else b"", plain.face if plain else None, None, links)
+    links = Links(
+        lock,
+        group,
+        expires=expires,
+        tracked=scene.chance(0.3),
+        needs=_needs(scene) if scene.chance(0.3) else (),
+        ttl_s=scene.one_of((5.0, 90.0, 3_600.0)) if scene.chance(0.2) else 0.0,
+        foreground=scene.chance(0.05),
+    )
+    deadqueue = "dead letters" if scene.chance(0.6) else ""
+    return Extra(plain.custom if plain else b"", plain.face if plain else None, None, links, None, deadqueue)
+
+
+def _needs(scene: Scene) -> tuple[Number, ...]:
+    """A few of the last jobs, one before it in the same push, one that was never there."""
+    last = scene.memory.counters.number
+    near = [max(1, last - int(scene.random.random() * 12)) for _ in range(scene.one_of((1, 1, 2, 3)))]
+    return (*near, -scene.one_of((1, 1, 2, 9)), last + 50)
 
 
 def push(scene: Scene, client: Client) -> c.Command[Any] | None:
@@ -156,7 +172,30 @@ def push_later(scene: Scene, client: Client) -> c.Command[Any] | None:
 def push_bulk(scene: Scene, client: Client) -> c.Command[Any] | None:
     if len(scene.memory.jobs) > JOBS_AT_MOST:
         return None
-    return c.Enqueue(client.via, [_spec(scene) for _ in range(int(scene.random.random() * 20))])
+    specs = [_spec(scene) for _ in range(int(scene.random.random() * 20))]
+    return c.Enqueue(client.via, specs, unless_live=scene.chance(0.2))
+
+
+def transact(scene: Scene, client: Client) -> c.Command[Any] | None:
+    """Pushes, and successes of what it holds; now and then of what it does not."""
+    if len(scene.memory.jobs) > JOBS_AT_MOST:
+        return None
+    steps: list[Spec | c.Succeed] = [_spec(scene) for _ in range(scene.one_of((0, 1, 2, 5)))]
+    for jid in client.working[:2]:
+        claim = client.claim(jid)
+        if claim.held is not None and (scene.chance(0.1) or _holds(scene, claim.held)):
+            at = int(scene.random.random() * (len(steps) + 1))
+            steps[at:at] = [c.Succeed(jid, claim)] * scene.one_of((1, 1, 2))
+    return c.Transaction(client.via, steps)
+
+
+def _holds(scene: Scene, held: Held) -> bool:
+    job = scene.memory.jobs.get(held[0])
+    return job is not None and job.lease is not None and job.lease.token == held[1]
+
+
+def draw_numbers(scene: Scene, client: Client) -> c.Command[Any]:
+    return c.DrawNumbers(scene.one_of((0, 1, 3)))
 
 
 def lease(scene: Scene, client: Client) -> c.Command[Any]:
@@ -164,7 +203,8 @@ def lease(scene: Scene, client: Client) -> c.Command[Any]:
     scene.random.shuffle(names)
     if scene.chance(0.1):
         names.insert(0, "never pushed to")
-    return c.LeaseNext(client.via, names[: scene.one_of((1, 3, 4))], client.worker, client.terms)
+    chosen = names[: scene.one_of((1, 3, 4))]
+    return c.LeaseNext(client.via, chosen, client.worker, client.terms, at_random=scene.chance(0.3))
 
 
 def succeed(scene: Scene, client: Client) -> c.Command[Any] | None:
@@ -189,6 +229,23 @@ def settle_of_another(scene: Scene, client: Client) -> c.Command[Any] | None:
     jid = scene.memory.jobs[leased[int(scene.random.random() * len(leased))][1]].jid
     claim = client.claim(jid)
     return c.Succeed(jid, claim) if scene.chance(0.5) else c.Fail(jid, claim, "Group", "message")
+
+
+def settle_freely(scene: Scene, client: Client) -> c.Command[Any] | None:
+    """Without a lease, or with one that is over; by its jid, or by its number."""
+    memory = scene.memory
+    if not memory.jobs:
+        return None
+    numbers = list(memory.jobs)
+    blocked = [number for _, number in memory.shelves[State.BLOCKED]]
+    at_rest = [
+        number for state in (State.BLOCKED, State.RETRYING, State.SCHEDULED) for _, number in memory.shelves[state]
+    ]
+    job = memory.jobs[scene.one_of(scene.one_of((numbers, blocked or numbers, at_rest or numbers)))]
+    via = job.origin if scene.chance(0.8) else client.via
+    held = client.claim(job.jid).held if scene.chance(0.3) else None
+    claim = c.Claim(via, client.worker, held, True, job.number if scene.chance(0.5) else 0)
+    return c.Succeed(job.jid, claim, b"ok") if scene.chance(0.5) else c.Fail(job.jid, claim, "", "", (), b"bad")
 
 
 def settle_again(scene: Scene, client: Client) -> c.Command[Any] | None:
@@ -296,6 +353,9 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (45, fail),
     (20, settle_of_another),
     (20, settle_again),
+    (50, settle_freely),
+    (25, transact),
+    (3, draw_numbers),
     (10, give_back),
     (10, requeue),
     (10, bury),

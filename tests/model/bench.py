@@ -64,10 +64,10 @@ class Bench(Rig):
         return jids
 
     def succeed(self, jid: str, worker: str = "w", held: Held | None = None) -> bool:
-        return self.do(Succeed(jid, Claim("faktory", worker, held)))
+        return bool(self.do(Succeed(jid, Claim("faktory", worker, held))))
 
     def fail(self, jid: str, worker: str = "w", held: Held | None = None) -> bool:
-        return self.do(Fail(jid, Claim("faktory", worker, held), "Group", "message", ("line",)))
+        return bool(self.do(Fail(jid, Claim("faktory", worker, held), "Group", "message", ("line",))))
 
     def give_back(self, *leases: Held) -> None:
         self.do(GiveBack("faktory", leases))

@@ -19,17 +19,27 @@ Move = tuple[State | None, State]
 
 KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 
+#: A free door settles a job in these, too
+_UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)
+
 USED: Final[dict[type[e.Event], frozenset[Move]]] = {
-    e.Pushed: frozenset({(None, S.READY), (None, S.SCHEDULED)}),
+    e.Pushed: frozenset({(None, S.READY), (None, S.SCHEDULED), (None, S.BLOCKED)}),
     e.GroupCalled: frozenset({(None, S.READY)}),
     e.Spawned: frozenset({(None, S.READY)}),
     e.Leased: frozenset({(S.READY, S.LEASED)}),
-    e.Succeeded: frozenset({(S.LEASED, S.GONE), (S.LEASED, S.COMPLETE)}),
-    e.Failed: frozenset({(S.LEASED, after) for after in (S.RETRYING, S.DEAD, S.FAILED, S.GONE)}),
+    e.Succeeded: frozenset(
+        {(before, after) for before in (S.LEASED, *_UNLEASED) for after in (S.GONE, S.COMPLETE)},
+    ),
+    e.Failed: frozenset(
+        {(S.LEASED, after) for after in (S.RETRYING, S.READY, S.DEAD, S.FAILED, S.GONE)}
+        | {(before, after) for before in _UNLEASED for after in (S.DEAD, S.FAILED, S.GONE)}
+        | {(S.BLOCKED, S.READY), (S.SCHEDULED, S.READY), (S.RETRYING, S.READY)},
+    ),
     e.Lapsed: frozenset({(S.LEASED, S.READY)}),
     e.Returned: frozenset({(S.LEASED, S.READY)}),
     e.Started: frozenset({(S.LEASED, S.READY)}),
-    e.Readied: frozenset({(S.SCHEDULED, S.READY), (S.RETRYING, S.READY), (S.DEAD, S.READY)}),
+    e.Readied: frozenset({(before, S.READY) for before in (S.SCHEDULED, S.RETRYING, S.DEAD, S.BLOCKED)}),
+    e.Scheduled: frozenset({(S.BLOCKED, S.SCHEDULED)}),
     e.Buried: frozenset({(S.SCHEDULED, S.DEAD), (S.RETRYING, S.DEAD), (S.DEAD, S.DEAD)}),
     e.Removed: frozenset({(before, S.GONE) for before in KEPT}),
 }
@@ -64,7 +74,7 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
     elif isinstance(event, e.JobEvent | e.GroupCalled | e.Spawned | e.Renewed):
         if event.number:  # 0: nothing was spawned
             yield event.number
-    elif isinstance(event, e.Readied | e.Buried | e.Removed):
+    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
         yield from (number for _, number in memory.shelves[State.LEASED])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import Memory, needs_of
 from crossdock.model.states import State
 
 
@@ -11,6 +11,7 @@ def check(memory: Memory) -> None:
     names_lead_to_jobs(memory)
     jobs_are_whole(memory)
     records_are_whole(memory)
+    indexes_are_whole(memory)
 
 
 def each_job_stands_once(memory: Memory) -> None:
@@ -59,7 +60,7 @@ def jobs_are_whole(memory: Memory) -> None:
 
 def records_are_whole(memory: Memory) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
-    assert list(memory.lock_ends) == sorted((lock.end, name) for name, lock in memory.locks.items())
+    assert list(memory.lock_ends) == sorted((lock.end, lock.holder, name) for name, lock in memory.locks.items())
     assert list(memory.group_ends) == sorted((group.end, name) for name, group in memory.groups.items())
     assert list(memory.track_ends) == sorted((track.end, jid) for jid, track in memory.tracks.items())
     assert list(memory.recurring) == sorted((each.next, name) for name, each in memory.recurrences.items())
@@ -71,4 +72,29 @@ def records_are_whole(memory: Memory) -> None:
         assert job.extra.links.lock.name == name
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
     for queue, throttle in memory.throttles.items():
-        assert set(throttle.holders) == {token for token, name in leases.items() if name == queue}
+        there = {token for token, name in leases.items() if name == queue}
+        assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
+        ends = [end for _, end in throttle.holders.values()]
+        assert ends == sorted(ends)
+
+
+def indexes_are_whole(memory: Memory) -> None:
+    """Whatever is kept beside the jobs is what looking at all of them gives."""
+    jobs = list(memory.jobs.values())
+    assert list(memory.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
+    edges = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in needs_of(job)}
+    assert {(need, number) for need, waiting in memory.needed_by.items() for number in waiting} == edges
+    assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
+    assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
+    assert memory.leased_in == Counter(job.queue for job in jobs if job.state is State.LEASED)
+    assert memory.retrying_in == Counter(job.queue for job in jobs if job.state is State.RETRYING)
+    waiting = [job for job in jobs if job.state is State.SCHEDULED]
+    assert {name: list(order) for name, order in memory.scheduled_in.items()} == {
+        name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)
+        for name in {job.queue for job in waiting}
+    }
+    assert list(memory.foreground) == [
+        job.number
+        for job in jobs
+        if job.extra is not None and job.extra.links is not None and job.extra.links.foreground
+    ]

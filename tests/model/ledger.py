@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import Memory, needs_of
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model.clock import Now
@@ -47,11 +47,19 @@ class Life:
     succeeded: bool = False
     ended: str = ""  #: how it ended; empty: it is live
     acknowledged_success: bool = False
+    hopeless: bool = False  #: it cannot succeed any more, unless it is brought back
+    queue: str = ""
+    needs: set[int] = field(default_factory=set)
+    age: float = 0.0  #: steady; gone then, 0: never
 
     @property
     def lock(self) -> LockTerms | None:
         extra = self.spec.extra
         return extra.links.lock if extra and extra.links else None
+
+    def has_expired(self, wall: float) -> bool:
+        extra = self.spec.extra
+        return self.lease is None and bool(extra and extra.links and 0 < extra.links.expires <= wall)
 
     @property
     def group(self) -> str:
@@ -75,7 +83,7 @@ class Ledger:
         self.throttles: dict[str, tuple[int, Per, float]] = {}
         self.paused: set[str] = set()
         self.calls: set[tuple[str, Call]] = set()
-        self.number = self.token = self.epoch = 0
+        self.number = self.token = self.epoch = self.unused = 0
         self.at = 0.0
         self.pushed_to: Counter[str] = Counter()  #: by queue
         self.ended_in: Counter[str] = Counter()
@@ -83,8 +91,9 @@ class Ledger:
     # What clients do and hear
 
     def tries(self, command: c.Command[Any]) -> None:
-        if isinstance(command, c.Enqueue):
-            for spec in command.specs:
+        if isinstance(command, c.Enqueue | c.Transaction):
+            steps = command.specs if isinstance(command, c.Enqueue) else command.steps
+            for spec in (step for step in steps if isinstance(step, Spec)):
                 assert spec.payload not in self.attempted
                 self.attempted[spec.payload] = spec.jid
 
@@ -105,7 +114,7 @@ class Ledger:
     def settled(self, held: Held, *, success: bool) -> None:
         """A settlement's reply has left."""
         number, token = held
-        assert self.closed.get(token) == ("succeeded" if success else "failed"), "the reply left too early"
+        assert not token or self.closed.get(token) == ("succeeded" if success else "failed"), "the reply left too early"
         self.lives[number].acknowledged_success = success
 
     # What the journal says
@@ -120,15 +129,21 @@ class Ledger:
     def _born(self, number: Number, spec: Spec, now: Now, wall: float) -> None:
         assert number == self.number + 1, "numbers are never used again, nor left out"
         self.number = number
-        state = State.READY if spec.due <= wall else State.SCHEDULED
+        links = spec.extra.links if spec.extra is not None else None
+        needs = set(links.needs) if links is not None else set()
+        state = State.BLOCKED if needs else State.READY if spec.due <= wall else State.SCHEDULED
         life = Life(number, spec, state, spec.due, failures=spec.failures, executed=spec.failures > 0)
+        life.queue, life.needs = spec.queue, needs
+        assert all(need in self.live for need in needs), "it waits for what can never come"
         self.lives[number] = self.live[number] = life
         self.pushed_to[spec.queue] += 1
         if life.group:
             self.members.setdefault(life.group, []).append(life)
         if life.lock is not None:
             holder = self.locks.get(life.lock.name)
-            assert holder is None or holder[1] <= now.steady, f"{life.lock.name} has two holders"
+            assert holder is None or holder[1] <= now.steady or self.lives[holder[0]].has_expired(now.wall), (
+                f"{life.lock.name} has two holders"
+            )
             self.locks[life.lock.name] = (number, life.lock.end)
 
     def _pushed(self, event: e.Pushed, now: Now) -> None:
@@ -137,6 +152,7 @@ class Ledger:
             assert spec.payload not in self.born, "one push, two jobs"
             self.born[spec.payload] = event.number + offset
             self._born(event.number + offset, spec, now, now.wall)
+            self.lives[event.number + offset].age = event.ends[offset] if event.ends else 0.0
 
     def _called(self, event: e.GroupCalled, now: Now) -> None:
         assert (event.name, event.call) not in self.calls, "a callback is pushed at most once"
@@ -171,12 +187,16 @@ class Ledger:
     def _within_throttle(self, event: e.Leased, now: Now) -> None:
         if event.queue in self.throttles:
             maximum, per, timeout = self.throttles[event.queue]
-            leases = [life.lease for life in self.leased.values() if life.lease and life.spec.queue == event.queue]
+            leases = [life.lease for life in self.leased.values() if life.lease and life.queue == event.queue]
             leases = [lease for lease in leases if not timeout or lease.began + timeout > now.steady]
             assert len([lease for lease in leases if per is Per.QUEUE or lease.worker == event.worker]) < maximum
 
     def _ended_lease(self, event: e.ClosingEvent, how: str) -> Life:
         life = self._live(event.number)
+        if not event.token:
+            assert life.lease is None, f"the lease of job {life.number} was passed over"
+            assert event.via in ("", event.origin), "only its own door settles a job without a lease"
+            return life
         assert life.lease is not None
         assert life.lease.token == event.token, f"job {life.number} was settled with an older lease"
         assert life.lease.worker == event.worker
@@ -193,20 +213,35 @@ class Ledger:
         life = self._ended_lease(event, "succeeded")
         life.succeeded = life.executed = True
         life.state = event.then
+        life.age = event.end or life.age
         self._let_go(life)
+        for other in self.live.values():
+            other.needs.discard(event.number)
         if event.then is GONE:
             self._ended(life, "succeeded")
 
     def _failed(self, event: e.Failed, now: Now) -> None:
         life = self._ended_lease(event, "ran out" if event.lost else "failed")
         rules = life.spec.rules
-        used_up = event.lost and 0 < rules.max_attempts <= life.attempt
+        used_up = 0 < rules.max_attempts <= life.attempt
         assert not event.lost or (life.end <= now.steady and (used_up or rules.lapse is Lapse.FAILURE))
-        again = life.failures < rules.max_failures and not used_up
-        assert again == (event.then is State.RETRYING), "the rules say how often it is tried"
-        life.failures += 1
+        need_lost = not event.token and not event.counted
+        assert not need_lost or any(self.lives[need].hopeless for need in life.needs), "all it needs may still come"
+        again = life.failures < rules.max_failures and not used_up and not need_lost
+        ends = event.then in (State.DEAD, State.FAILED, GONE) or bool(event.to_queue)
+        assert again != ends, "the rules say how often it is tried"
+        assert event.token or ends or event.then is life.state
+        life.failures += event.counted
         life.executed = True
-        life.state, life.due = event.then, event.due
+        if event.token or ends:
+            life.due = event.due
+        life.state = event.then
+        life.age = event.end or life.age
+        life.hopeless = ends
+        if event.to_queue:
+            self.pushed_to[event.to_queue] += 1
+            self.ended_in[life.queue] += 1
+            life.queue, life.failures, life.needs = event.to_queue, 0, set()
         if event.then is GONE:
             self._ended(life, "failed")
 
@@ -216,9 +251,13 @@ class Ledger:
         life.state = State.READY
 
     def _returned(self, event: e.Returned, now: Now) -> None:
-        life = self._ended_lease(event, "given back")
+        self._back(self._ended_lease(event, "given back"))
+
+    def _back(self, life: Life) -> None:
         life.attempt -= 1
         life.state = State.READY
+        if life.lock is not None and life.lock.freed is Freed.START and not life.attempt:
+            self.locks.setdefault(life.lock.name, (life.number, life.lock.end))
 
     def _renewed(self, event: e.Renewed, now: Now) -> None:
         life = self._live(event.number)
@@ -230,15 +269,29 @@ class Ledger:
     def _readied(self, event: e.Readied, now: Now) -> None:
         for row in event.rows:
             life = self._live(row.number)
-            assert life.state in (State.SCHEDULED, State.RETRYING, State.DEAD)
-            assert event.why != "due" or life.due <= now.wall, "not before it is due"
+            blocked = event.why == "met"
+            assert life.state in ((State.BLOCKED,) if blocked else (State.SCHEDULED, State.RETRYING, State.DEAD))
+            assert not blocked or not life.needs, "not before all it needs has succeeded"
+            assert event.why == "requeued" or life.due <= now.wall, "not before it is due"
             life.state = State.READY
+            life.hopeless = False
+        for row, end in zip(event.rows, event.ends, strict=False):
+            self.lives[row.number].age = end or self.lives[row.number].age
+
+    def _scheduled(self, event: e.Scheduled, now: Now) -> None:
+        for row in event.rows:
+            life = self._live(row.number)
+            assert life.state is State.BLOCKED
+            assert not life.needs
+            assert life.due > now.wall
+            life.state = State.SCHEDULED
 
     def _buried(self, event: e.Buried, now: Now) -> None:
         for row in event.rows:
             life = self._live(row.number)
             assert life.lease is None
             life.state, life.due, life.executed = State.DEAD, event.due, True
+            life.hopeless = True
 
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
@@ -246,6 +299,8 @@ class Ledger:
             if life.lease is not None:
                 self._free(life, "removed")
             assert event.why != "purged" or (life.state is State.DEAD and life.due <= now.wall)
+            assert event.why != "ttl" or (life.age and life.age <= now.steady), "its time is not over"
+            life.hopeless = True
             self._ended(life, event.why)
 
     def _flushed(self, event: e.Flushed, now: Now) -> None:
@@ -261,8 +316,7 @@ class Ledger:
         for life in list(self.leased.values()):
             if life.lease is not None and life.lease.bound is Bound.CONNECTION:
                 self._free(life, "given back")
-                life.attempt -= 1
-                life.state = State.READY
+                self._back(life)
 
     def _queue(self, event: e.QueuePaused | e.QueueResumed | e.QueueForgotten, now: Now) -> None:
         if isinstance(event, e.QueuePaused):
@@ -277,6 +331,11 @@ class Ledger:
         for name in event.locks:
             assert name not in self.locks or self.locks.pop(name)[1] <= now.steady
 
+    def _drawn(self, event: e.NumbersDrawn, now: Now) -> None:
+        assert event.number > self.number
+        self.unused += event.number - self.number
+        self.number = event.number
+
     def _live(self, number: Number) -> Life:
         life = self.lives[number]
         assert not life.ended, f"job {number} is back after it {life.ended}"
@@ -285,7 +344,7 @@ class Ledger:
     def _ended(self, life: Life, how: str) -> None:
         life.state, life.ended, life.executed = GONE, how, True
         del self.live[life.number]
-        self.ended_in[life.spec.queue] += 1
+        self.ended_in[life.queue] += 1
         self._let_go(life)
 
     def _let_go(self, life: Life) -> None:
@@ -299,12 +358,18 @@ class Ledger:
         assert list(memory.jobs) == list(self.live)
         for number, job in memory.jobs.items():
             life = self.live[number]
-            assert (job.jid, job.queue, job.payload) == (life.spec.jid, life.spec.queue, life.spec.payload)
+            assert (job.jid, job.queue, job.payload, job.end) == (
+                life.spec.jid,
+                life.queue,
+                life.spec.payload,
+                life.age,
+            )
+            assert job.state is not State.BLOCKED or set(needs_of(job)) == life.needs
             assert (job.state, job.attempts, job.failures) == (life.state, life.attempt, life.failures)
             assert (job.lease and job.lease.token) == (life.lease and life.lease.token)
         present = Counter(job.queue for job in memory.jobs.values())
         assert present == self.pushed_to - self.ended_in
-        assert len(self.lives) == self.number == memory.counters.number
+        assert len(self.lives) + self.unused == self.number == memory.counters.number
 
     def audit(self) -> None:
         """At the end, with nothing under way."""
@@ -328,6 +393,8 @@ _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
     e.Returned: Ledger._returned,
     e.Renewed: Ledger._renewed,
     e.Readied: Ledger._readied,
+    e.Scheduled: Ledger._scheduled,
+    e.NumbersDrawn: Ledger._drawn,
     e.Buried: Ledger._buried,
     e.Removed: Ledger._removed,
     e.Flushed: Ledger._flushed,

@@ -96,6 +96,13 @@ class Records:
         if links.tracked:
             self.note(jid, at, "working")
 
+    def back(self, number: int, jid: str, links: Links, at: float, *, started: bool) -> None:
+        lock = links.lock
+        if lock is not None and lock.freed is Freed.START and not started and lock.name not in self.locks:
+            self.locks[lock.name] = Lock(number, lock.end)
+        if links.tracked:
+            self.note(jid, at, "enqueued")
+
     def failed(self, number: int, jid: str, links: Links, at: float, state: str) -> None:
         if links.group in self.groups:
             self.groups[links.group].members[number] = "bad"
@@ -168,10 +175,10 @@ class Records:
     # Time
 
     def ends(self) -> list[list[tuple[float, str]]]:
-        """Of locks, groups and tracks, each sorted."""
-        return [
-            sorted((each.end, name) for name, each in kind.items()) for kind in (self.locks, self.groups, self.tracks)
-        ]
+        """Of locks, groups and tracks, in the order they end; locks that end together by their holders' age."""
+        locks = sorted((each.end, each.holder, name) for name, each in self.locks.items())
+        others = [sorted((each.end, name) for name, each in kind.items()) for kind in (self.groups, self.tracks)]
+        return [[(end, name) for end, _, name in locks], *others]
 
     def forget(self, locks: list[str], groups: list[str], tracks: list[str], steady: float, at: float) -> None:
         """Those of these whose time is over; what changed since they were chosen may have a new end."""

@@ -38,6 +38,9 @@ jumps = st.sampled_from([-181 * DAY, -DAY, -3_600.0, -1.0, -0.001, 1.0, 3_600.0,
 #: Counted back from the newest
 picks = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 5, 8, 13])
 numbers = st.lists(picks | st.just(-1), min_size=1, max_size=4)
+#: Of a new job: jobs counted back from the newest; below 0: positions in the same push
+back = st.sampled_from([(), (), (), (), (0,), (1, 0), (2, -1), (-1,)])
+needs = st.sampled_from([-1, -2, -7])
 jitters = st.integers(0, 29)
 
 
@@ -87,6 +90,8 @@ class EngineBesideReference(RuleBasedStateMachine):
                 self._number(event.number, len(event.specs))
             elif isinstance(event, e.GroupCalled | e.Spawned):
                 self._number(event.number, 1 if event.number else 0)
+            elif isinstance(event, e.NumbersDrawn):
+                self.numbered = event.number
             elif isinstance(event, e.Succeeded | e.Failed):
                 self.ended += event.then is State.GONE
             elif isinstance(event, e.Removed):
@@ -110,7 +115,7 @@ class EngineBesideReference(RuleBasedStateMachine):
     @invariant()
     def memory_is_sound(self) -> None:
         invariants.check(self.rig.memory)
-        assert self.rig.memory.touched == [], "a command leaves nothing undone"
+        assert not self.rig.memory.touched and not self.rig.memory.loose, "a command leaves nothing undone"
 
     @invariant()
     def nothing_is_lost_or_made(self) -> None:
@@ -134,6 +139,21 @@ class EngineBesideReference(RuleBasedStateMachine):
     @rule(data=st.data(), via=vias, many=st.sampled_from([1, 2, 3, 4, 0]))
     def push(self, data: st.DataObject, via: str, many: int) -> None:
         self.do(c.Enqueue(via, [self._spec(data) for _ in range(many)]))
+
+    @rule(data=st.data(), many=st.sampled_from([1, 2, 3]))
+    def push_unless_live(self, data: st.DataObject, many: int) -> None:
+        self.do(c.Enqueue("workq", [self._spec(data) for _ in range(many)], unless_live=True))
+
+    @rule(data=st.data(), pushes=st.integers(0, 3), picked=st.lists(picks, max_size=2), in_front=st.booleans())
+    def transact(self, data: st.DataObject, pushes: int, picked: list[int], in_front: bool) -> None:
+        specs = [self._spec(data) for _ in range(pushes)]
+        given = [self.given[-1 - pick % len(self.given)] for pick in picked if self.given]
+        acks = [c.Succeed("", c.Claim("masenko", "", held)) for held in given]
+        self.do(c.Transaction("masenko", [*acks, *specs] if in_front else [*specs, *acks]))
+
+    @rule(count=st.sampled_from([0, 1, 5]))
+    def draw_numbers(self, count: int) -> None:
+        self.do(c.DrawNumbers(count))
 
     def _spec(self, data: st.DataObject) -> Spec:
         delay = data.draw(delays)
@@ -163,12 +183,20 @@ class EngineBesideReference(RuleBasedStateMachine):
             data.draw(st.sampled_from([*list(self.model.records.groups)[::-1], "", "no such group"])),
             expires=0.0 if expires is None else self.rig.clock.wall + expires,
             tracked=data.draw(st.booleans()),
+            needs=tuple(data.draw(needs) if need < 0 else max(1, self.model.number - need) for need in data.draw(back)),
+            ttl_s=data.draw(st.sampled_from([0.0, 0.0, 0.0, 1.0, 1_900.0])),
+            foreground=data.draw(st.sampled_from([False, False, False, True])),
         )
-        return Extra(extra.custom if extra else b"", extra.face if extra else None, None, links)
+        deadqueue = data.draw(st.sampled_from(["", "dead letters"]))
+        return Extra(extra.custom if extra else b"", extra.face if extra else None, None, links, None, deadqueue)
 
     @rule(via=vias, names=asked_for, worker=workers, terms=st.sampled_from(values.TERMS))
     def lease(self, via: str, names: Sequence[str], worker: str, terms: c.Terms) -> None:
         self._lease(via, names, worker, terms)
+
+    @rule(names=st.lists(queues, max_size=4))
+    def lease_at_random(self, names: list[str]) -> None:
+        self.do(c.LeaseNext("workq", names, "", values.TERMS[1], at_random=True))
 
     def _lease(self, via: str, names: Sequence[str], worker: str, terms: c.Terms) -> Held | None:
         held: Held | None = self.do(c.LeaseNext(via, names, worker, terms))
@@ -210,6 +238,17 @@ class EngineBesideReference(RuleBasedStateMachine):
     def _settle(self, jid: str, claim: c.Claim, success: bool, jitter: int) -> None:
         self.rig.die.value = self.model_die.value = jitter
         self.do(c.Succeed(jid, claim) if success else c.Fail(jid, claim, "Group", "message", ("line 1", "line 2")))
+
+    @rule(pick=picks, success=st.booleans(), by_number=st.booleans(), own=st.sampled_from([True, True, False]))
+    def settle_freely(self, pick: int, success: bool, by_number: bool, own: bool) -> None:
+        number = max(1, self.model.number - pick)
+        job = self.model.jobs.get(number)
+        via = job.origin if job and own else "workq"
+        held = self.given[-1] if self.given and pick % 3 == 1 else None
+        claim = c.Claim(via, "", held, True, number if by_number else 0)
+        jid = job.spec.jid if job else "jid-0"
+        self.rig.die.value = self.model_die.value = pick
+        self.do(c.Succeed(jid, claim, b"ok") if success else c.Fail(jid, claim, "", "", (), b"bad"))
 
     @precondition(lambda self: self.given)
     @rule(some=st.lists(picks, min_size=1, max_size=3))
@@ -302,9 +341,11 @@ class EngineBesideReference(RuleBasedStateMachine):
         self.rig.clock.pass_by(down)
         self.rig.clock.restart(last.wall, last.steady)
         self.rig.adopt(memory)
-        so_far = len(self.rig.events)
+        so_far, alone = len(self.rig.events), not memory.foreground
         self.do(c.Start())
-        assert len(self.rig.events) == so_far + 1, "a recovered group calls for nothing that its batch did not hold"
+        assert not alone or len(self.rig.events) == so_far + 1, (
+            "a recovered group calls for nothing that its batch did not hold"
+        )
 
     def _through_snapshot(self) -> Memory:
         path = Path(self.folder.name) / "snapshot"

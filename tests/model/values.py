@@ -11,6 +11,7 @@ from crossdock.model.states import State
 #: States a job is kept in, so that it can be removed from them.
 KEPT: Final = (
     State.SCHEDULED,
+    State.BLOCKED,
     State.READY,
     State.LEASED,
     State.RETRYING,
@@ -31,14 +32,19 @@ RULES: Final = (
     Rules(-1, 0, 0, Backoff.NONE, Then.DEAD),  # Faktory `retry` below 0
     Rules(3, 0, 1e9, Backoff.QUARTIC, Then.GONE),
     Rules(2, 0, 0, Backoff.NONE, Then.DEAD, lapse=Lapse.RETURN),
-    Rules(1, 2, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN),  # as Workq's
+    Rules(1, 2, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN, 2),  # as Workq's
+    Rules(0, 0, 60.0, Backoff.NONE, Then.GONE, Then.GONE, Lapse.DROP),  # as Workq's in the foreground
+    Rules(1, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0),  # as Masenko's
+    Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0),
+    Rules(1, 0, 0, Backoff.QUARTIC, Then.FAILED, Then.COMPLETE),
 )
 
 TERMS: Final = (
     Terms(1_800.0, 60.0, 86_400.0),  # Faktory's
     Terms(60.0, 0.0, 3_600.0, registers=True),  # as Workq's
-    Terms(30.0, 30.0, 30.0, Bound.CONNECTION),  # as Masenko's
+    Terms(30.0, 30.0, 30.0, Bound.CONNECTION),
     Terms(120.0, 60.0, 600.0, Bound.WORKER),  # as qless'
+    Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION),  # Masenko's
 )
 
 EXTRAS: Final = (None, None, Extra(b'{"a":1}'), Extra(b"", FaktoryFace("2026-01-01T00:00:00Z", priority=True)))

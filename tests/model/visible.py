@@ -1,10 +1,11 @@
 """What a client or an operator could ever see, in one shape for the engine's memory and for the reference."""
 
+from collections import Counter
 from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import Memory, needs_of
 from crossdock.engine.stats import DAY
 from crossdock.model.job import Call, Job
 from crossdock.model.records import Group
@@ -12,7 +13,15 @@ from crossdock.model.states import State
 from tests.model import reference as r
 from tests.model.reference_records import Group as Named
 
-SHELVES: Final = (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD, State.COMPLETE, State.FAILED)
+SHELVES: Final = (
+    State.SCHEDULED,
+    State.BLOCKED,
+    State.RETRYING,
+    State.LEASED,
+    State.DEAD,
+    State.COMPLETE,
+    State.FAILED,
+)
 LEASE: Final = ("token", "via", "worker", "at", "began", "end", "wait_s", "bound")
 ERROR: Final = ("group", "message", "backtrace", "first_at", "at", "next_at", "lost")
 TRACK: Final = ("state", "updated", "end", "percent", "text")
@@ -33,7 +42,8 @@ def of_engine(memory: Memory) -> dict[str, Any]:
         "shelves": {state: [number for _, number in memory.shelves[state]] for state in SHELVES},
         "oldest": {queue.name: queue.oldest() for queue in memory.queues.values()},
         "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),
-        "counts": (counters.processed, counters.failures),
+        "counts": (counters.processed, counters.failures, counters.evicted),
+        "by queue": _by_queue(memory),
         "stats": {
             (queue, start // DAY): (page.wait.n, page.run.n, page.failures)
             for queue, days in memory.stats.days.items()
@@ -44,6 +54,27 @@ def of_engine(memory: Memory) -> dict[str, Any]:
         "groups": {group.name: _group(group) for group in memory.groups.values()},
         "throttles": [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()],
         "recurrences": memory.recurrences,
+    }
+
+
+def _by_queue(memory: Memory) -> dict[str, Any]:
+    return {
+        "leased": memory.leased_in,
+        "retrying": memory.retrying_in,
+        "scheduled": {name: [key[2] for key in order] for name, order in memory.scheduled_in.items()},
+    }
+
+
+def _reference_by_queue(model: r.Reference) -> dict[str, Any]:
+    jobs = model.jobs.values()
+    scheduled = [job for job in jobs if job.state is State.SCHEDULED]
+    scheduled.sort(key=lambda job: (-job.spec.priority, job.due, job.number))
+    return {
+        "leased": dict(Counter(job.queue for job in jobs if job.state is State.LEASED)),
+        "retrying": dict(Counter(job.queue for job in jobs if job.state is State.RETRYING)),
+        "scheduled": {
+            name: [job.number for job in scheduled if job.queue == name] for name in {job.queue for job in scheduled}
+        },
     }
 
 
@@ -65,6 +96,10 @@ def _job(job: Job) -> dict[str, Any]:
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
+        "needs": list(needs_of(job)) if job.state is State.BLOCKED else [],
+        "end": job.end,
+        "result": job.extra.result if job.extra else None,
+        "deadqueue": (job.extra.deadqueue, job.extra.spent) if job.extra else ("", False),
         "custom": job.extra.custom if job.extra else b"",
         "face": job.extra.face if job.extra else None,
         "lease": lease and tuple(getattr(lease, name) for name in LEASE),
@@ -85,7 +120,8 @@ def of_reference(model: r.Reference) -> dict[str, Any]:
             for name in model.queues
         },
         "numbers": (model.number, model.token, model.first_token, model.epoch, model.at),
-        "counts": (model.processed, model.failures),
+        "counts": (model.processed, model.failures, model.evicted),
+        "by queue": _reference_by_queue(model),
         "stats": _kept_pages(model),
         "locks": {name: (lock.holder, lock.end) for name, lock in model.records.locks.items()},
         "tracks": {jid: tuple(getattr(track, name) for name in TRACK) for jid, track in model.records.tracks.items()},
@@ -117,6 +153,10 @@ def _reference_job(job: r.Job) -> dict[str, Any]:
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
+        "needs": job.needs if job.state is State.BLOCKED else [],
+        "end": job.end,
+        "result": job.result,
+        "deadqueue": (job.deadqueue, job.spent),
         "custom": extra.custom if extra else b"",
         "face": extra.face if extra else None,
         "lease": lease and tuple(getattr(lease, name) for name in LEASE),

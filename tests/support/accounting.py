@@ -10,6 +10,7 @@ it may have happened or not. Deliveries of one job are looked at in the order in
     overlapping   a delivery while another one ran: not failed, not settled, its lease not over
     unexplained   any other second delivery without an explicit failure or a lease that ran out before it
     torn          a bulk push without an answer of which some jobs are there and some are not
+    refused       a settlement refused to one whose lease was neither settled nor over
 """
 
 from collections import defaultdict
@@ -51,6 +52,7 @@ class Verdict(NamedTuple):
     overlapping: list[str]
     unexplained: list[str]
     torn: list[int]
+    refused: list[str]
     again: int  #: deliveries after the first, all of them explained if the lists are empty
 
     @property
@@ -64,7 +66,7 @@ def account(ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_8
     by_job: dict[str, dict[Kind, list[Op]]] = defaultdict(lambda: {kind: [] for kind in Kind})
     for op in ops:
         by_job[op.jid][op.kind].append(op)
-    verdict = Verdict([], [], [], [], [], [], [], 0)
+    verdict = Verdict([], [], [], [], [], [], [], [], 0)
     bulks: dict[int, set[bool]] = defaultdict(set)
     again = 0
     for jid, did in by_job.items():
@@ -83,6 +85,8 @@ def account(ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_8
                 bulks[push.bulk].add(bool(fetches) or jid in present)
         again += max(0, len(fetches) - 1)
         _check_repeats(verdict, did, fetches, lease_s)
+        if any(_was_wronged(op, did, fetches, lease_s) for kind in (Kind.ACK, Kind.FAIL) for op in did[kind]):
+            verdict.refused.append(jid)
         acked = [ack.ended for ack in did[Kind.ACK] if ack.outcome is Outcome.OK]
         if acked and jid in present:
             verdict.resurrected.append(jid)
@@ -110,4 +114,18 @@ def _ends(op: Op, first: Op, second: Op) -> bool:
         op.client == first.client
         and op.outcome is not Outcome.REFUSED
         and first.ended <= op.began <= second.ended
+    )
+
+
+def _was_wronged(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float) -> bool:
+    """Was this settlement refused to one who held the job, by all that it could know?"""
+    if op.outcome is not Outcome.REFUSED:
+        return False
+    mine = [fetch for fetch in fetches if fetch.client == op.client and fetch.ended <= op.began]
+    if not mine or op.ended - mine[-1].began >= lease_s:
+        return False
+    return not any(
+        other.client == op.client and other.outcome is not Outcome.REFUSED and mine[-1].ended <= other.began < op.began
+        for kind in (Kind.ACK, Kind.FAIL)
+        for other in did[kind]
     )

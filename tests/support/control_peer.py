@@ -44,8 +44,10 @@ class ControlPeer:
         """As a connection does it: every whole request is answered, a broken grammar ends it."""
         for line in self.session.receive(data):
             answer = self.session.handle(line)
-            assert not isinstance(answer, tuple), "nothing here waits or says goodbye by itself"
-            self.said += answer if isinstance(answer, bytes) else run_out(answer)
+            if not isinstance(answer, bytes | tuple):
+                answer = run_out(answer)
+            assert isinstance(answer, bytes), "nothing here waits or says goodbye by itself"
+            self.said += answer
         broken = self.session.broken()
         if broken is not None:
             self._end(broken)

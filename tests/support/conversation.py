@@ -127,14 +127,14 @@ class Conversation(Peer):
     session: FaktorySession
 
 
-def run_out(slices: Slices) -> bytes:
+def run_out(slices: Slices) -> bytes | Bye | Wait:
     """All slices of long work, one after the other."""
     while True:
         try:
             next(slices)
         except StopIteration as end:
-            reply: bytes = end.value
-            return reply
+            answer: bytes | Bye | Wait = end.value
+            return answer
 
 
 def worker(desk: PlainDesk, door: FaktoryDoor, wid: str = "") -> Conversation:

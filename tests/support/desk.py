@@ -54,7 +54,7 @@ class PlainDesk:
         self.now = now
         self.ticked = Ticked()
         self.events: list[AnyEvent] = []
-        self.waits = Waits(self._has_work)
+        self.waits = Waits(lambda queue: self.engine.has_work(queue, self.now))
         self.timed: list[Timed] = []
         self.full: str | None = None  #: what `no_room` says
 
@@ -93,10 +93,6 @@ class PlainDesk:
         self.ticked.lapsed += done.lapsed
         self.ticked.purged += done.purged
         self.ticked.passes += 1
-
-    def _has_work(self, queue: str) -> bool:
-        known = self.memory.queues.get(queue)
-        return known is not None and not known.paused and bool(known.ready)
 
     def restarted(self) -> "PlainDesk":
         """A desk after a crash: the events folded anew, and the command that follows each recovery."""

@@ -65,7 +65,10 @@ class Load:
             self._errors.append(error)
 
     def _record(self, kind: Kind, name: str, jid: str, began: float, crc: int, act: Callable[[], Any]) -> None:
-        """Carry out and note the outcome. A lost connection is noted, and raised again."""
+        """Carry out and note the outcome. A lost connection is noted, and raised again; so is a push that was refused.
+
+        A settlement that was refused is for the accounting to judge: it knows who else was given the job.
+        """
         try:
             act()
         except Gone:
@@ -73,7 +76,9 @@ class Load:
             raise
         except Refused:
             self.ops.append(Op(kind, name, jid, began, time.monotonic(), Outcome.REFUSED, crc))
-            raise
+            if kind is Kind.PUSH:
+                raise
+            return
         self.ops.append(Op(kind, name, jid, began, time.monotonic(), Outcome.OK, crc))
 
     def _payload(self, random: Random) -> str:

@@ -13,7 +13,7 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.stats import Stats
 
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
-_NOT_STATE: Final = frozenset({"names", "touched", "discarded"})
+_NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
 _SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 
 

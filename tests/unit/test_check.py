@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.cli.main import main
-from crossdock.journal import reader, snapshot
+from crossdock.journal import snapshot, sqlite
 from crossdock.journal.backup import back_up
 from crossdock.journal.check import BROKEN, SOUND, SPARE, Report, check
 from crossdock.journal.folder import DATABASE
@@ -88,7 +88,7 @@ def compact_often(writer: Writer, times: int = 3) -> None:
 @pytest.mark.parametrize(("at", "times"), [("journal", 1), ("journal", 3), ("snapshot", 3), ("fold", 3)])
 def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.MonkeyPatch, at: str, times: int) -> None:
     """Between two pages of the journal, before the older snapshot is read, before the newer one is."""
-    monkeypatch.setattr(reader, "_PAGE", 2)
+    monkeypatch.setattr(sqlite, "_ROWS", 2)
     for n in range(12):
         writer.push(f"behind-{n:02d}")
         if n == 6:

@@ -125,6 +125,15 @@ def test_another_schedule_counts_from_now() -> None:
     assert runs(desk) == [at("2026-11-15T20:00:00+00:00")]
 
 
+def test_a_run_missed_while_its_job_was_changed_is_made_up_for() -> None:
+    """At 17:55:45 nothing is due; the server is down over 18:00 and comes back with other args."""
+    desk = begun(CronEntry("0 * * * *", CronJob("sweep", args=[1]), "sweeper"))
+    desk.now = Now(desk.now.wall + 600, desk.now.steady + 600)
+    desk.do(orders(CronEntry("0 * * * *", CronJob("sweep", args=[2]), "sweeper"), now=desk.now))
+    desk.advance(0)
+    assert [job.payload for job in jobs(desk)] == [b"[2]"]
+
+
 def test_the_same_orders_again_change_nothing() -> None:
     desk = begun(SWEEP)
     before = len(desk.events)

@@ -20,7 +20,7 @@ from crossdock.model.commands import (
 from crossdock.model.events import GroupCalled, Removed
 from crossdock.model.job import Bound, Call, Freed, Links, LockTerms, Number
 from crossdock.model.records import Per, Recurrence
-from crossdock.model.rules import Rules, Then
+from crossdock.model.rules import Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held, spec
 from tests.model.values import callback
@@ -70,7 +70,8 @@ def test_of_two_in_one_push_the_first_gets_it(bench: Bench) -> None:
         (Freed.SUCCESS, "succeeded", False),
         (Freed.SUCCESS, "removed", False),
         (Freed.START, "leased", False),
-        (Freed.START, "given back", False),
+        (Freed.START, "given back", True),
+        (Freed.START, "failed", False),
     ],
 )
 def test_what_frees_a_lock(bench: Bench, freed: Freed, when: str, locked: bool) -> None:
@@ -87,6 +88,30 @@ def test_what_frees_a_lock(bench: Bench, freed: Freed, when: str, locked: bool) 
     elif when == "removed":
         bench.do(Remove("faktory", "discarded", [number], frozenset({State.RETRYING})))
     assert is_locked(bench) is locked
+
+
+def test_a_lock_until_start_is_not_held_again_by_one_that_did_start(bench: Bench) -> None:
+    [number] = bench.push("a", links=lock(bench, freed=Freed.START))
+    bench.lease()
+    bench.fail("a")
+    bench.do(Requeue("faktory", [number]))
+    bench.give_back(held(bench.lease()))
+    assert not is_locked(bench)
+
+
+def test_a_lock_until_start_stays_with_who_took_it_meanwhile(bench: Bench) -> None:
+    bench.push("a", links=lock(bench, freed=Freed.START))
+    lease = held(bench.lease())
+    [other] = bench.push("b", links=lock(bench))
+    bench.give_back(lease)
+    assert bench.memory.locks["lock"].holder == other
+
+
+def test_a_lock_until_start_is_held_again_after_a_restart(bench: Bench) -> None:
+    bench.push("a", links=lock(bench, freed=Freed.START))
+    bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    bench.restart()
+    assert is_locked(bench)
 
 
 @pytest.mark.parametrize("looked", [True, False])
@@ -317,6 +342,19 @@ def test_a_track_follows_its_job(bench: Bench) -> None:
     assert seen == [None, "enqueued", "working", "failed", "working", "dead", "success"]
 
 
+@pytest.mark.parametrize("how", ["given back", "lapsed", "restarted"])
+def test_a_track_follows_a_job_that_is_back_in_its_place(bench: Bench, how: str) -> None:
+    bench.push("a", links=Links(tracked=True), rules=Rules(1, lapse=Lapse.RETURN))
+    job = bench.lease(terms=Terms(60.0, 60.0, 60.0, Bound.CONNECTION))
+    if how == "given back":
+        bench.give_back(held(job))
+    elif how == "lapsed":
+        bench.after(60.0)
+    else:
+        bench.restart()
+    assert shown(bench) == "enqueued"
+
+
 def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> None:
     bench.push("a", links=Links(tracked=True))
     bench.clock.pass_by(1_000.0)
@@ -499,10 +537,19 @@ def test_what_did_not_change_keeps_its_next_run(bench: Bench) -> None:
     assert bench.tick().spawned == 1
 
 
-def test_what_changed_begins_anew_and_what_is_left_out_ends(bench: Bench) -> None:
+def test_another_job_at_the_same_times_keeps_its_next_run(bench: Bench) -> None:
     bench.do(SetRecurrences([cron()]))
     bench.clock.pass_by(3 * DAY)
     bench.do(SetRecurrences([cron(queue="other")]))
+    assert bench.tick().spawned == 1
+    assert [job.queue for job in bench.memory.jobs.values()] == ["other"]
+
+
+@pytest.mark.parametrize("other", [cron("30 * * * *"), cron(zone="Asia/Kathmandu")])
+def test_other_times_begin_anew_and_what_is_left_out_ends(bench: Bench, other: Recurrence) -> None:
+    bench.do(SetRecurrences([cron()]))
+    bench.clock.pass_by(3 * DAY)
+    bench.do(SetRecurrences([other]))
     assert bench.tick().spawned == 0
     bench.do(SetRecurrences([]))
     assert bench.after(3 * DAY).spawned == 0

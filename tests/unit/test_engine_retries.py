@@ -49,9 +49,9 @@ def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("rules", "failures", "end"), [
-    (Rules(25, exhausted=Then.DEAD), 25, State.DEAD),
-    (Rules(1, exhausted=Then.DEAD), 1, State.DEAD),
-    (Rules(2, exhausted=Then.GONE), 2, State.GONE),
+    (Rules(5, backoff=Backoff.QUARTIC, exhausted=Then.DEAD), 5, State.DEAD),
+    (Rules(1, backoff=Backoff.QUARTIC, exhausted=Then.DEAD), 1, State.DEAD),
+    (Rules(2, backoff=Backoff.QUARTIC, exhausted=Then.GONE), 2, State.GONE),
     (Rules(0, exhausted=Then.GONE), 0, State.GONE),  # Faktory `retry` 0
     (Rules(-1, exhausted=Then.DEAD), 0, State.DEAD),  # Faktory `retry` below 0
 ])  # fmt: skip
@@ -62,7 +62,7 @@ def test_so_many_retries_and_no_more(bench: Bench, rules: Rules, failures: int, 
         assert bench.lease().attempts == attempt
         assert bench.fail("poison")
         assert bench.job(number).state is State.RETRYING
-        bench.after(60.0)
+        bench.after(float(attempt**4))
         bench.push("next in line")
         while bench.memory.queues["default"].ready.first()[3] != number:
             assert bench.lease().jid == "next in line", "the queue keeps flowing"
@@ -176,15 +176,15 @@ def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
     assert (bench.memory.counters.processed, bench.memory.counters.failures) == (0, 0)
 
 
-@pytest.mark.parametrize("lapse", Lapse)
+@pytest.mark.parametrize("lapse", [Lapse.FAILURE, Lapse.RETURN])
 def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lapse: Lapse) -> None:
-    [number] = bench.push("a", rules=Rules(9, 2, exhausted=Then.DEAD, lapse=lapse))
+    [number] = bench.push("a", rules=Rules(9, 2, backoff=Backoff.QUARTIC, exhausted=Then.DEAD, lapse=lapse))
     states = []
     for _ in range(2):
         bench.lease()
         bench.after(1_800.0)
         states.append(bench.job(number).state)
-        bench.tick()
+        bench.after(1.0)
     assert states == [State.RETRYING if lapse is Lapse.FAILURE else State.READY, State.DEAD]
 
 

@@ -113,6 +113,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "requeued": ("READY", 0, 0),
         "locked": ("READY", 0, 0),
         "called": ("READY", 0, 0),
+        "met": ("READY", 0, 0),
+        "scheduled again": ("SCHEDULED", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
@@ -122,6 +124,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "resumed": False,
         "seen": False,
         "cron": False,
+        "needs": False,
     }
     assert {name: lock.holder for name, lock in memory.locks.items()} == {"lock": 17}
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
@@ -137,13 +140,14 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         ("again", "0 * * * *", "Europe/Berlin")
     ]
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (20, 2, 6, 4)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (25, 2, 7, 4)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
     """Going back a version: what this program does not know at the end of a struct, it does not miss."""
     for line in lines():
-        version, wall, steady, events = msgspec.msgpack.decode(line.batch)
+        known = e.encode_batch(e.decode_batch(line.batch))  # with the fields added since
+        version, wall, steady, events = msgspec.msgpack.decode(known)
         for event in events:
             if event[0] == "pushed":
                 for each in event[4]:
@@ -266,9 +270,19 @@ def story_of_records(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_needs(bench: Bench) -> Bench:
+    [need] = bench.push("need", queue="needs")
+    bench.push("met", queue="needs", links=Links(needs=(need,)))
+    bench.push("scheduled again", queue="needs", due=bench.now.wall + 9e6, links=Links(needs=(need,)))
+    bench.lease("needs")
+    bench.succeed("need")
+    bench.do(c.DrawNumbers(2))
+    return bench
+
+
 def main() -> None:
     """Print what the story has beyond the file."""
-    for batch in story_of_records(story()).batches[len(lines()) :]:
+    for batch in story_of_needs(story_of_records(story())).batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

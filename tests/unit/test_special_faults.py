@@ -3,19 +3,10 @@
 Every test here must fail. Who mends a fault is told so by a test that passes; it then moves to the file of its subject.
 """
 
-import os
-import tracemalloc
-from pathlib import Path
 
 import pytest
 
-from crossdock.journal.folder import Folder
-from crossdock.journal.sqlite import SqliteJournal
-from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack, SetRecurrences, SetThrottles, SetTrack
-from crossdock.model.records import Per
-from crossdock.server.standing import recurrences
-from crossdock.settings import CronEntry, CronJob, Settings
+from crossdock.model.commands import SetTrack
 from tests.model.bench import Bench
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
@@ -37,109 +28,6 @@ def peer(desk: PlainDesk) -> Conversation:
 
 def push(peer: Conversation, jid: str, custom: str = "{}", queue: str = "default") -> bytes:
     return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"queue":"{queue}","custom":{custom}}}')
-
-
-def give_back(desk: PlainDesk, jid: str) -> None:
-    job = next(desk.memory.named(jid))
-    assert job.lease is not None
-    desk.do(GiveBack("faktory", [(job.number, job.lease.token)]))
-
-
-def test_one_fetch_has_one_reply(desk: PlainDesk) -> None:
-    """An expired member goes, its batch's callback comes, and the waiter waits for both queues."""
-    door = Door(desk)
-    peer, waiting = worker(desk, door), worker(desk, door)
-    bid = peer.ask('BATCH NEW {"complete":{"jobtype":"C","args":[],"queue":"c"}}').split(b"\r\n")[1].decode()
-    push(peer, "member01", f'{{"bid":"{bid}","expires_in":1}}', "q")
-    push(peer, "fresh001", queue="q")
-    peer.ask(f"BATCH COMMIT {bid}")
-    peer.ask("QUEUE PAUSE q")
-    desk.advance(2)
-    assert waiting.ask("FETCH q c") == b""
-    peer.ask("QUEUE RESUME q")
-    assert waiting.take().count(b"$") == 1
-
-
-@fault("engine/lease.py: a fetch that removed its 500 expired jobs gives up, and waits instead of being asked again")
-def test_a_long_row_of_expired_jobs_hides_nothing(desk: PlainDesk, peer: Conversation) -> None:
-    for n in range(1_200):
-        push(peer, f"old-{n:05d}", '{"expires_in":1}')
-    push(peer, "fresh001")
-    desk.advance(2)
-    said = peer.ask("FETCH default")
-    desk.advance(2)
-    assert b"fresh001" in said + peer.take()
-
-
-@fault("engine/enqueue.py: a job that has expired can never run, and still holds its lock until somebody fetches")
-def test_an_expired_job_holds_no_lock(desk: PlainDesk, peer: Conversation) -> None:
-    push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
-    desk.advance(2)
-    assert push(peer, "new-0001", '{"unique_for":3600}') == b"+OK\r\n"
-
-
-@fault("engine/lease.py: a lease that nobody saw leaves the track at `working`")
-def test_a_track_follows_a_lease_given_back(desk: PlainDesk, peer: Conversation) -> None:
-    push(peer, "tracked1", '{"track":1}')
-    peer.ask("FETCH default")
-    give_back(desk, "tracked1")
-    assert b'"state":"enqueued"' in peer.ask("TRACK GET tracked1")
-
-
-@fault("engine/lease.py: a lease that nobody saw has freed the lock; the job waits again and does not hold it")
-def test_a_lock_until_start_is_held_again_when_the_start_was_none(desk: PlainDesk, peer: Conversation) -> None:
-    push(peer, "unique01", '{"unique_for":60,"unique_until":"start"}')
-    peer.ask("FETCH default")
-    give_back(desk, "unique01")
-    assert push(peer, "unique02", '{"unique_for":60}') == b"-NOTUNIQUE Job not unique\r\n"
-
-
-@fault("server/turn.py: a queue that is full by its throttle counts as one with work, and everybody is asked")
-def test_a_full_throttle_asks_nobody(desk: PlainDesk) -> None:
-    desk.do(SetThrottles([("t", 1, Per.QUEUE, 0.0)]))
-    door = Door(desk)
-    peer = worker(desk, door)
-    for n in range(10):
-        push(peer, f"throttled-{n}", queue="t")
-    peer.ask("FETCH t")
-    for _ in range(100):
-        worker(desk, door).ask("FETCH t")
-    before = desk.waits.asked
-    peer.ask('ACK {"jid":"throttled-0"}')
-    assert desk.waits.asked - before <= 2
-
-
-@fault("journal/sqlite.py: a page is 250 batches, however large they are; journal/reader.py counts bytes")
-def test_reading_a_journal_of_large_batches_takes_little_memory(tmp_path: Path) -> None:
-    journal = SqliteJournal(Folder(tmp_path), "everysec")
-    for _ in range(40):
-        journal.append(os.urandom(1024 * 1024))
-    tracemalloc.start()
-    try:
-        next(journal.read(0))
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        journal.close()
-    assert most < 16 * 1024 * 1024
-
-
-@fault(
-    "engine/recur.py, and tests/model/reference.py with it: another job at the same times is taken for another entry"
-)
-def test_a_run_missed_while_its_job_was_changed_is_made_up_for(desk: PlainDesk) -> None:
-    """At 17:55:45 nothing is due; the server is down over 18:00 and comes back with other args."""
-
-    def orders(*args: int) -> SetRecurrences:
-        return recurrences(
-            Settings(cron=[CronEntry("0 * * * *", CronJob("sweep", args=list(args)), "sweeper")]), desk.now
-        )
-
-    desk.do(orders(1))
-    desk.now = Now(desk.now.wall + 600, desk.now.steady + 600)
-    desk.do(orders(2))
-    desk.advance(0)
-    assert [job.payload for job in desk.memory.jobs.values()] == [b"[2]"]
 
 
 @fault("engine/links.py: a track ends by the time of events, which stands still while the clock is set back")

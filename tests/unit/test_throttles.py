@@ -88,6 +88,31 @@ def test_for_each_worker_over_all_its_connections() -> None:
     assert fetched(again.take()) == "job-0002"
 
 
+def test_a_full_throttle_asks_nobody() -> None:
+    scene = Scene(("mail", 1, Per.QUEUE, 0.0))
+    scene.peer.ask("FETCH mail")
+    for _ in range(100):
+        worker(scene.desk, scene.door).ask("FETCH mail")
+    before = scene.desk.waits.asked
+    scene.push("another-1")
+    assert scene.desk.waits.asked == before
+    scene.peer.ask('ACK {"jid":"job-0000"}')
+    assert scene.desk.waits.asked == before + 1
+
+
+@pytest.mark.parametrize("per", [Per.QUEUE, Per.WORKER])
+def test_a_timeout_wakes_the_one_who_waits(per: Per) -> None:
+    scene = Scene(("mail", 1, per, 30.0))
+    one, again = scene.worker("w1"), scene.worker("w1")
+    assert fetched(one.ask("FETCH mail")) == "job-0000"
+    scene.desk.advance(29)
+    assert again.ask("FETCH mail") == b""
+    scene.desk.advance(0.9)
+    assert again.take() == b""
+    scene.desk.advance(0.1)
+    assert fetched(again.take()) == "job-0001"
+
+
 def test_a_lease_counts_no_longer_than_the_timeout() -> None:
     scene = Scene(("mail", 1, Per.QUEUE, 30.0))
     assert fetched(scene.peer.ask("FETCH mail")) == "job-0000"

@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     except click.Abort:
         return _tell("interrupted", 130)
     except click.ClickException as error:
-        return _tell(error.format_message(), 2)
+        return _tell(error.format_message() + _hint(error), 2)
     except BadSetting as error:
         return _tell(str(error), 2)
     except CrossdockError as error:
@@ -76,6 +76,13 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         about = f" ({error.filename})" if error.filename else ""
         return _tell(f"the system refuses: {error.strerror or error}{about}", 1)
+
+
+def _hint(error: click.ClickException) -> str:
+    """Where to look, after words of click's own, which name no cure."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    own = isinstance(error, click.NoSuchOption | click.MissingParameter) or error.message.startswith("Got unexpected")
+    return f" See {context.command_path} --help." if own and context is not None else ""
 
 
 def _tell(sentence: str, code: int) -> int:

@@ -5,10 +5,25 @@ can be replayed from its events, simulated, and compared with a model.
 """
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from crossdock.engine import enqueue, failing, groups, lease, moves, queues, recur, settle, throttles, timers, tracks
+from crossdock.engine import (
+    enqueue,
+    failing,
+    groups,
+    lease,
+    moves,
+    queues,
+    recur,
+    resolve,
+    settle,
+    throttles,
+    timers,
+    tracks,
+    transaction,
+)
 from crossdock.engine.decision import Decision
 from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
@@ -25,6 +40,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Lapsed: failing.lapsed,
     e.Returned: lease.returned,
     e.Readied: moves.readied,
+    e.Scheduled: resolve.scheduled,
     e.Buried: moves.buried,
     e.Removed: moves.removed,
     e.QueueSeen: lease.queue_seen,
@@ -43,6 +59,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.ThrottlesSet: throttles.throttles_set,
     e.RecurrencesSet: recur.recurrences_set,
     e.Spawned: recur.spawned,
+    e.NumbersDrawn: transaction.numbers_drawn,
 }
 
 
@@ -51,7 +68,7 @@ class Engine:
         self.memory = memory
         self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any]]] = {
             c.Enqueue: enqueue.enqueue,
-            c.LeaseNext: lease.lease_next,
+            c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: settle.succeed,
             c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random),
             c.GiveBack: lease.give_back,
@@ -67,6 +84,9 @@ class Engine:
             c.OpenGroup: groups.open_group,
             c.CommitGroup: groups.commit_group,
             c.Follow: groups.follow,
+            c.Resolve: resolve.resolve,
+            c.Transaction: transaction.transact,
+            c.DrawNumbers: transaction.draw_numbers,
             c.SetTrack: tracks.set_track,
             c.SetThrottles: throttles.set_throttles,
             c.SetRecurrences: recur.set_recurrences,
@@ -82,22 +102,32 @@ class Engine:
         _APPLY[type(event)](memory, event)
 
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """Decide and apply, and go on while groups that were touched call for more: all of it is one change."""
+        """Decide and apply, and go on while groups or needs that were touched call for more: it is all one change."""
         memory = self.memory
         events, outcome, notices = self._decide[type(command)](memory, command, now)
         for event in events:
             memory.counters.at = event.at
             _APPLY[type(event)](memory, event)
-        if memory.touched:
+        if memory.touched or memory.loose:
             events, notices = list(events), list(notices)
-            while memory.touched:
-                touched, memory.touched = memory.touched, []
-                more, _, stirred = self.decide(c.Follow(touched), now)
+            while memory.touched or memory.loose:
+                more, _, stirred = self.decide(self._what_follows(), now)
                 for event in more:
                     self.apply(event)
                 events += more
                 notices += stirred
         return events, outcome, notices
+
+    def _what_follows(self) -> c.Follow | c.Resolve:
+        memory = self.memory
+        if memory.loose:
+            loose, memory.loose = memory.loose, []
+            return c.Resolve(loose)
+        touched, memory.touched = memory.touched, []
+        return c.Follow(touched)
+
+    def has_work(self, queue: str, now: Now) -> bool:
+        return queues.has_work(self.memory, queue, now)
 
     def due_in(self, now: Now) -> float | None:
         return timers.due_in(self.memory, now)

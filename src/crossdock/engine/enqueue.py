@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from crossdock.engine import links
+from crossdock.engine import admit, links
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import READY, SCHEDULED, Memory
+from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
+from crossdock.engine.places import due_place
 from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.events import Pushed
@@ -15,42 +16,19 @@ from crossdock.model.rules import intern
 def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
     at = later(memory, now)
     specs = command.specs
-    refused: Sequence[Refused | None] = ()
+    if command.unless_live:
+        return admit.enqueue(memory, command, now)
     for spec in specs:
         if spec.extra is not None and spec.extra.links is not None:
-            refused = refusals(memory, specs, now)
-            if refused:
-                specs = [spec for spec, why in zip(specs, refused, strict=True) if why is None]
-            break
+            return admit.enqueue(memory, command, now)
     if not specs:
-        return (), refused, ()
+        return (), (), ()
     wall = now.wall
     event = Pushed(at, memory.counters.number + 1, command.via, specs, 0.0 if wall >= at else wall)
     if len(specs) == 1:
         spec = specs[0]
-        return (event,), refused, (spec.queue,) if spec.due <= wall else ()
-    return (event,), refused, tuple({spec.queue: None for spec in specs if spec.due <= wall})
-
-
-def refusals(memory: Memory, specs: Sequence[Spec], now: Now) -> Sequence[Refused | None]:
-    """Empty when all go in. Two jobs of one push may want the same lock; the first gets it."""
-    found: list[Refused | None] = []
-    taken: set[str] = set()
-    for spec in specs:
-        why: Refused | None = None
-        wanted = spec.extra.links if spec.extra is not None else None
-        if wanted is not None:
-            lock = wanted.lock
-            if wanted.group and wanted.group not in memory.groups:
-                why = Refused.NO_GROUP
-            elif lock is not None:
-                held = memory.locks.get(lock.name)
-                if lock.name in taken or (held is not None and held.end > now.steady):
-                    why = Refused.NOT_UNIQUE
-                else:
-                    taken.add(lock.name)
-        found.append(why)
-    return found if any(found) else ()
+        return (event,), (), (spec.queue,) if spec.due <= wall else ()
+    return (event,), (), tuple({spec.queue: None for spec in specs if spec.due <= wall})
 
 
 def pushed(memory: Memory, event: Pushed) -> None:
@@ -61,19 +39,28 @@ def pushed(memory: Memory, event: Pushed) -> None:
         enter(memory, spec, number, event.at, origin, wall)
         number += 1
     memory.counters.number = number - 1
+    for behind, end in enumerate(event.ends):
+        if end:
+            memory.end_at(memory.jobs[event.number + behind], end)
 
 
 def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wall: float) -> None:
     """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`."""
     queue = memory.queue(spec.queue, at)
     place: Place | None = None
-    if spec.due <= wall:
+    linked = spec.extra.links if spec.extra is not None else None
+    if linked is not None and linked.needs:
+        state = BLOCKED
+    elif spec.due <= wall:
         state = READY
-        place = (-spec.priority, BAND_NORMAL, at, number)
+        place = (
+            due_place(spec.priority, spec.rules, spec.due, at, number)
+            if spec.due
+            else (-spec.priority, BAND_NORMAL, at, number)
+        )
         queue.ready.add(place)
     else:
         state = SCHEDULED
-        memory.shelves[state].add((spec.due, number))
     job = Job(
         number,
         spec.jid,
@@ -95,5 +82,7 @@ def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wa
         spec.extra,
     )
     memory.know(job)
-    if spec.extra is not None and spec.extra.links is not None:
-        links.entered(memory, job, spec.extra.links, at)
+    if state is not READY:
+        memory.place(job)
+    if linked is not None:
+        links.entered(memory, job, linked, at)

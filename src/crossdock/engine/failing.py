@@ -1,41 +1,57 @@
 """Failing: reported by a worker, or found out when a lease has run out; and what the job's rules make of it."""
 
 from random import Random
+from typing import NamedTuple
 
-from crossdock.engine import links
+from msgspec.structs import replace
+
+from crossdock.engine import freely, links, needs
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import closing, end_lease, to_old_place
-from crossdock.engine.memory import GONE, Memory
-from crossdock.engine.settle import ENDS, claimed
+from crossdock.engine.ends import kept
+from crossdock.engine.lease import closing, end_lease, to_old_place, unleased
+from crossdock.engine.memory import GONE, READY, Memory, row
+from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed
 from crossdock.engine.stats import FAILURE
 from crossdock.model.clock import Now
-from crossdock.model.commands import Fail
+from crossdock.model.commands import Fail, Verdict
 from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, Failed, Lapsed
-from crossdock.model.job import Extra, Failure, Job, Lease
-from crossdock.model.rules import DEAD_FOR, Backoff, Lapse
+from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
+from crossdock.model.job import BAND_NORMAL, Extra, Failure, Job, Lease, Result
+from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
 from crossdock.model.states import State
 
+_FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
 
-def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[bool]:
-    found = claimed(memory, command.jid, command.claim)
+
+class Told(NamedTuple):
+    """What is said about a failure, and by whom."""
+
+    via: str
+    worker: str
+    group: str
+    message: str
+    backtrace: tuple[str, ...] = ()
+    result: bytes = b""
+    lost: bool = False
+    counted: bool = True
+
+
+def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
+    claim = command.claim
+    found = claimed(memory, command.jid, claim)
     if found is None:
-        return (), False, ()
-    job, lease = found
-    at = later(memory, now)
-    event = _failure(
-        job,
-        lease,
-        at,
-        now.wall,
-        command.claim.via,
-        random,
-        command.group,
-        command.message,
-        command.backtrace,
-        lost=False,
-    )
-    return (event,), True, (job.queue,) if memory.throttles else ()
+        target = freely.target(memory, command.jid, claim) if claim.free else UNKNOWN
+        if isinstance(target, Verdict):
+            return (), target, ()
+        job, lease = target, target.lease
+    else:
+        job, lease = found
+    told = Told(claim.via, claim.worker, command.group, command.message, command.backtrace, command.result)
+    event = _failure(memory, job, lease, now, told, random)
+    stirred = dict.fromkeys((job.queue,) if memory.throttles else ())
+    if event.then is READY and (event.token or event.to_queue):
+        stirred[event.to_queue or job.queue] = None
+    return (event,), DONE, tuple(stirred)
 
 
 def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
@@ -43,39 +59,69 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
     lease = job.lease
     if lease is None:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
-    at = later(memory, now)
-    used_up = 0 < job.rules.max_attempts <= job.attempts
-    if job.rules.lapse is Lapse.FAILURE or used_up:
-        return _failure(
-            job, lease, at, now.wall, "", random, "lease-expired", "the lease ran out", (), lost=True, final=used_up
-        )
-    return Lapsed(*closing(job, lease, at, ""))
+    rules, at = job.rules, later(memory, now)
+    if rules.lapse is Lapse.DROP:
+        return Removed(at, "lapsed", "", [row(job)])
+    if rules.lapse is Lapse.RETURN and not _used_up(job):
+        return Lapsed(*closing(job, lease, at, ""))
+    counted = rules.lapse is Lapse.FAILURE
+    told = Told("", lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
+    return _failure(memory, job, lease, now, told, random, final=not counted)
+
+
+def _used_up(job: Job) -> bool:
+    return 0 < job.rules.max_attempts <= job.attempts
 
 
 def _failure(
-    job: Job,
-    lease: Lease,
-    at: float,
-    wall: float,
-    via: str,
-    random: Random,
-    group: str,
-    message: str,
-    backtrace: tuple[str, ...],
-    *,
-    lost: bool,
-    final: bool = False,
+    memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told, random: Random, *, final: bool = False
 ) -> Failed:
+    if final or job.failures >= job.rules.max_failures or _used_up(job):
+        return exhausted(memory, job, lease, now, told)
     before = job.extra.error if job.extra else None
     next_at = before.next_at if before else 0.0
-    if final or job.failures >= job.rules.max_failures:
-        then = ENDS[job.rules.exhausted]
-        due = wall + DEAD_FOR
+    if lease is None:
+        then, due = job.state, job.due
+    elif job.rules.backoff is Backoff.NONE:
+        then, due = READY, now.wall
+        next_at = due
     else:
         then = State.RETRYING
-        due = next_at = wall + delay(job.rules.backoff, job.failures, random)
-    failure = Failure(group, message, backtrace, before.first_at if before else at, at, next_at, lost)
-    return Failed(*closing(job, lease, at, via), lost, then, due, failure)
+        due = next_at = now.wall + delay(job.rules.backoff, job.failures, random)
+    return _event(memory, job, lease, now, told, then, due, next_at)
+
+
+def exhausted(memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told) -> Failed:
+    """The job's tries are over, however many it had left."""
+    before = job.extra.error if job.extra else None
+    rules, to_queue = job.rules, ""
+    if rules.exhausted is Then.DEAD_QUEUE:
+        to_queue = job.extra.deadqueue if job.extra is not None else ""
+        then = READY if to_queue else GONE
+    else:
+        then = ENDS[rules.exhausted]
+    next_at = before.next_at if before else 0.0
+    return _event(memory, job, lease, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
+
+
+def _event(
+    memory: Memory,
+    job: Job,
+    lease: Lease | None,
+    now: Now,
+    told: Told,
+    then: State,
+    due: float,
+    next_at: float,
+    to_queue: str = "",
+    result: bytes = b"",
+) -> Failed:
+    at = later(memory, now)
+    before = job.extra.error if job.extra else None
+    first_at = before.first_at if before else at
+    failure = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost)
+    close = closing(job, lease, at, told.via) if lease is not None else unleased(job, at, told.via, told.worker)
+    return Failed(*close, told.lost, then, due, failure, result, to_queue, told.counted, kept(job, then, now))
 
 
 def delay(backoff: Backoff, failures: int, random: Random) -> float:
@@ -89,24 +135,54 @@ def delay(backoff: Backoff, failures: int, random: Random) -> float:
 
 def failed(memory: Memory, event: Failed) -> None:
     job = memory.jobs[event.number]
-    end_lease(memory, job, event.then)
-    job.place = None
-    job.failures += 1
-    memory.counters.processed += 1
-    memory.counters.failures += 1
-    memory.stats.book(job.queue, event.at, FAILURE, 1.0)
+    then = event.then
+    stays = not event.token and not event.to_queue and then is job.state
+    if not stays:
+        end_lease(memory, job, then)
+    _count(memory, job, event)
     linked = job.extra.links if job.extra is not None else None
-    if event.then is GONE:
+    if then is GONE:
         memory.drop(job)
         if linked is not None:
             links.gone(memory, job, linked, event.at, success=False)
-        return
-    job.due = event.due
+    else:
+        job.extra = replace(job.extra or Extra(), error=event.failure)
+        if event.to_queue:
+            _to_dead_queue(memory, job, event)
+        elif then is READY:
+            memory.queue(job.queue, event.at)
+        elif not stays:
+            job.place = None
+            job.due = event.due
+            freely.leave(memory, job, Result(False, event.body), event.end)
+        if not stays:
+            memory.place(job)
+        if linked is not None:
+            links.failed(memory, job, linked, event.at, "dead" if then is State.DEAD else "failed")
+    if memory.needed_by and not stays and (then in _FINAL or event.to_queue):
+        needs.lost(memory, event.number)
+
+
+def _count(memory: Memory, job: Job, event: Failed) -> None:
+    if event.token:
+        memory.counters.processed += 1
+    if event.counted:
+        job.failures += 1
+        if event.token:
+            memory.counters.failures += 1
+            memory.stats.book(job.queue, event.at, FAILURE, 1.0)
+
+
+def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
+    """The same job, as if new, at the tail of another queue; the caller places it there."""
     extra = job.extra or Extra()
-    job.extra = Extra(extra.custom, extra.face, event.failure, linked)
-    memory.place(job)
-    if linked is not None:
-        links.failed(memory, job, linked, event.at, "dead" if event.then is State.DEAD else "failed")
+    linked = replace(extra.links, needs=()) if extra.links is not None else None
+    job.extra = replace(extra, links=linked, deadqueue="", spent=True)
+    job.queue = memory.queue(event.to_queue, event.at).name
+    job.failures = 0
+    job.due = 0.0
+    job.since = event.at
+    job.place = (-job.priority, BAND_NORMAL, event.at, job.number)
 
 
 def lapsed(memory: Memory, event: Lapsed) -> None:

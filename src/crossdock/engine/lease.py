@@ -1,5 +1,7 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
+from collections.abc import Sequence
+from random import Random
 from typing import TypeAlias
 
 from crossdock.engine import links, throttles
@@ -13,18 +15,22 @@ from crossdock.model.events import AnyEvent, Leased, QueueSeen, Removed, Returne
 from crossdock.model.job import Job, Lease
 from crossdock.model.states import State, move
 
-#: Expired jobs removed on the way to one that can be leased; a longer row of them ends the call empty-handed.
+#: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
+#: others get their turn; `row_goes_on` tells whoever called to come again.
 _EXPIRED_AT_MOST = 500
 
 
-def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
+def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
-    for name in command.queues:
+    names = command.queues
+    if command.terms.registers:
+        events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
+    if command.at_random:
+        names = _shuffled(names, random)
+    for name in names:
         queue = memory.queues.get(name)
         if queue is None:
-            if command.terms.registers:
-                events.append(QueueSeen(at, name))
             continue
         if queue.paused or not queue.ready:
             continue
@@ -33,7 +39,7 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
         job = memory.jobs[queue.ready.first()[3]]
-        if job.extra is not None and job.extra.links is not None and expired(job, now.wall):
+        if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
             fresh = _next_fresh(memory, queue, now, events)
             if fresh is None:
                 continue
@@ -67,9 +73,12 @@ def lease_next(memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | N
     return events, None, ()
 
 
-def expired(job: Job, wall: float) -> bool:
-    extra = job.extra
-    return extra is not None and extra.links is not None and 0 < extra.links.expires <= wall
+def _shuffled(names: Sequence[str], random: Random) -> Sequence[str]:
+    """Each once. The first that has work is then any of those that have, each as likely."""
+    once = list(dict.fromkeys(names))
+    if len(once) > 1:
+        random.shuffle(once)
+    return once
 
 
 def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) -> Job | None:
@@ -78,12 +87,25 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
     found: Job | None = None
     for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
         job = memory.jobs[place[3]]
-        if not expired(job, now.wall):
+        if not links.expired(job, now.wall):
             found = job
             break
         stale.append(row(job))
     events.append(Removed(later(memory, now), "expired", "", stale))
     return found
+
+
+def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
+    """Whether a call that found nothing stopped in a row of expired jobs."""
+    for name in command.queues:
+        queue = memory.queues.get(name)
+        if queue is None or queue.paused or not queue.ready:
+            continue
+        throttle = memory.throttles.get(name)
+        full = throttle is not None and throttle.full(command.worker, now.steady)
+        if not full and links.expired(memory.jobs[queue.ready.first()[3]], now.wall):
+            return True
+    return False
 
 
 def leased(memory: Memory, event: Leased) -> None:
@@ -156,6 +178,12 @@ def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
     )
 
 
+def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
+    """The same of a job that is settled without a lease: there is nothing to say about one."""
+    head = (at, job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
+    return (*head, job.attempts, job.priority, len(job.payload), 0, 0.0, 0.0, 0.0, 0)
+
+
 def returned(memory: Memory, event: Returned) -> None:
     job = memory.jobs[event.number]
     job.attempts -= 1
@@ -179,3 +207,5 @@ def to_old_place(memory: Memory, job: Job) -> None:
     end_lease(memory, job, READY)
     memory.queue(job.queue, memory.counters.at)
     memory.place(job)
+    if job.extra is not None and job.extra.links is not None:
+        links.back(memory, job, job.extra.links, memory.counters.at)

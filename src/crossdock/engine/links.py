@@ -5,20 +5,23 @@ in `memory.touched`, and `Engine.carry_out` decides what follows in the same tur
 """
 
 from crossdock.engine.memory import Lock, Memory
-from crossdock.model.job import Freed, Job, Links
+from crossdock.model.job import Freed, Job, Links, LockTerms
 from crossdock.model.records import Group, Track
 
 #: How long a track is kept after its last change.
 TRACK_S = 1_800.0
 
 
+def expired(job: Job, wall: float) -> bool:
+    """It will not be leased any more."""
+    extra = job.extra
+    return extra is not None and extra.links is not None and 0 < extra.links.expires <= wall
+
+
 def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
-    lock = links.lock
-    if lock is not None:
-        if lock.name in memory.locks:
-            free(memory, lock.name)
-        memory.locks[lock.name] = Lock(job.number, lock.end)
-        memory.lock_ends.add((lock.end, lock.name))
+    if links.lock is not None:
+        free(memory, links.lock.name)
+        _take(memory, job, links.lock)
     if links.group:
         group = memory.groups[links.group]
         group.total += 1
@@ -28,6 +31,8 @@ def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
             _touch(memory, group)
     if links.tracked:
         note(memory, job.jid, at, "enqueued")
+    if links.foreground:
+        memory.foreground[job.number] = None
 
 
 def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
@@ -35,6 +40,16 @@ def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
         _let_go(memory, job, links)
     if links.tracked:
         note(memory, job.jid, at, "working")
+
+
+def back(memory: Memory, job: Job, links: Links, at: float) -> None:
+    """Ready again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
+    somebody else took it meanwhile."""
+    lock = links.lock
+    if lock is not None and lock.freed is Freed.START and not job.attempts and lock.name not in memory.locks:
+        _take(memory, job, lock)
+    if links.tracked:
+        note(memory, job.jid, at, "enqueued")
 
 
 def failed(memory: Memory, job: Job, links: Links, at: float, state: str) -> None:
@@ -79,6 +94,11 @@ def _touch(memory: Memory, group: Group) -> None:
         memory.touched.append(group.name)
 
 
+def _take(memory: Memory, job: Job, lock: LockTerms) -> None:
+    memory.locks[lock.name] = Lock(job.number, lock.end)
+    memory.lock_ends.add((lock.end, job.number, lock.name))
+
+
 def _let_go(memory: Memory, job: Job, links: Links) -> None:
     """Free the job's lock, unless it ended meanwhile and somebody else holds it now."""
     if links.lock is not None:
@@ -90,7 +110,7 @@ def _let_go(memory: Memory, job: Job, links: Links) -> None:
 def free(memory: Memory, name: str) -> None:
     held = memory.locks.pop(name, None)
     if held is not None:
-        memory.lock_ends.remove((held.end, name))
+        memory.lock_ends.take((held.end, held.holder, name))
 
 
 def note(

@@ -22,6 +22,8 @@ from crossdock.model.states import State
 READY: Final = State.READY
 LEASED: Final = State.LEASED
 SCHEDULED: Final = State.SCHEDULED
+BLOCKED: Final = State.BLOCKED
+RETRYING: Final = State.RETRYING
 GONE: Final = State.GONE
 
 #: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
@@ -30,6 +32,9 @@ SHELVED: Final = tuple(state for state in State if state not in (State.READY, St
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
 
+
+#: (-priority, due, number): scheduled jobs of a queue as they are listed
+Waiting = tuple[int | float, float, Number]
 
 #: Containers that nobody needs any more.
 Discarded = dict[Any, Any] | Order[Any]
@@ -73,6 +78,7 @@ class Counters(msgspec.Struct):
     first_token: int = 1  #: leases below it were given before this start
     processed: int = 0
     failures: int = 0
+    evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
 
 
 class Memory:
@@ -91,6 +97,9 @@ class Memory:
             self.jids,
             *(queue.ready for queue in self.queues.values()),
             *self.shelves.values(),
+            self.job_ends,
+            self.needed_by,
+            *self.scheduled_in.values(),
         )
         self._empty()
 
@@ -102,15 +111,23 @@ class Memory:
         self.locks: dict[str, Lock] = {}
         self.groups: dict[str, Group] = {}
         self.tracks: dict[str, Track] = {}
-        self.lock_ends: Order[tuple[float, str]] = Order()
+        # With the holder before the name: locks of one turn end together, and are added at the end all the same.
+        self.lock_ends: Order[tuple[float, Number, str]] = Order()
         self.group_ends: Order[tuple[float, str]] = Order()
         self.track_ends: Order[tuple[float, str]] = Order()
+        self.job_ends: Order[tuple[float, Number]] = Order()
         for throttle in self.throttles.values():
             throttle.holders = {}
         self.touched: list[str] = []  #: groups to look at before the command is over; empty between commands
+        self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
+        self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
+        self.leased_in: dict[str, int] = {}  #: by queue, known or not
+        self.retrying_in: dict[str, int] = {}
+        self.scheduled_in: dict[str, Order[Waiting]] = {}
+        self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.stats = Stats()
         self.names: dict[str, str] = {}
-        self.counters.processed = self.counters.failures = 0
+        self.counters.processed = self.counters.failures = self.counters.evicted = 0
 
     def free(self, items: int) -> bool:
         """Free some of what `clear` discarded. True: there is more. To free it all at once would stop the doors."""
@@ -151,10 +168,19 @@ class Memory:
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
         del self.jobs[job.number]
+        if job.end:
+            self.job_ends.take((job.end, job.number))
+        if self.foreground:
+            self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
             self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+
+    def end_at(self, job: Job, end: float) -> None:
+        """Its time runs from now on."""
+        job.end = end
+        self.job_ends.add((end, job.number))
 
     def place(self, job: Job) -> None:
         state = job.state
@@ -162,8 +188,17 @@ class Memory:
             self.queues[job.queue].ready.add(_place(job))
         elif state is LEASED:
             self.shelves[LEASED].add((_lease(job).end, job.number))
+            leased = self.leased_in
+            leased[job.queue] = leased.get(job.queue, 0) + 1
         else:
             self.shelves[state].add((job.due, job.number))
+            if state is SCHEDULED:
+                self.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
+            elif state is RETRYING:
+                self.retrying_in[job.queue] = self.retrying_in.get(job.queue, 0) + 1
+            elif state is BLOCKED:
+                for need in needs_of(job):
+                    self.needed_by.setdefault(need, {})[job.number] = None
 
     def displace(self, job: Job) -> None:
         state = job.state
@@ -171,8 +206,27 @@ class Memory:
             self.queues[job.queue].ready.take(_place(job))
         elif state is LEASED:
             self.shelves[LEASED].take((_lease(job).end, job.number))
+            _less(self.leased_in, job.queue)
         else:
             self.shelves[state].take((job.due, job.number))
+            if state is SCHEDULED:
+                waiting_in = self.scheduled_in[job.queue]
+                waiting_in.take((-job.priority, job.due, job.number))
+                if not waiting_in:
+                    del self.scheduled_in[job.queue]
+            elif state is RETRYING:
+                _less(self.retrying_in, job.queue)
+            elif state is BLOCKED:
+                for need in needs_of(job):
+                    waiting = self.needed_by[need]
+                    del waiting[job.number]
+                    if not waiting:
+                        del self.needed_by[need]
+
+    def numbered(self, number: Number) -> Iterator[Job]:
+        """As `named`, by number."""
+        if number in self.jobs:
+            yield self.jobs[number]
 
     def named(self, jid: str) -> Iterator[Job]:
         """All live jobs of that jid, oldest first."""
@@ -182,6 +236,19 @@ class Memory:
                 yield self.jobs[number]
         elif numbers is not None:
             yield self.jobs[numbers]
+
+
+def _less(counts: dict[str, int], name: str) -> None:
+    left = counts[name] - 1
+    if left:
+        counts[name] = left
+    else:
+        del counts[name]
+
+
+def needs_of(job: Job) -> tuple[Number, ...]:
+    """What a blocked job still waits for."""
+    return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
 
 
 def _place(job: Job) -> Place:

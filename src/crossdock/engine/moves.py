@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable
 
-from crossdock.engine import links, throttles
+from crossdock.engine import ends, links, needs, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory, row
+from crossdock.engine.places import due_place
 from crossdock.model.clock import Now
 from crossdock.model.commands import Bury, Remove, Requeue
 from crossdock.model.events import Buried, Readied, Removed
-from crossdock.model.job import BAND_NORMAL, Job, Number
+from crossdock.model.job import Job, Number
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State, move
 
+_FINISHED = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 
 
@@ -26,7 +28,7 @@ def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, _AT_REST)
     if not jobs:
         return (), 0, ()
-    event = Readied(later(memory, now), "requeued", command.via, [row(job) for job in jobs])
+    event = Readied(later(memory, now), "requeued", command.via, [row(job) for job in jobs], ends.readied(jobs, now))
     return (event,), len(jobs), tuple({job.queue: None for job in jobs})
 
 
@@ -38,10 +40,14 @@ def readied(memory: Memory, event: Readied) -> None:
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
+        due = 0.0 if event.why == "requeued" else job.due
+        job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         job.due = 0.0
-        job.place = (-job.priority, BAND_NORMAL, job.since, job.number)
         memory.queue(job.queue, event.at)
         memory.place(job)
+    for each, end in zip(event.rows, event.ends, strict=False):
+        if end:
+            memory.end_at(memory.jobs[each.number], end)
 
 
 def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
@@ -62,6 +68,8 @@ def buried(memory: Memory, event: Buried) -> None:
         memory.place(job)
         if job.extra is not None and job.extra.links is not None:
             links.failed(memory, job, job.extra.links, event.at, "dead")
+        if memory.needed_by:
+            needs.lost(memory, each.number)
 
 
 def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
@@ -77,6 +85,8 @@ def removed(memory: Memory, event: Removed) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         kept = job.state is State.COMPLETE  # then its records were told of its end
+        if event.why == "ttl" and job.state not in _FINISHED and job.number not in memory.foreground:
+            memory.counters.evicted += 1
         move(job.state, State.GONE)
         memory.displace(job)
         memory.drop(job)
@@ -84,3 +94,5 @@ def removed(memory: Memory, event: Removed) -> None:
             throttles.let_go(memory, job, job.lease)
         if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
+        if memory.needed_by:
+            needs.lost(memory, each.number)

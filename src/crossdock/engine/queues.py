@@ -14,6 +14,15 @@ def _known(memory: Memory, names: Sequence[str] | None, *, paused: bool) -> list
     return [name for name in (queues if names is None else names) if name in queues and queues[name].paused is paused]
 
 
+def has_work(memory: Memory, name: str, now: Now) -> bool:
+    """Whether anybody at all could lease something there: who waits for it is worth asking."""
+    queue = memory.queues.get(name)
+    if queue is None or queue.paused or not queue.ready:
+        return False
+    throttle = memory.throttles.get(name)
+    return throttle is None or not throttle.shut(now.steady)
+
+
 def pause(memory: Memory, command: PauseQueues, now: Now) -> Decision[None]:
     at = later(memory, now)
     return [QueuePaused(at, name) for name in _known(memory, command.queues, paused=False)], None, ()

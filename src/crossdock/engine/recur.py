@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from crossdock.engine.admit import refusals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.enqueue import enter, refusals
+from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
@@ -45,8 +46,9 @@ def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decisi
 
 
 def _kept(wanted: Recurrence, known: Recurrence | None, now: Now) -> Recurrence:
-    if known is not None and known == msgspec.structs.replace(wanted, next=known.next):
-        return known
+    """Other times count from now. Another job at the same times does not: a run that is due is due for it, too."""
+    if known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone):
+        return msgspec.structs.replace(wanted, next=known.next)
     return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
 
 

@@ -1,18 +1,24 @@
-"""Settling: who may end a lease (MODEL section 6), and success."""
+"""Settling, and who may settle (MODEL section 6).
 
-from crossdock.engine import links
+Failing is in `failing`, what a job with a freer door allows in `freely`.
+"""
+
+from crossdock.engine import freely, links, needs
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import closing, end_lease
+from crossdock.engine.ends import kept
+from crossdock.engine.lease import closing, end_lease, unleased
 from crossdock.engine.memory import GONE, Memory
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Succeed
+from crossdock.model.commands import Claim, Succeed, Verdict
 from crossdock.model.events import Succeeded
-from crossdock.model.job import Bound, Job, Lease
+from crossdock.model.job import Bound, Job, Lease, Result
 from crossdock.model.rules import Then
 from crossdock.model.states import State
 
 ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
+
+UNKNOWN, DONE = Verdict.UNKNOWN, Verdict.DONE
 
 
 def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
@@ -24,7 +30,7 @@ def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
             return None
         return job, job.lease
     oldest: tuple[Job, Lease] | None = None
-    for job in memory.named(jid):
+    for job in memory.numbered(claim.number) if claim.number else memory.named(jid):
         lease = job.lease
         if lease is None:
             continue
@@ -42,13 +48,26 @@ def _another_before_restart(memory: Memory, lease: Lease, claim: Claim) -> bool:
     return bool(lease.token < memory.counters.first_token and claim.worker and lease.worker)
 
 
-def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[bool]:
-    found = claimed(memory, command.jid, command.claim)
+def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
+    claim = command.claim
+    found = claimed(memory, command.jid, claim)
     if found is None:
-        return (), False, ()
-    job, lease = found
-    event = Succeeded(*closing(job, lease, later(memory, now), command.claim.via), ENDS[job.rules.success])
-    return (event,), True, (job.queue,) if memory.throttles else ()
+        target = freely.target(memory, command.jid, claim) if claim.free else UNKNOWN
+        if isinstance(target, Verdict):
+            return (), target, ()
+        job, lease = target, target.lease
+    else:
+        job, lease = found
+    return (success(memory, job, lease, command, now),), DONE, (job.queue,) if memory.throttles else ()
+
+
+def success(memory: Memory, job: Job, lease: Lease | None, command: Succeed, now: Now) -> Succeeded:
+    at, claim = later(memory, now), command.claim
+    close = closing(job, lease, at, claim.via) if lease is not None else unleased(job, at, claim.via, claim.worker)
+    then = ENDS[job.rules.success]
+    if job.extra is None:
+        return Succeeded(*close, then, command.result)
+    return Succeeded(*close, then, command.result, kept(job, then, now))
 
 
 def succeeded(memory: Memory, event: Succeeded) -> None:
@@ -58,8 +77,12 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         memory.drop(job)
     else:
         job.due = 0.0
+        freely.leave(memory, job, Result(True, event.result), event.end)
         memory.place(job)
-    memory.counters.processed += 1
-    memory.stats.book(job.queue, event.at, RUN, event.run_s)
+    if event.token:
+        memory.counters.processed += 1
+        memory.stats.book(job.queue, event.at, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
+    if memory.needed_by:
+        needs.met(memory, event.number)

@@ -4,9 +4,11 @@ Shelves are sorted by when their jobs are next due, so looking costs nothing how
 out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting.
 """
 
+from collections.abc import Collection
+from math import inf
 from random import Random
 
-from crossdock.engine import groups, links, recur
+from crossdock.engine import ends, groups, links, recur, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
 from crossdock.engine.lease import to_old_place
@@ -14,8 +16,8 @@ from crossdock.engine.memory import Memory, row
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Started
-from crossdock.model.job import Bound, Job
+from crossdock.model.events import AnyEvent, Expired, Failed, Readied, Removed, Started
+from crossdock.model.job import Bound, Job, Number
 from crossdock.model.states import State
 
 _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
@@ -28,29 +30,35 @@ def due_in(memory: Memory, now: Now) -> float | None:
         wall.append(memory.recurring.first()[0])
     leased = memory.shelves[State.LEASED]
     steady = [leased.first()[0]] if leased else []
-    steady += [ends.first()[0] for ends in (memory.lock_ends, memory.group_ends) if ends]
+    steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends) if each]
+    if memory.job_ends:
+        steady.append(memory.job_ends.first()[0])
+    if memory.throttles:
+        steady.append(throttles.next_end(memory))
     if memory.track_ends:  # counted from events, whose time stays ahead of a clock that was set back
         wall.append(memory.track_ends.first()[0] + now.wall - later(memory, now))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
-    return max(0.0, min(waits)) if waits else None
+    wait = min(waits, default=inf)
+    return max(0.0, wait) if wait < inf else None
 
 
-def _names(ends: Order[tuple[float, str]], until: float, limit: int) -> list[str]:
+def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int) -> list[str]:
     names: list[str] = []
-    for end, name in ends.islice(0, limit):
+    for end, *_, name in order.islice(0, limit):
         if end > until:
             break
         names.append(name)
     return names
 
 
-def _due(memory: Memory, state: State, until: float, limit: int) -> list[Job]:
+def _due(memory: Memory, state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
     shelf = memory.shelves[state]
     jobs: list[Job] = []
-    for due, number in shelf.islice(0, limit):
-        if due > until:
+    for due, number in shelf.islice(0, limit + len(ended)):
+        if due > until or len(jobs) >= limit:
             break
-        jobs.append(memory.jobs[number])
+        if number not in ended:
+            jobs.append(memory.jobs[number])
     return jobs
 
 
@@ -59,20 +67,29 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     left = command.limit
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
+    ended = ends.over(memory, now.steady, left)
+    if ended:
+        events.append(Removed(at, "ttl", "", [row(job) for job in ended]))
+        stirred.update((job.queue, None) for job in ended if memory.throttles and job.lease is not None)
+    left -= len(ended)
+    over = {job.number for job in ended}
     readied: dict[State, int] = {}
     for state in (State.SCHEDULED, State.RETRYING):
-        jobs = _due(memory, state, now.wall, left)
+        jobs = _due(memory, state, now.wall, left, over)
         if jobs:
-            events.append(Readied(at, "due", "", [row(job) for job in jobs]))
+            events.append(Readied(at, "due", "", [row(job) for job in jobs], ends.readied(jobs, now)))
             stirred.update((job.queue, None) for job in jobs)
         readied[state] = len(jobs)
         left -= len(jobs)
-    over = _due(memory, State.LEASED, now.steady, left)
-    for job in over:
-        events.append(lapse(memory, job, now, random))
+    lapsed = _due(memory, State.LEASED, now.steady, left, over)
+    for job in lapsed:
+        event = lapse(memory, job, now, random)
+        events.append(event)
         stirred[job.queue] = None
-    left -= len(over)
-    purged = _due(memory, State.DEAD, now.wall, left)
+        if isinstance(event, Failed) and event.to_queue:
+            stirred[event.to_queue] = None
+    left -= len(lapsed)
+    purged = _due(memory, State.DEAD, now.wall, left, over)
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
@@ -80,21 +97,31 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     events += spawned
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left -= _forget(memory, at, now, left, events)
-    done = Ticked(readied[State.SCHEDULED], readied[State.RETRYING], len(over), len(purged), len(spawned), left <= 0)
+    left -= _forget(memory, at, now, left, events, stirred)
+    done = Ticked(
+        readied[State.SCHEDULED],
+        readied[State.RETRYING],
+        len(lapsed),
+        len(purged),
+        len(spawned),
+        left <= 0,
+        ended=len(ended),
+    )
     return events, done, tuple(stirred)
 
 
-def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent]) -> int:
-    """Locks, groups and tracks whose time is over."""
+def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
+    """Locks, groups, tracks and places in a throttle whose time is over."""
     names = (
         _names(memory.lock_ends, now.steady, limit),
         _names(memory.group_ends, now.steady, limit),
         _names(memory.track_ends, at, limit),
     )
-    if any(names):
-        events.append(Expired(at, *names, now.steady))
-    return sum(map(len, names))
+    holders = throttles.over(memory, now.steady, limit)
+    if any(names) or holders:
+        events.append(Expired(at, *names, now.steady, holders))
+        stirred.update((queue, None) for queue, _ in holders)
+    return sum(map(len, names)) + len(holders)
 
 
 def expired(memory: Memory, event: Expired) -> None:
@@ -103,6 +130,7 @@ def expired(memory: Memory, event: Expired) -> None:
         if name in memory.locks and memory.locks[name].end <= event.steady:
             links.free(memory, name)
     groups.forget(memory, event.groups)
+    throttles.time_over(memory, event.holders)
     for jid in event.tracks:
         end = memory.tracks[jid].end
         if end <= event.at:
@@ -111,12 +139,17 @@ def expired(memory: Memory, event: Expired) -> None:
 
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
-    return (Started(later(memory, now), memory.counters.epoch + 1, now.steady),), None, ()
+    at = later(memory, now)
+    events: list[AnyEvent] = [Started(at, memory.counters.epoch + 1, now.steady)]
+    if memory.foreground:
+        events.append(Removed(at, "restarted", "", [row(memory.jobs[number]) for number in memory.foreground]))
+    return events, None, ()
 
 
 def started(memory: Memory, event: Started) -> None:
     memory.counters.epoch = event.epoch
     memory.counters.first_token = memory.counters.token + 1
+    memory.counters.evicted = 0
     bound = [
         job
         for _, number in memory.shelves[State.LEASED]

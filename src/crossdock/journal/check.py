@@ -18,8 +18,9 @@ from crossdock.journal import snapshot
 from crossdock.journal.backup import MANIFEST, compare, read_manifest
 from crossdock.journal.copying import Progress, seldom
 from crossdock.journal.folder import in_use_by, snapshot_name
-from crossdock.journal.reader import Reader, sound
+from crossdock.journal.reader import Reader
 from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import sound
 from crossdock.model.errors import Damaged
 from crossdock.model.states import State
 

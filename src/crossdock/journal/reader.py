@@ -6,18 +6,13 @@ there a moment ago may be gone: rows and snapshots that a newer snapshot has mad
 
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
 
 import apsw
 
 from crossdock.journal.folder import DATABASE, LOCK, Folder
-from crossdock.journal.sqlite import _FORMAT, SqliteJournal, checksum
+from crossdock.journal.sqlite import _FORMAT, SqliteJournal
 from crossdock.model.errors import CrossdockError, Damaged
-
-_PAGE: Final = 250  # rows a statement: more would pin the write-ahead log
-_PAGE_BYTES: Final = 8 * 1024 * 1024
 
 
 class NoJournal(CrossdockError):
@@ -74,37 +69,6 @@ class Reader(SqliteJournal):
     def holds(self) -> list[tuple[str, int]]:
         return [(name, seq) for name, seq in self._db.execute("select name, seq from hold")]
 
-    def rows(self, after: int) -> Iterator[tuple[int, int, Any]]:
-        """Sequence number, checksum and bytes of what is there behind `after`, unchecked: a few megabytes at a time."""
-        while True:
-            sizes: list[Any] = self._db.execute(
-                "select seq, length(batch) from journal where seq > ? order by seq limit ?", (after, _PAGE)
-            ).fetchall()
-            if not sizes:
-                return
-            until, left = 0, _PAGE_BYTES
-            for seq, size in sizes:
-                if until and size > left:
-                    break
-                until, left = seq, left - size
-            rows: list[Any] = self._db.execute(
-                "select seq, crc, batch from journal where seq > ? and seq <= ? order by seq", (after, until)
-            ).fetchall()
-            yield from rows
-            after = until
-
-    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
-        try:
-            for seq, crc, batch in self.rows(after):
-                if seq != after + 1:
-                    raise Damaged(f"batches {after + 1} to {seq - 1} are missing from the journal; restore a backup")
-                if not sound(seq, crc, batch):
-                    raise Damaged(f"batch {seq} fails its checksum; restore a backup")
-                yield seq, batch
-                after = seq
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
-
     def close(self) -> None:
         super().close()
         self._clean_up()
@@ -126,7 +90,3 @@ class Reader(SqliteJournal):
             pass  # in use, or on a read-only disk: they do no harm
         finally:
             os.close(lock)
-
-
-def sound(seq: int, crc: object, batch: object) -> bool:
-    return isinstance(batch, bytes) and crc == checksum(seq, batch)

@@ -47,6 +47,8 @@ def _fold(found: Recovered, seq: int, data: bytes) -> None:
     except (msgspec.MsgspecError, LookupError, ValueError, UsageError) as error:
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
     found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
-    found.memory.discarded.clear()
+    memory.discarded.clear()
+    memory.touched.clear()
+    memory.loose.clear()  # what followed from it is in the same batch
     found.events += len(batch.events)
     found.bytes += len(data)

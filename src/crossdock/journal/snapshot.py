@@ -10,6 +10,7 @@ Every block is checked while it is read; a file without its footer was never fin
 import os
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Queue
+from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Queue, Waiting
 from crossdock.engine.order import Order
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal.disk import write_whole
@@ -137,7 +138,7 @@ def _load(file: BinaryIO) -> Loaded:
 
 def _records(memory: Memory, rest: Rest) -> None:
     memory.locks = rest.locks
-    memory.lock_ends = Order((lock.end, name) for name, lock in rest.locks.items())
+    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items())
     memory.groups = {group.name: group for group in rest.groups}
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
@@ -172,6 +173,7 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
     """Build each order in one sort instead of a million insertions."""
     ready: dict[str, list[Place]] = {}
     shelves: dict[State, list[tuple[float, Number]]] = {state: [] for state in SHELVED}
+    ends: list[tuple[float, Number]] = []
     for job in jobs:
         if job.state is State.READY and job.place is not None:
             ready.setdefault(job.queue, []).append(job.place)
@@ -179,6 +181,27 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
             shelves[job.state].append((job.lease.end, job.number))
         else:
             shelves[job.state].append((job.due, job.number))
+        if job.end:
+            ends.append((job.end, job.number))
+        if job.extra is not None and job.extra.links is not None:
+            if job.extra.links.foreground:
+                memory.foreground[job.number] = None
+            if job.state is State.BLOCKED:
+                for need in job.extra.links.needs:
+                    memory.needed_by.setdefault(need, {})[job.number] = None
+    memory.job_ends = Order(ends)
     for name, places in ready.items():
         memory.queues[name].ready = Order(places)
     memory.shelves = {state: Order(keys) for state, keys in shelves.items()}
+    _by_queue(memory)
+
+
+def _by_queue(memory: Memory) -> None:
+    jobs = memory.jobs
+    waiting: dict[str, list[Waiting]] = {}
+    for _, number in memory.shelves[State.SCHEDULED]:
+        job = jobs[number]
+        waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
+    memory.scheduled_in = {name: Order(keys) for name, keys in waiting.items()}
+    memory.leased_in = dict(Counter(jobs[number].queue for _, number in memory.shelves[State.LEASED]))
+    memory.retrying_in = dict(Counter(jobs[number].queue for _, number in memory.shelves[State.RETRYING]))

@@ -22,7 +22,9 @@ log = logging.getLogger("crossdock.journal")
 LEAST_SQLITE: Final = (3, 51, 3)
 
 _FORMAT: Final = 1
-_PAGE: Final = 250  # rows a statement: more would pin the write-ahead log
+#: Rows a statement reads: more would pin the write-ahead log, or fill the memory.
+_ROWS: Final = 250
+_ROWS_BYTES: Final = 8 * 1024 * 1024
 _PAGE_BYTES: Final = 4_096
 _CHECKPOINT_PAGES: Final = 1_000
 
@@ -46,6 +48,10 @@ _PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
 
 def checksum(seq: int, batch: bytes) -> int:
     return zlib.crc32(batch, seq & 0xFFFFFFFF)
+
+
+def sound(seq: int, crc: object, batch: object) -> bool:
+    return isinstance(batch, bytes) and crc == checksum(seq, batch)
 
 
 class SqliteJournal:
@@ -153,23 +159,36 @@ class SqliteJournal:
         """Make everything appended so far durable (`everysec`). The log's own file is all that is not yet."""
         os.fdatasync(self._wal)
 
-    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
+    def rows(self, after: int) -> Iterator[tuple[int, int, Any]]:
+        """Sequence number, checksum and bytes of what is there behind `after`, unchecked: a few megabytes at a time."""
         while True:
-            try:
-                rows: list[Any] = self._db.execute(
-                    "select seq, crc, batch from journal where seq > ? order by seq limit ?", (after, _PAGE)
-                ).fetchall()
-            except (apsw.Error, UnicodeDecodeError) as error:
-                raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
-            for seq, crc, batch in rows:
+            sizes: list[Any] = self._db.execute(
+                "select seq, coalesce(length(batch), 0) from journal where seq > ? order by seq limit ?", (after, _ROWS)
+            ).fetchall()
+            if not sizes:
+                return
+            until, left = 0, _ROWS_BYTES
+            for seq, size in sizes:
+                if until and size > left:
+                    break
+                until, left = seq, left - size
+            rows: list[Any] = self._db.execute(
+                "select seq, crc, batch from journal where seq > ? and seq <= ? order by seq", (after, until)
+            ).fetchall()
+            yield from rows
+            after = until
+
+    def read(self, after: int) -> Iterator[tuple[int, bytes]]:
+        try:
+            for seq, crc, batch in self.rows(after):
                 if seq != after + 1:
                     raise Damaged(f"batches {after + 1} to {seq - 1} are missing from the journal; restore a backup")
-                if not isinstance(batch, bytes) or crc != checksum(seq, batch):
+                if not sound(seq, crc, batch):
                     raise Damaged(f"batch {seq} fails its checksum; restore a backup")
                 yield seq, batch
                 after = seq
-            if len(rows) < _PAGE:
-                return
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise Damaged(f"batch {after + 1} cannot be read: {error}; restore a backup") from error
 
     def snapshot(self) -> Snapshot | None:
         seq = self._snapshot_seq("snapshot")

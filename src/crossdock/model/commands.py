@@ -48,7 +48,10 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeaseNext(Command[Job | None], frozen=True, gc=False):
-    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it."""
+    """Lease the next job of the first named queue that has one. Outcome: that job, its lease on it.
+
+    Expired jobs are removed on the way, a limited number of them: whoever got None asks `row_goes_on`.
+    """
 
     via: str
     queues: Sequence[str]
@@ -179,6 +182,12 @@ class Follow(Command[None], frozen=True, gc=False):
     groups: Sequence[str]
 
 
+class Resolve(Command[None], frozen=True, gc=False):
+    """Decide what the last changes mean for jobs that need others. `Engine.carry_out` does it by itself."""
+
+    loose: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
+
+
 class SetTrack(Command[None], frozen=True, gc=False):
     """Say how far a job is; `until` (wall) extends its lease if that is later than the end it has."""
 
@@ -195,7 +204,8 @@ class SetThrottles(Command[None], frozen=True, gc=False):
 
 
 class SetRecurrences(Command[None], frozen=True, gc=False):
-    """The recurrences of the configuration: these, and no others. One that did not change keeps its next run."""
+    """The recurrences of the configuration: these, and no others. One whose times did not change keeps its
+    next run."""
 
     recurrences: Sequence[Recurrence]  #: `next` is not read
 
@@ -211,6 +221,7 @@ class Ticked(msgspec.Struct, gc=False):
     more: bool = False
     passes: int = 0  #: totals only
     seconds: float = 0.0
+    ended: int = 0  #: their time to live was over
 
 
 class Tick(Command[Ticked], frozen=True, gc=False):

@@ -31,6 +31,7 @@ class Pushed(Event, tag="pushed"):
     via: str
     specs: list[Spec]
     wall: float = 0.0  #: the clock if it was behind `at`, set back; 0: it was not. What is due by it is ready
+    ends: tuple[float, ...] = ()  #: steady, one a spec: gone then in whatever state, 0: never. Empty: none of them is
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -80,6 +81,7 @@ class ClosingEvent(JobEvent):
 class Succeeded(ClosingEvent, tag="succeeded"):
     then: State
     result: bytes = b""
+    end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
 
 
 class Failed(ClosingEvent, tag="failed"):
@@ -92,6 +94,12 @@ class Failed(ClosingEvent, tag="failed"):
     result: bytes = b""
     to_queue: str = ""  #: the dead queue it went to, as if new
     counted: bool = True  #: as a failure; the last lapse of a Workq job is none
+    end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
+
+    @property
+    def body(self) -> bytes:
+        """What is left of the job for whoever asks for its result."""
+        return self.result or (b"" if self.lost else self.failure.message.encode())
 
 
 class Lapsed(ClosingEvent, tag="lapsed"):
@@ -103,10 +111,17 @@ class Returned(ClosingEvent, tag="returned"):
 
 
 class Readied(Event, tag="readied"):
-    """Scheduled, retrying or dead jobs became ready: `due`, or `requeued` by somebody."""
+    """Jobs became ready: `due`; `requeued` by somebody; `met`, all that they needed has succeeded."""
 
     why: str
     via: str
+    rows: list[Row]
+    ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
+
+
+class Scheduled(Event, tag="scheduled"):
+    """Jobs that wait for their due time now: all that they needed has succeeded."""
+
     rows: list[Row]
 
 
@@ -119,7 +134,7 @@ class Buried(Event, tag="buried"):
 
 
 class Removed(Event, tag="removed"):
-    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`."""
+    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`, `ttl`, `lapsed`."""
 
     why: str
     via: str
@@ -158,12 +173,13 @@ class Started(Event, tag="started"):
 
 
 class Expired(Event, tag="expired"):
-    """Locks, groups and tracks whose time is over."""
+    """Locks, groups, tracks and places in a throttle whose time is over."""
 
     locks: list[str]
     groups: list[str]
     tracks: list[str]
     steady: float = 0.0  #: locks that end later were taken anew by an event of the same tick
+    holders: list[tuple[str, Token]] = []  #: queue and lease: it goes on, and counts for its throttle no longer
 
 
 class GroupOpened(Event, tag="group-opened"):
@@ -251,6 +267,7 @@ AnyEvent = (
     | Lapsed
     | Returned
     | Readied
+    | Scheduled
     | Buried
     | Removed
     | QueueSeen

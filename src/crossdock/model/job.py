@@ -120,6 +120,7 @@ class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     links: Links | None = None
     result: Result | None = None
     deadqueue: str = ""  #: where it goes when its tries end; cleared by going there
+    spent: bool = False  #: its tries ended and it went there: nobody waits for it any more
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):

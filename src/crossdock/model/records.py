@@ -45,7 +45,8 @@ class Throttle(msgspec.Struct, array_like=True):
     maximum: int
     per: Per
     timeout_s: float  #: a lease counts no longer than this; 0: as long as it lasts
-    holders: dict[Token, tuple[str, float]] = msgspec.field(default_factory=dict)  #: worker and end (steady)
+    #: Worker and end (steady); the one that ends first comes first. It is let go at its end, or when its lease is over
+    holders: dict[Token, tuple[str, float]] = msgspec.field(default_factory=dict)
 
     def full(self, worker: str, steady: float) -> bool:
         if len(self.holders) < self.maximum:
@@ -58,6 +59,10 @@ class Throttle(msgspec.Struct, array_like=True):
             )
             >= self.maximum
         )
+
+    def shut(self, steady: float) -> bool:
+        """Full for everybody."""
+        return self.per is Per.QUEUE and self.full("", steady)
 
 
 class Track(msgspec.Struct, array_like=True):

@@ -12,7 +12,7 @@ import msgspec
 class Backoff(IntEnum):
     """How long a failed job waits for its next try."""
 
-    NONE = 0  #: Workq, and whatever the settlement itself says
+    NONE = 0  #: not at all: ready at once, in its old place (Workq)
     POLYNOMIAL = 1  #: Faktory: count⁴ + 15 + R·(count + 1) s, R uniform in 0…29
     QUARTIC = 2  #: Masenko: failures⁴ s
 
@@ -50,7 +50,7 @@ _INTERNED_AT_MOST: Final = 4_096
 
 class Rules(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=True):
     max_failures: int = -1  #: failures after which another one ends the job; below 0: the first ends it
-    max_attempts: int = 0  #: leases after which a lapse ends the job; 0: no limit
+    max_attempts: int = 0  #: leases after which a failure or a lapse ends the job; 0: no limit
     lease_s: float = 0  #: as the creator gave it, 0: not given. The leasing door clamps it to its own range
     backoff: Backoff = Backoff.NONE
     exhausted: Then = Then.GONE

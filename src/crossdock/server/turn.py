@@ -114,8 +114,7 @@ class Turn:
             self._schedule()
 
     def _has_work(self, queue: str) -> bool:
-        known = self.memory.queues.get(queue)
-        return known is not None and not known.paused and bool(known.ready)
+        return self._engine.has_work(queue, self.now)
 
     def _schedule(self) -> None:
         self._scheduled = True

@@ -32,8 +32,9 @@ class Wait(NamedTuple):
     told: "Callable[[Ended], Answer] | None" = None
 
 
-#: Work on many jobs: one slice a step, the reply at the end. Other connections are served between the steps. Work that
-#: others must not feel yields the seconds (float) to rest before the next step; None: go on once they were served.
-Slices: TypeAlias = Generator[Any, None, bytes]
+#: Work on many jobs: one slice a step, and in the end what else could have been answered at once. Other connections are
+#: served between the steps. Work that others must not feel yields the seconds (float) to rest before the next step;
+#: None: go on once they were served.
+Slices: TypeAlias = Generator[Any, None, bytes | Bye | Wait]
 
 Answer: TypeAlias = bytes | Bye | Wait | Slices

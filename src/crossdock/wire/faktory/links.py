@@ -29,10 +29,14 @@ _decode = msgspec.json.Decoder(_Asks).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
-_NOTHING: Final = Links()
-
 #: What is no longer than its hash names a lock as it is.
 _SHORT: Final = 40
+#: Copied for each name: to make one anew costs twice as much.
+_HASH: Final = hashlib.blake2b(digest_size=20)
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_START: Final = Freed.START
+_SUCCESS: Final = Freed.SUCCESS
 
 #: What a blank between two tokens stands beside; in a string it may stand there, too.
 _BLANK: Final = re.compile(rb"[\[{:,][ \t\r\n]|[ \t\r\n][\]}:,]")
@@ -48,8 +52,9 @@ def read(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now
         raise Invalid(f"invalid custom: {error}") from error
     lock = _lock(asks, kind, args, queue, due, now) if asks.unique_for is not None else None
     expires = _expires(asks, now) if asks.expires_at or asks.expires_in is not None else 0.0
-    links = Links(lock, asks.bid or "", "", None, expires, bool(asks.track))
-    return None if links == _NOTHING else links
+    if lock is None and not (asks.bid or expires or asks.track):
+        return None
+    return Links(lock, asks.bid or "", "", None, expires, bool(asks.track))
 
 
 def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now) -> LockTerms:
@@ -61,7 +66,7 @@ def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now)
     if until not in ("success", "start"):
         raise Invalid(f'custom.unique_until must be "success" or "start", not "{until}"')
     delay = due - now.wall if due > now.wall else 0.0
-    freed = Freed.START if until == "start" else Freed.SUCCESS
+    freed = _START if until == "start" else _SUCCESS
     return LockTerms(unique_name(kind, args, queue), now.steady + delay + seconds, freed)
 
 
@@ -71,7 +76,9 @@ def unique_name(kind: str, args: bytes, queue: str) -> str:
     text = f"{queue}\0{_spelled(args).decode()}\0{kind}"
     if len(text) <= _SHORT:
         return "faktory:" + text
-    return "faktory#" + hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+    name = _HASH.copy()
+    name.update(text.encode())
+    return "faktory#" + name.hexdigest()
 
 
 def _spelled(args: bytes) -> bytes:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from crossdock.engine.lease import row_goes_on
 from crossdock.model.commands import (
     Claim,
     Enqueue,
@@ -177,12 +178,23 @@ class FaktorySession:
         worker = self._worker
         if worker is not None and worker.state != RUNNING:
             return NULL if late else Wait((), until, lambda late: self._try_fetch(queues, until, late=late))
-        job = self._desk.do(LeaseNext(VIA, queues, self._wid, TERMS))
+        command = LeaseNext(VIA, queues, self._wid, TERMS)
+        job = self._desk.do(command)
         if job is not None and job.lease is not None:
             self._given.remember(job.jid, job, self._desk.now.steady)
             self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
+        if row_goes_on(self._desk.memory, command, self._desk.now):
+            return self._fetch_on(queues, until)
         return NULL if late else Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
+
+    def _fetch_on(self, queues: tuple[str, ...], until: float) -> Slices:
+        """Behind a long row of expired jobs something may wait, and nothing else would stir for it."""
+        while True:
+            yield
+            answer = self._try_fetch(queues, until, late=self._desk.now.steady >= until)
+            if isinstance(answer, bytes | Bye | Wait):
+                return answer
 
     def _claim(self, jid: str) -> Claim:
         return Claim(VIA, self._wid, self._given.newest(jid))

@@ -1,0 +1,104 @@
+"""Taking in jobs that are tied to something: a lock, a group, other jobs, a time to live, a name nobody else has."""
+
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from crossdock.engine import links
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import Enqueue, Refused
+from crossdock.model.events import Pushed
+from crossdock.model.job import Number, Spec
+from crossdock.model.states import State
+
+_ENDED = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
+
+
+def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+    specs = command.specs
+    refused = refusals(memory, specs, now, unless_live=command.unless_live)
+    if refused:
+        specs = [spec for spec, why in zip(specs, refused, strict=True) if why is None]
+    if not specs:
+        return (), refused, ()
+    first = memory.counters.number + 1
+    specs = [resolved(memory, spec, first + behind, first) for behind, spec in enumerate(specs)]
+    return (pushed(memory, command.via, specs, first, now),), refused, stirred(specs, now)
+
+
+def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bool = False) -> Sequence[Refused | None]:
+    """Empty when all go in. Two jobs of one push may want the same lock, or name; the first gets it."""
+    found: list[Refused | None] = []
+    locks: set[str] = set()
+    names: set[str] = set()
+    for spec in specs:
+        why: Refused | None = None
+        wanted = spec.extra.links if spec.extra is not None else None
+        lock = wanted.lock if wanted is not None else None
+        if unless_live and (spec.jid in memory.jids or spec.jid in names):
+            why = Refused.DUPLICATE
+        elif wanted is not None and wanted.group and wanted.group not in memory.groups:
+            why = Refused.NO_GROUP
+        elif lock is not None and (lock.name in locks or _is_held(memory, lock.name, now)):
+            why = Refused.NOT_UNIQUE
+        if why is None:
+            if lock is not None:
+                locks.add(lock.name)
+            if unless_live:
+                names.add(spec.jid)
+        found.append(why)
+    return found if any(found) else ()
+
+
+def _is_held(memory: Memory, name: str, now: Now) -> bool:
+    """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
+    held = memory.locks.get(name)
+    if held is None or held.end <= now.steady:
+        return False
+    holder = memory.jobs[held.holder]
+    return holder.lease is not None or not links.expired(holder, now.wall)
+
+
+def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
+    """The spec with its needs as numbers of jobs that can still succeed; the rest is not waited for.
+
+    Jobs from `first` on come in with it; those in `settled` will have succeeded by then.
+    """
+    extra = spec.extra
+    if extra is None or extra.links is None or not extra.links.needs:
+        return spec
+    wanted = dict.fromkeys(number + need if need < 0 else need for need in extra.links.needs)
+    needs = tuple(
+        need for need in wanted if first <= need < number or (need not in settled and _can_succeed(memory, need))
+    )
+    return replace(spec, extra=replace(extra, links=replace(extra.links, needs=needs)))
+
+
+def _can_succeed(memory: Memory, number: Number) -> bool:
+    job = memory.jobs.get(number)
+    return job is not None and job.state not in _ENDED and (job.extra is None or not job.extra.spent)
+
+
+def pushed(memory: Memory, via: str, specs: list[Spec], first: Number, now: Now) -> Pushed:
+    at = later(memory, now)
+    ends = tuple(_end(spec, now) for spec in specs)
+    return Pushed(at, first, via, specs, 0.0 if now.wall >= at else now.wall, ends if any(ends) else ())
+
+
+def _end(spec: Spec, now: Now) -> float:
+    """On the steady clock. The time of a job that is not due yet does not run."""
+    linked = spec.extra.links if spec.extra is not None else None
+    if linked is None or not linked.ttl_s or spec.due > now.wall:
+        return 0.0
+    return now.steady + linked.ttl_s - (now.wall - spec.due if spec.due else 0.0)
+
+
+def stirred(specs: Sequence[Spec], now: Now) -> tuple[str, ...]:
+    """The queues in which one of these is ready."""
+    return tuple({spec.queue: None for spec in specs if spec.due <= now.wall and not _blocked(spec)})
+
+
+def _blocked(spec: Spec) -> bool:
+    return spec.extra is not None and spec.extra.links is not None and bool(spec.extra.links.needs)

@@ -1,0 +1,44 @@
+"""Time to live: a job that is gone at an instant, whatever state it is in.
+
+`Job.end` is on the steady clock and goes on over a restart. The time of a scheduled job begins when it is due.
+"""
+
+from collections.abc import Sequence
+
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.job import Job
+from crossdock.model.states import State
+
+_KEPT = frozenset({State.COMPLETE, State.FAILED})
+
+
+def _not_running(job: Job) -> float:
+    """The time to live of a job whose time does not run yet; 0: it has none, or it runs."""
+    if job.end or job.extra is None or job.extra.links is None:
+        return 0.0
+    return job.extra.links.ttl_s
+
+
+def kept(job: Job, then: State, now: Now) -> float:
+    """The end of a job that is settled before it was due, and kept: its time counts from when it would have been."""
+    ttl_s = _not_running(job)
+    return now.steady + job.due - now.wall + ttl_s if ttl_s and then in _KEPT else 0.0
+
+
+def readied(jobs: Sequence[Job], now: Now) -> tuple[float, ...]:
+    """The ends of jobs that become ready, one each; empty when none has one. A timer that ran late adds nothing."""
+    ends = [
+        now.steady + ttl_s - max(0.0, now.wall - job.due if job.due else 0.0) if (ttl_s := _not_running(job)) else 0.0
+        for job in jobs
+    ]
+    return tuple(ends) if any(ends) else ()
+
+
+def over(memory: Memory, steady: float, limit: int) -> list[Job]:
+    jobs: list[Job] = []
+    for end, number in memory.job_ends.islice(0, limit):
+        if end > steady:
+            break
+        jobs.append(memory.jobs[number])
+    return jobs

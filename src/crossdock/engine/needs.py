@@ -1,0 +1,30 @@
+"""Jobs that need others: the fold's side. `needed_by` in memory has the edges; a blocked job keeps its own needs.
+
+A need is met by success, and lost when the job it names can never succeed. Which events follow is decided by `resolve`,
+in the turn of the change that met or lost it.
+"""
+
+from msgspec.structs import replace
+
+from crossdock.engine.memory import Memory, needs_of
+from crossdock.model.job import Job, Number
+
+
+def met(memory: Memory, number: Number) -> None:
+    """That job succeeded."""
+    for waiting in memory.needed_by.pop(number, ()):
+        job = memory.jobs[waiting]
+        _set(job, tuple(need for need in needs_of(job) if need != number))
+        if not needs_of(job):
+            memory.loose.append((waiting, True))
+
+
+def lost(memory: Memory, number: Number) -> None:
+    """That job will never succeed."""
+    if number in memory.needed_by:
+        memory.loose.append((number, False))
+
+
+def _set(job: Job, needs: tuple[Number, ...]) -> None:
+    if job.extra is not None and job.extra.links is not None:
+        job.extra = replace(job.extra, links=replace(job.extra.links, needs=needs))

@@ -1,0 +1,226 @@
+"""Time to live, foreground jobs, names in use, queues at random, and the bands of due jobs."""
+
+from collections import Counter
+
+import pytest
+
+from crossdock.model.commands import (
+    Claim,
+    Enqueue,
+    LeaseNext,
+    PauseQueues,
+    Refused,
+    SetThrottles,
+    Start,
+    Succeed,
+    Terms,
+)
+from crossdock.model.events import Removed
+from crossdock.model.job import Bound, Extra, Form, Links, Number, Spec
+from crossdock.model.records import Per
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+
+WORKQ = Rules(0, 0, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN, due_band=2)
+MASENKO = Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
+FOREGROUND = Rules(0, 0, 60.0, lapse=Lapse.DROP)
+FOR_EVER = Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION)
+FREE = Claim("workq", "", free=True)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def spec(jid: str, queue: str = "q", *, rules: Rules = WORKQ, due: float = 0.0, links: Links | None = None) -> Spec:
+    return Spec(jid, queue, queue, b"", Form.RAW, 0, rules, due, Extra(links=links))
+
+
+def push(
+    bench: Bench, jid: str, *, ttl: float = 0.0, due: float = 0.0, foreground: bool = False, rules: Rules = WORKQ
+) -> Number:
+    links = Links(ttl_s=ttl, foreground=foreground)
+    bench.do(Enqueue("workq", [spec(jid, rules=rules, due=due, links=links)]))
+    return bench.memory.counters.number
+
+
+# Time to live
+
+
+@pytest.mark.parametrize("where", ["ready", "leased", "complete", "lapsed"])
+def test_gone_in_whatever_state(bench: Bench, where: str) -> None:
+    number = push(bench, "a", ttl=100.0)
+    if where in ("leased", "lapsed"):
+        bench.after(60.0 if where == "leased" else 0.0)
+        bench.lease("q")
+    if where == "complete":
+        bench.do(Succeed("a", FREE))
+    bench.after(99.999 - (bench.now.steady - 1_000.0))
+    assert number in bench.memory.jobs
+    assert bench.after(0.001).ended == 1
+    assert bench.memory.jobs == {}
+    assert bench.memory.job_ends == []
+    assert isinstance(bench.last, Removed)
+    assert bench.last.why == "ttl"
+    assert bench.memory.counters.evicted == (where != "complete")
+    bench.do(Start())
+    assert bench.memory.counters.evicted == 0
+
+
+def test_it_goes_on_over_a_restart(bench: Bench) -> None:
+    push(bench, "a", ttl=100.0)
+    bench.clock.pass_by(70.0)
+    bench.restart()
+    assert bench.engine.due_in(bench.now) == 30.0
+    assert bench.after(30.0).ended == 1
+
+
+def test_the_time_of_a_scheduled_job_begins_when_it_is_due(bench: Bench) -> None:
+    number = push(bench, "a", ttl=10.0, due=bench.now.wall + 60.0)
+    assert bench.job(number).end == 0.0
+    bench.after(65.0)  # the timer ran late
+    assert bench.job(number).end == bench.now.steady + 5.0
+    assert bench.after(5.0).ended == 1
+
+
+def test_also_when_it_was_settled_before(bench: Bench) -> None:
+    number = push(bench, "a", ttl=10.0, due=bench.now.wall + 60.0)
+    bench.clock.pass_by(20.0)
+    bench.do(Succeed("a", FREE, b"early"))
+    assert bench.job(number).end == bench.now.steady + 50.0
+    assert bench.after(50.0).ended == 1
+
+
+def test_and_of_one_that_was_due_when_it_came(bench: Bench) -> None:
+    number = push(bench, "a", ttl=10.0, due=bench.now.wall - 4.0)
+    assert bench.job(number).end == bench.now.steady + 6.0
+
+
+def test_what_ends_in_two_ways_at_once_ends_once(bench: Bench) -> None:
+    push(bench, "a", ttl=60.0)
+    bench.lease("q")
+    push(bench, "b", ttl=60.0, foreground=True, rules=FOREGROUND)
+    bench.lease("q")
+    done = bench.after(60.0)
+    assert (done.ended, done.lapsed) == (2, 0)
+    assert bench.memory.counters.evicted == 1, "a foreground job is not counted"
+
+
+# Foreground
+
+
+def test_a_foreground_job_is_gone_with_its_lease(bench: Bench) -> None:
+    push(bench, "a", foreground=True, rules=FOREGROUND)
+    bench.lease("q")
+    bench.after(60.0)
+    assert isinstance(bench.last, Removed)
+    assert (bench.last.why, bench.memory.jobs, bench.memory.foreground) == ("lapsed", {}, {})
+
+
+def test_and_with_a_restart(bench: Bench) -> None:
+    push(bench, "a", foreground=True, rules=FOREGROUND)
+    push(bench, "b", foreground=True, rules=FOREGROUND)
+    kept = push(bench, "c")
+    bench.lease("q", terms=Terms(9.0, 9.0, 9.0, Bound.CONNECTION))
+    bench.restart()
+    assert list(bench.memory.jobs) == [kept]
+    assert bench.memory.foreground == {}
+
+
+# Names
+
+
+def test_a_name_in_use_is_refused(bench: Bench) -> None:
+    bench.push("a")
+    refused = bench.do(Enqueue("workq", [spec("a"), spec("b"), spec("b"), spec("c")], unless_live=True))
+    assert refused == [Refused.DUPLICATE, None, Refused.DUPLICATE, None]
+    assert bench.do(Enqueue("workq", [spec("b")])) == ()
+
+
+# Queues at random
+
+
+def at_random(bench: Bench, *queues: str) -> str | None:
+    job = bench.do(LeaseNext("workq", queues, "", Terms(60.0, 0.001, 99.0, registers=True), at_random=True))
+    if job is None:
+        return None
+    bench.give_back(held(job))
+    return job.queue
+
+
+def test_each_queue_with_work_is_as_likely(bench: Bench) -> None:
+    for queue in ("a", "b", "c", "paused", "full"):
+        bench.do(Enqueue("workq", [spec(f"{queue}{n}", queue) for n in range(3 if queue == "a" else 1)]))
+    bench.do(PauseQueues(["paused"]))
+    bench.do(SetThrottles([("full", 0, Per.QUEUE, 0.0)]))
+    drawn = Counter(at_random(bench, "a", "b", "b", "b", "c", "paused", "full", "none") for _ in range(3_000))
+    assert set(drawn) == {"a", "b", "c"}
+    assert all(850 < times < 1_150 for times in drawn.values())
+
+
+def test_a_lease_that_registers_makes_every_name_known(bench: Bench) -> None:
+    bench.do(Enqueue("workq", [spec("a", "a")]))
+    assert at_random(bench, "a", "new", "newer", "new") == "a"
+    assert sorted(bench.memory.queues) == ["a", "new", "newer"]
+
+
+# Bands
+
+
+def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
+    wall = bench.now.wall
+    bench.do(
+        Enqueue(
+            "workq",
+            [
+                spec("w late", due=wall - 1.0),
+                spec("w early", due=wall - 9.0),
+                spec("w later", due=wall + 1.0),
+                spec("plain"),
+                spec("m later", rules=MASENKO, due=wall + 1.0),
+                spec("m past", rules=MASENKO, due=wall - 1.0),
+                spec("m plain", rules=MASENKO),
+            ],
+        )
+    )
+    bench.after(2.0)
+    assert bench.work_order("q") == ["m past", "m later", "plain", "m plain", "w early", "w late", "w later"]
+
+
+def test_a_retried_masenko_job_overtakes(bench: Bench) -> None:
+    number = push(bench, "a", rules=MASENKO)
+    bench.lease("q")
+    bench.fail("a")
+    bench.push("b", queue="q")
+    bench.after(1.5)
+    assert bench.job(number).place == (0, 0, bench.now.wall - 0.5, number)
+    assert bench.work_order("q") == ["a", "b"]
+
+
+# Leases without an end
+
+
+def test_a_lease_may_last_for_ever(bench: Bench) -> None:
+    push(bench, "a", rules=MASENKO)
+    job = bench.lease("q", terms=FOR_EVER)
+    assert bench.engine.due_in(bench.now) is None
+    assert bench.after(1e9).lapsed == 0
+    assert bench.succeed("a", "w", held(job))
+
+
+def test_by_queue_it_is_known_what_waits(bench: Bench) -> None:
+    for jid, priority, due in (("a", 0, 9.0), ("b", 5, 8.0), ("c", 5, 7.0)):
+        bench.push(jid, queue="q", priority=priority, due=bench.now.wall + due)
+    bench.push("leased", "failed", queue="q")
+    bench.lease("q")
+    bench.lease("q")
+    bench.fail("failed")
+    memory = bench.memory
+    assert [memory.jobs[number].jid for _, _, number in memory.scheduled_in["q"]] == ["c", "b", "a"]
+    assert (memory.leased_in, memory.retrying_in) == ({"q": 1}, {"q": 1})
+    bench.succeed("leased")
+    bench.after(60.0)
+    assert (memory.leased_in, memory.retrying_in, memory.scheduled_in) == ({}, {}, {})
+    assert {job.state for job in memory.jobs.values()} == {State.READY}

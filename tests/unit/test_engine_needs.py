@@ -1,0 +1,215 @@
+"""Jobs that need others: met in the step that met them, lost in the step that lost them, dead queues."""
+
+from time import perf_counter
+
+import pytest
+
+from crossdock.model.commands import Bury, Claim, Enqueue, Fail, Remove, Succeed, Verdict
+from crossdock.model.events import Failed, Readied, Scheduled
+from crossdock.model.job import Extra, Form, Links, Number, Spec
+from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+
+#: As Masenko's
+RULES = Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def push(bench: Bench, jid: str, *needs: Number, deadqueue: str = "", due: float = 0.0, rules: Rules = RULES) -> Number:
+    extra = Extra(links=Links(needs=needs), deadqueue=deadqueue)
+    bench.do(Enqueue("masenko", [Spec(jid, "default", "kind", b"", Form.NONE, 0, rules, due, extra)]))
+    return bench.memory.counters.number
+
+
+def state(bench: Bench, number: Number) -> State:
+    return bench.job(number).state if number in bench.memory.jobs else State.GONE
+
+
+def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) -> None:
+    a, b = push(bench, "a"), push(bench, "b")
+    both = push(bench, "both", b, a, a)
+    push(bench, "c")
+    assert state(bench, both) is State.BLOCKED
+    assert [bench.lease().jid for _ in range(3)] == ["a", "b", "c"]
+    assert bench.nothing_to_lease()
+    bench.succeed("a")
+    assert state(bench, both) is State.BLOCKED
+    bench.clock.pass_by(1.0)
+    push(bench, "d")
+    bench.clock.pass_by(1.0)
+    bench.succeed("b")
+    assert isinstance(bench.last, Readied)
+    assert bench.last.why == "met"
+    assert "default" in bench.notices
+    assert bench.work_order() == ["d", "both"]
+    assert bench.memory.needed_by == {}
+
+
+def test_a_need_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
+    a = push(bench, "a", rules=Rules(1, backoff=Backoff.QUARTIC))
+    b = push(bench, "b", a)
+    bench.lease()
+    bench.fail("a")
+    assert state(bench, b) is State.BLOCKED
+    bench.after(1.0)
+    bench.lease()
+    bench.succeed("a")
+    assert state(bench, b) is State.READY
+
+
+def test_with_a_due_time_ahead_it_is_scheduled_then(bench: Bench) -> None:
+    a = push(bench, "a")
+    b = push(bench, "b", a, due=bench.now.wall + 60.0)
+    past = push(bench, "past", a, due=bench.now.wall + 1.0)
+    bench.after(2.0)
+    assert state(bench, b) is State.BLOCKED
+    bench.lease()
+    bench.succeed("a")
+    assert isinstance(bench.last, Scheduled)
+    assert (state(bench, b), state(bench, past)) == (State.SCHEDULED, State.READY)
+    assert bench.job(past).place == (0, 0, bench.now.wall - 1.0, past)
+    bench.after(58.0)
+    assert state(bench, b) is State.READY
+
+
+@pytest.mark.parametrize("how", ["never there", "gone", "complete", "failed", "dead", "in its dead queue"])
+def test_what_cannot_succeed_any_more_is_not_waited_for(bench: Bench, how: str) -> None:
+    rules = {
+        "complete": Rules(0, success=Then.COMPLETE),
+        "failed": Rules(0, exhausted=Then.FAILED),
+        "dead": Rules(0, exhausted=Then.DEAD),
+    }.get(how, RULES)
+    a = push(bench, "a", rules=rules, deadqueue="dead" if how == "in its dead queue" else "")
+    bench.lease()
+    if how in ("gone", "complete"):
+        bench.succeed("a")
+    else:
+        bench.fail("a")
+    b = push(bench, "b", 99 if how == "never there" else a, 77)
+    assert state(bench, b) is State.READY
+
+
+def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench) -> None:
+    a = push(bench, "a", deadqueue="dead")
+    b = push(bench, "b", a, deadqueue="dead")
+    push(bench, "c", a, deadqueue="dead")
+    d = push(bench, "d", b, deadqueue="dead", rules=Rules(20, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE))
+    push(bench, "e", a, d, deadqueue="dead")
+    dropped = push(bench, "dropped", d)
+    free = push(bench, "free")
+    bench.lease()
+    so_far = len(bench.events)
+    bench.fail("a")
+    ends = [event for event in bench.events[so_far:] if isinstance(event, Failed)]
+    assert [event.jid for event in ends] == ["a", "b", "d", "e", "dropped", "c"]
+    assert len(bench.batches[-1]) > 0
+    assert [(event.token > 0, event.counted) for event in ends] == [(True, True)] + [(False, False)] * 5
+    assert state(bench, dropped) is State.GONE
+    assert state(bench, free) is State.READY
+    assert "dead" in bench.notices
+    assert bench.work_order("dead") == ["a", "b", "c", "d", "e"]
+    assert bench.memory.needed_by == {}
+    assert (bench.memory.counters.processed, bench.memory.counters.failures) == (1, 1)
+
+
+def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
+    a = push(bench, "a", deadqueue="dead", rules=Rules(1, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE))
+    bench.lease()
+    bench.fail("a")
+    bench.after(1.0)
+    bench.lease()
+    bench.clock.pass_by(5.0)
+    bench.fail("a")
+    job = bench.job(a)
+    assert (job.queue, job.failures, job.attempts, job.state) == ("dead", 0, 2, State.READY)
+    assert job.extra is not None
+    assert job.extra.deadqueue == ""
+    assert list(bench.memory.queues) == ["default", "dead"]
+    for seconds in (1.0, 0.0):
+        assert bench.lease("dead").number == a
+        bench.fail("a")
+        bench.after(seconds)
+    assert bench.memory.jobs == {}
+
+
+@pytest.mark.parametrize("how", ["removed", "buried", "expired"])
+def test_gone_without_success_is_lost_too(bench: Bench, how: str) -> None:
+    due = bench.now.wall + 60.0
+    a = push(bench, "a", due=due)
+    b = push(bench, "b", a)
+    c = push(bench, "c", b, deadqueue="dead")
+    if how == "removed":
+        bench.do(Remove("faktory", "discarded", [a], frozenset({State.SCHEDULED})))
+    elif how == "buried":
+        bench.do(Bury("faktory", [a]))
+    else:
+        links = Links(expires=bench.now.wall + 1.0)
+        [a] = bench.push("short", links=links)
+        b = push(bench, "b", a)
+        bench.do(Remove("faktory", "discarded", [c], frozenset({State.BLOCKED})))
+        c = push(bench, "c", b, deadqueue="dead")
+        bench.clock.pass_by(2.0)
+        assert bench.nothing_to_lease()
+    assert state(bench, b) is State.GONE
+    assert (bench.job(c).queue, state(bench, c)) == ("dead", State.READY)
+
+
+def test_a_blocked_job_can_be_removed_and_nobody_trips_over_it(bench: Bench) -> None:
+    a = push(bench, "a")
+    b = push(bench, "b", a)
+    c = push(bench, "c", b, a)
+    bench.do(Remove("faktory", "discarded", [b], frozenset({State.BLOCKED})))
+    assert state(bench, c) is State.GONE
+    assert bench.memory.needed_by == {}
+    bench.lease()
+    bench.succeed("a")
+
+
+def test_a_restart_in_between_changes_nothing(bench: Bench) -> None:
+    a, b = push(bench, "a"), push(bench, "b")
+    both = push(bench, "both", a, b)
+    bench.lease()
+    bench.succeed("a")
+    bench.restart()
+    assert state(bench, both) is State.BLOCKED
+    bench.lease()
+    bench.succeed("b")
+    assert state(bench, both) is State.READY
+
+
+def test_a_long_chain_is_one_change(bench: Bench) -> None:
+    rules = RULES
+    extra = [Extra(links=Links(needs=(-1,))) for _ in range(2)]
+    specs = [
+        Spec(f"j{n}", "default", "kind", b"", Form.NONE, 0, rules, 0.0, extra[0] if n else None) for n in range(100_000)
+    ]
+    started = perf_counter()
+    bench.do(Enqueue("masenko", specs))
+    bench.lease()
+    bench.fail("j0")
+    assert bench.memory.jobs == {}
+    assert perf_counter() - started < 30.0
+
+
+def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:
+    a = push(bench, "a")
+    b = push(bench, "b", a)
+    c = push(bench, "c", b)
+    assert bench.do(Succeed("b", Claim("masenko", "", free=True))) is Verdict.DONE
+    assert state(bench, c) is State.READY
+    assert bench.do(Fail("a", Claim("masenko", "", free=True), "", "")) is Verdict.DONE
+    assert bench.memory.needed_by == {}
+    assert held(bench.lease())[0] == c
+
+
+def test_a_ready_job_may_go_to_its_dead_queue_as_well(bench: Bench) -> None:
+    a = push(bench, "a", deadqueue="dead")
+    assert bench.do(Fail("a", Claim("masenko", "", free=True), "", "")) is Verdict.DONE
+    assert bench.notices == ("dead",)
+    assert bench.nothing_to_lease()
+    assert bench.lease("dead").number == a

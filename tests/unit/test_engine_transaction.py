@@ -1,0 +1,111 @@
+"""Transactions: all steps or none, later ones see earlier ones, numbers drawn stay drawn."""
+
+from time import perf_counter
+
+import pytest
+
+from crossdock.model.commands import Claim, DrawNumbers, Fail, LeaseNext, Succeed, Terms, Transacted, Transaction
+from crossdock.model.events import NumbersDrawn, Pushed, Succeeded, decode_batch
+from crossdock.model.job import Bound, Extra, Form, Job, Links, Number, Spec
+from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+
+RULES = Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
+FOR_EVER = Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def spec(jid: str, *needs: Number) -> Spec:
+    return Spec(jid, "q", "kind", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(needs=needs)) if needs else None)
+
+
+def transact(bench: Bench, *steps: Spec | Succeed) -> Transacted:
+    return bench.do(Transaction("masenko", steps))
+
+
+def lease(bench: Bench) -> Job:
+    job = bench.do(LeaseNext("masenko", ("q",), "", FOR_EVER))
+    assert job is not None
+    return job
+
+
+def ack(job: Job) -> Succeed:
+    return Succeed(job.jid, Claim("masenko", "", held(job)))
+
+
+def test_the_steps_are_one_batch_in_their_order(bench: Bench) -> None:
+    bench.do(Transaction("masenko", [spec("a")]))
+    a = lease(bench)
+    assert transact(bench, spec("b"), spec("c"), ack(a), spec("d")) == Transacted([2, 3, 4])
+    assert [type(event) for event in decode_batch(bench.batches[-1]).events] == [Pushed, Succeeded, Pushed]
+    assert bench.notices == ("q",)
+    assert bench.work_order("q") == ["b", "c", "d"]
+
+
+def test_a_success_without_a_lease_undoes_it_all_but_the_numbers(bench: Bench) -> None:
+    transact(bench, spec("a"), spec("b"))
+    a, b = lease(bench), lease(bench)
+    bench.do(Fail("b", Claim("masenko", "", held(b)), "", ""))
+    over = Succeed("b", Claim("masenko", "", (2, 2)))
+    assert transact(bench, spec("c"), ack(a), spec("d"), over, spec("e")) == Transacted([], 3)
+    assert isinstance(bench.last, NumbersDrawn)
+    assert (bench.memory.counters.number, sorted(bench.memory.jobs)) == (4, [1, 2])
+    assert bench.job(1).state is State.LEASED
+    assert transact(bench, over) == Transacted([], 0)
+    assert transact(bench, spec("f")) == Transacted([5])
+
+
+def test_needs_by_distance_count_pushes_only(bench: Bench) -> None:
+    transact(bench, spec("x"))
+    x = lease(bench)
+    assert transact(bench, spec("a"), ack(x), spec("b", -1), spec("c", -2, -1), spec("d", -9)) == Transacted(
+        [2, 3, 4, 5]
+    )
+    assert [bench.job(number).state for number in (2, 3, 4, 5)] == [
+        State.READY,
+        State.BLOCKED,
+        State.BLOCKED,
+        State.READY,
+    ]
+    assert bench.memory.needed_by == {2: {3: None, 4: None}, 3: {4: None}}
+
+
+@pytest.mark.parametrize("ack_first", [True, False])
+def test_later_steps_see_earlier_ones(bench: Bench, ack_first: bool) -> None:
+    transact(bench, spec("a"))
+    a = lease(bench)
+    steps = (ack(a), spec("b", a.number)) if ack_first else (spec("b", a.number), ack(a))
+    assert transact(bench, *steps) == Transacted([2])
+    assert bench.job(2).state is State.READY
+    assert lease(bench).jid == "b"
+
+
+def test_the_same_success_twice_is_done_once(bench: Bench) -> None:
+    transact(bench, spec("a"))
+    a = lease(bench)
+    assert transact(bench, ack(a), ack(a)) == Transacted([])
+    assert bench.memory.jobs == {}
+    assert transact(bench) == Transacted([])
+
+
+def test_numbers_can_be_drawn(bench: Bench) -> None:
+    bench.do(DrawNumbers(3))
+    bench.do(DrawNumbers(0))
+    assert transact(bench, spec("a")) == Transacted([4])
+    bench.restart()
+    assert bench.memory.counters.number == 4
+
+
+def test_twenty_thousand_steps(bench: Bench) -> None:
+    transact(bench, *(spec(f"a{n}") for n in range(10_000)))
+    jobs = [lease(bench) for _ in range(10_000)]
+    started = perf_counter()
+    transact(bench, *(step for job in jobs for step in (spec(f"b{job.number}", -1), ack(job))))
+    assert perf_counter() - started < 5.0
+    assert len(bench.memory.jobs) == 10_000
+    assert lease(bench).number == 10_001
