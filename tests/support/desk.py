@@ -12,6 +12,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, Start, Tick, Ticked
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
+from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class PlainDesk:
     def do(self, command: Command[T]) -> T:
         events, outcome, notices = self.engine.carry_out(command, self.now)
         self.events += events
+        self.waits.tell(endings(events, self.waits.by_job))
         self.waits.stir(notices)
         return outcome
 

@@ -16,6 +16,7 @@ from crossdock.model.commands import Command, Tick, Ticked
 from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
+from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 
 T = TypeVar("T")
@@ -90,6 +91,8 @@ class Turn:
                 self._free()
             if not self._scheduled:
                 self._schedule()
+            if self.waits.by_job:
+                self.waits.tell(endings(events, self.waits.by_job))
             if notices and self.waits.by_queue:
                 self.waits.stir(notices)
         return outcome

@@ -2,12 +2,14 @@
 
 When a queue stirs, those who wait on it are asked in the order they came, over all doors, until the queue has nothing
 left; one that is not entitled now is passed over and keeps its place. A herd of waiters costs a push nothing.
+When a job ends, all who wait for it are told.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from crossdock.wire.answer import Answer, Wait
+from crossdock.model.job import Number
+from crossdock.wire.answer import Answer, Ended, Wait
 
 Answered = Callable[[Answer], None]
 
@@ -25,19 +27,23 @@ class Waits:
     def __init__(self, has_work: Callable[[str], bool]) -> None:
         self._has_work = has_work
         self.by_queue: dict[str, OrderedDict[int, Waiter]] = {}
+        self.by_job: dict[Number, dict[int, Waiter]] = {}
         self._tickets = 0
         self._stirred: list[str] = []
         self._stirring = False
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
-        return sum(len(waiters) for waiters in self.by_queue.values())
+        queues, jobs = self.by_queue.values(), self.by_job.values()
+        return sum(map(len, queues)) + sum(map(len, jobs))
 
     def add(self, wait: Wait, answered: Answered) -> Waiter:
         self._tickets += 1
         waiter = Waiter(self._tickets, wait, answered)
         for queue in wait.queues:
             self.by_queue.setdefault(queue, OrderedDict())[waiter.ticket] = waiter
+        if wait.job:
+            self.by_job.setdefault(wait.job, {})[waiter.ticket] = waiter
         return waiter
 
     def remove(self, waiter: Waiter) -> None:
@@ -47,6 +53,20 @@ class Waits:
                 waiters.pop(waiter.ticket, None)
                 if not waiters:
                     del self.by_queue[queue]
+        of_job = self.by_job.get(waiter.wait.job)
+        if of_job is not None:
+            of_job.pop(waiter.ticket, None)
+            if not of_job:
+                del self.by_job[waiter.wait.job]
+
+    def tell(self, ended: Iterable[tuple[Number, Ended]]) -> None:
+        """In the order they came. Telling one may end another job, or another's wait."""
+        for number, how in ended:
+            while (waiters := self.by_job.get(number)) is not None:
+                waiter = next(iter(waiters.values()))
+                self.remove(waiter)
+                if waiter.wait.told is not None:
+                    waiter.answered(waiter.wait.told(how))
 
     def stir(self, queues: Sequence[str]) -> None:
         """Asking may itself make a job ready, of a callback for one: that stirs when the asking is over, so that
