@@ -160,7 +160,7 @@ def idle_cron(jobs: int) -> tuple[float, float, float]:
     entry = CronJob("cron")
     entries = [CronEntry(f"{n % 60} {n % 24} 1 1 *", entry, f"entry {n}") for n in range(CRON)]
     began = time.process_time()
-    crowded.desk.do(recurrences(Settings(cron=entries), crowded.desk.now))
+    crowded.desk.do(recurrences(Settings(cron=entries)))
     set_up = time.process_time() - began
 
     def ask(side: Side) -> None:

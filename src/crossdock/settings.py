@@ -86,6 +86,9 @@ class CronJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reserve_for: int | None = None
     priority: int | None = None
     custom: dict[str, Any] = {}
+    unique_for: int | float | None = None  #: as in `custom`, and so are the next two
+    unique_until: str | None = None
+    expires_in: int | float | None = None
 
 
 class CronEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

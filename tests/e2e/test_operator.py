@@ -93,7 +93,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["job", "nobody"], "no job nobody is here; one that succeeded or was deleted is gone"),
         (["retry"], "say which jobs: ids, or --state, --queue, --kind, --older-than, or --all"),
         (["kill", "1", "--queue", "mail"], "give either ids or filters"),
-        (["delete", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
+        (["kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
         (["pause"], "say which queues: their names, or --all"),
         (["pause", "nope"], "there is no queue nope; crossdock queues lists them"),
         (["terminate", "w9"], "there is no worker w9; crossdock workers lists them"),
@@ -115,8 +115,19 @@ def test_retry_kill_and_delete_by_name(operator: Operator, client: Client) -> No
     assert client.sizes() == {"enqueued": 1, "scheduled": 0, "retries": 0, "dead": 2, "working": 0}
     part = operator.run("delete", "job-00002", "nobody", "3")
     assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: no job nobody is here\n", 1)
+    assert operator.tell("kill", "1") == "killed 1 job\n"
     refused = operator.run("kill", "1")
-    assert (refused.out, refused.err) == ("killed 0 jobs\n", "crossdock: job 1 is ready, not retrying or scheduled\n")
+    told = "crossdock: job 1 is dead, not ready or retrying or scheduled\n"
+    assert (refused.out, refused.err) == ("killed 0 jobs\n", told)
+
+
+def test_a_leased_job_is_deleted_if_it_is_named(operator: Operator, client: Client) -> None:
+    client.push("job-00001")
+    client.fetch()
+    assert operator.json("delete", "--all", "--yes") == {"matched": 0, "done": 0}
+    assert operator.json("delete", "--state", "leased", "--yes") == {"matched": 1, "done": 1}
+    client.ack("job-00001")
+    assert client.sizes() == {"enqueued": 0, "scheduled": 0, "retries": 0, "dead": 0, "working": 0}
 
 
 def test_an_action_on_many_asks_first(operator: Operator, client: Client) -> None:

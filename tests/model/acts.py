@@ -272,6 +272,11 @@ def _some(scene: Scene) -> list[Number]:
     return [*few, *few[:1], scene.memory.counters.number + 1]
 
 
+def _ready(scene: Scene) -> list[Number]:
+    queue = scene.memory.queues.get(scene.one_of(values.QUEUES))
+    return [] if queue is None else [place[3] for place in queue.ready.islice(0, 5)]
+
+
 def requeue(scene: Scene, client: Client) -> c.Command[Any]:
     return c.Requeue(client.via, _some(scene))
 
@@ -280,16 +285,17 @@ def bury(scene: Scene, client: Client) -> c.Command[Any]:
     return c.Bury(client.via, _some(scene))
 
 
+def bury_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
+    numbers = _ready(scene)
+    return c.Bury(client.via, numbers) if numbers else None
+
+
 def remove(scene: Scene, client: Client) -> c.Command[Any]:
     return c.Remove(client.via, "discarded", _some(scene), frozenset(scene.random.sample(values.KEPT, 3)))
 
 
 def remove_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
-    queue = scene.memory.queues.get(scene.one_of(values.QUEUES))
-    if queue is None:
-        return None
-    numbers = [place[3] for place in queue.ready.islice(0, 5)]
-    return c.Remove(client.via, "queue removed", numbers, frozenset({State.READY}))
+    return c.Remove(client.via, "queue removed", _ready(scene), frozenset({State.READY}))
 
 
 def pause(scene: Scene, client: Client) -> c.Command[Any]:
@@ -334,7 +340,8 @@ def set_throttles(scene: Scene, client: Client) -> c.Command[Any]:
 
 
 def set_recurrences(scene: Scene, client: Client) -> c.Command[Any]:
-    spec = Spec("", scene.one_of(values.QUEUES), "again", b"[]", Form.JSON, 0, values.RULES[0])
+    extra = scene.one_of(values.OF_RUNS)
+    spec = Spec("", scene.one_of(values.QUEUES), "again", b"[]", Form.JSON, 0, values.RULES[0], extra=extra)
     names = scene.random.sample(sorted(values.RECURRING), scene.one_of((0, 1, 2)))
     wanted = [Recurrence(name, client.via, values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
     return c.SetRecurrences(wanted)
@@ -361,6 +368,7 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (10, bury),
     (12, remove),
     (3, remove_ready),
+    (3, bury_ready),
     (3, pause),
     (6, resume),
     (3, forget),

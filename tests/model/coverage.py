@@ -40,7 +40,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Started: frozenset({(S.LEASED, S.READY)}),
     e.Readied: frozenset({(before, S.READY) for before in (S.SCHEDULED, S.RETRYING, S.DEAD, S.BLOCKED)}),
     e.Scheduled: frozenset({(S.BLOCKED, S.SCHEDULED)}),
-    e.Buried: frozenset({(S.SCHEDULED, S.DEAD), (S.RETRYING, S.DEAD), (S.DEAD, S.DEAD)}),
+    e.Buried: frozenset({(before, S.DEAD) for before in (S.SCHEDULED, S.READY, S.RETRYING, S.DEAD)}),
     e.Removed: frozenset({(before, S.GONE) for before in KEPT}),
 }
 

@@ -1,6 +1,7 @@
 """What must be true of a memory at any moment, whatever led to it."""
 
 from collections import Counter
+from math import inf
 
 from crossdock.engine.memory import Memory, needs_of
 from crossdock.model.states import State
@@ -62,7 +63,8 @@ def records_are_whole(memory: Memory) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
     assert list(memory.lock_ends) == sorted((lock.end, lock.holder, name) for name, lock in memory.locks.items())
     assert list(memory.group_ends) == sorted((group.end, name) for name, group in memory.groups.items())
-    assert list(memory.track_ends) == sorted((track.end, jid) for jid, track in memory.tracks.items())
+    dated = {jid: track.until for jid, track in memory.tracks.items() if track.until < inf}
+    assert list(memory.track_ends) == sorted((until, jid) for jid, until in dated.items())
     assert list(memory.recurring) == sorted((each.next, name) for name, each in memory.recurrences.items())
     for name, lock in memory.locks.items():
         job = memory.jobs[lock.holder]

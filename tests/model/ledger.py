@@ -296,6 +296,7 @@ class Ledger:
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
             life = self._live(row.number)
+            assert (row.ended and row.ended.token) == (life.lease and life.lease.token), "the row tells of the lease"
             if life.lease is not None:
                 self._free(life, "removed")
             assert event.why != "purged" or (life.state is State.DEAD and life.due <= now.wall)
@@ -329,7 +330,8 @@ class Ledger:
 
     def _expired(self, event: e.Expired, now: Now) -> None:
         for name in event.locks:
-            assert name not in self.locks or self.locks.pop(name)[1] <= now.steady
+            if name in self.locks and self.locks[name][1] <= now.steady:  # else a run of this tick has taken it anew
+                del self.locks[name]
 
     def _drawn(self, event: e.NumbersDrawn, now: Now) -> None:
         assert event.number > self.number

@@ -120,6 +120,7 @@ class Reference:
 
     def do(self, command: c.Command[Any], now: Now) -> Any:
         self.stirred = set()
+        self.records.steady = now.steady
         outcome = RULES[type(command)](self, command, now)
         while self.records.touched or self.freed or self.lost:  # what follows belongs to the command
             if self.freed or self.lost:
@@ -147,9 +148,7 @@ class Reference:
         waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
         waits += [each.next - now.wall for each in self.recurrences.values()]
         waits += [end - now.steady for end, _, _ in self._slots()]
-        clocks = (now.steady, now.steady, max(self.at, now.wall))
-        for ends, clock in zip(self.records.ends(), clocks, strict=True):
-            waits += [end - clock for end, _ in ends]
+        waits += [end - now.steady for ends in self.records.ends() for end, _ in ends]
         waits += [job.end - now.steady for job in self.jobs.values() if job.end]
         waits = [wait for wait in waits if wait < math.inf]
         return max(0.0, min(waits)) if waits else None
@@ -409,7 +408,7 @@ class Reference:
         return len(jobs)
 
     def bury(self, command: c.Bury, now: Now) -> int:
-        jobs = self._those(command.numbers, AT_REST)
+        jobs = self._those(command.numbers, (State.READY, *AT_REST))
         for job in jobs:
             at = self._happens(now)
             job.state, job.due = State.DEAD, now.wall + 180 * DAY
@@ -454,6 +453,9 @@ class Reference:
         done: list[int] = []
         ends = self.records.ends()
         slots = [(queue, lease) for end, queue, lease in self._slots() if end <= now.steady]
+        runs = sorted(self.recurrences.values(), key=lambda each: (each.next, each.name))
+        runs = [each for each in runs if each.next <= now.wall]
+        free = {each.name for each in runs if self._refused(each.spec, now) is None}  # before anything else happens
         over_age = sorted((job for job in self.jobs.values() if job.end), key=lambda job: (job.end, job.number))
         over_age = [job for job in over_age if job.end <= now.steady][:left]
         for job in over_age:
@@ -468,20 +470,24 @@ class Reference:
                 self._comes_due(job, self._happens(now), now)
             done.append(len(due))
             left -= len(due)
-        runs = sorted(self.recurrences.values(), key=lambda each: (each.next, each.name))
-        runs = [each for each in runs if each.next <= now.wall][:left]
+        runs = runs[:left]
+        taken: set[str] = set()
         for run in runs:
-            jid = str(UUID(int=self.random.getrandbits(128), version=4))
-            self._push(replace(run.spec, jid=jid), run.via, self._happens(now), self.at)
+            at = self._happens(now)
+            spec = at_run(run.spec, str(UUID(int=self.random.getrandbits(128), version=4)), now)
+            lock = lock_name(spec)
+            if run.name in free and lock not in taken:
+                self._push(spec, run.via, at, at)
+                taken |= {lock} - {""}
             self.stirred.add(run.spec.queue)
             self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
         left -= len(runs)
-        clocks = (now.steady, now.steady, max(self.at, now.wall))
-        over = [[name for end, name in each if end <= clock][:left] for each, clock in zip(ends, clocks, strict=True)]
+        over = [[name for end, name in each if end <= now.steady][:left] for each in ends]
         if any(over):
             locks, groups, tracks = over
-            self.records.forget(locks, groups, tracks, now.steady, self._happens(now))
+            self._happens(now)
+            self.records.forget(locks, groups, tracks)
         for queue, lease in slots[:left]:
             self._happens(now)
             lease.slot_over = True
@@ -653,6 +659,21 @@ def used_up(job: Job) -> bool:
 
 def lease_seconds(own: float, terms: c.Terms) -> float:
     return min(max(own, terms.least_s), terms.most_s) if own else terms.default_s
+
+
+def lock_name(spec: Spec) -> str:
+    links = spec.extra and spec.extra.links
+    return links.lock.name if links and links.lock else ""
+
+
+def at_run(spec: Spec, jid: str, now: Now) -> Spec:
+    """The spans of a recurrence's job count from its run."""
+    extra, links = spec.extra, spec.extra and spec.extra.links
+    if extra and links:
+        lock = replace(links.lock, end=links.lock.end + now.steady) if links.lock else None
+        links = replace(links, lock=lock, expires=links.expires + now.wall if links.expires else 0.0)
+        extra = replace(extra, links=links)
+    return replace(spec, jid=jid, extra=extra)
 
 
 def is_due(job: Job, now: Now) -> bool:

@@ -29,6 +29,7 @@ class Track:
     end: float  #: by the time of events
     percent: int | None = None
     text: str | None = None
+    until: float = 0.0  #: steady
 
 
 @dataclass
@@ -78,6 +79,7 @@ class Records:
     groups: dict[str, Group] = field(default_factory=dict)
     tracks: dict[str, Track] = field(default_factory=dict)
     touched: list[str] = field(default_factory=list)
+    steady: float = 0.0  #: of the command in hand
 
     # What happens to a job with links
 
@@ -127,7 +129,7 @@ class Records:
 
     def note(self, jid: str, at: float, state: str | None, percent: int | None = None, text: str | None = None) -> None:
         track = self.tracks.setdefault(jid, Track("unknown", at, 0.0))
-        track.updated, track.end = at, at + HALF_HOUR
+        track.updated, track.end, track.until = at, at + HALF_HOUR, self.steady + HALF_HOUR
         track.state = state or track.state
         track.percent = track.percent if percent is None else percent
         track.text = track.text if text is None else text
@@ -177,20 +179,24 @@ class Records:
     def ends(self) -> list[list[tuple[float, str]]]:
         """Of locks, groups and tracks, in the order they end; locks that end together by their holders' age."""
         locks = sorted((each.end, each.holder, name) for name, each in self.locks.items())
-        others = [sorted((each.end, name) for name, each in kind.items()) for kind in (self.groups, self.tracks)]
-        return [[(end, name) for end, _, name in locks], *others]
+        groups = sorted((each.end, name) for name, each in self.groups.items())
+        return [
+            [(end, name) for end, _, name in locks],
+            groups,
+            sorted((each.until, jid) for jid, each in self.tracks.items()),
+        ]
 
-    def forget(self, locks: list[str], groups: list[str], tracks: list[str], steady: float, at: float) -> None:
+    def forget(self, locks: list[str], groups: list[str], tracks: list[str]) -> None:
         """Those of these whose time is over; what changed since they were chosen may have a new end."""
         for name in locks:
-            if name in self.locks and self.locks[name].end <= steady:
+            if name in self.locks and self.locks[name].end <= self.steady:
                 del self.locks[name]
         for name in groups:
             group = self.groups.pop(name)
             if Call.COMPLETE not in group.finished:
                 self._tell_parent(group, Call.COMPLETE)
         for jid in tracks:
-            if self.tracks[jid].end <= at:
+            if self.tracks[jid].until <= self.steady:
                 del self.tracks[jid]
 
 

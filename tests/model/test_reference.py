@@ -313,9 +313,13 @@ class EngineBesideReference(RuleBasedStateMachine):
     def set_throttles(self, throttles: Any) -> None:
         self.do(c.SetThrottles(throttles))
 
-    @rule(names=st.sets(st.sampled_from(sorted(values.RECURRING)), max_size=2), queue=st.sampled_from(values.QUEUES))
-    def set_recurrences(self, names: set[str], queue: str) -> None:
-        spec = Spec("", queue, "again", b"[]", Form.JSON, 0, values.RULES[0])
+    @rule(
+        names=st.sets(st.sampled_from(sorted(values.RECURRING)), max_size=2),
+        queue=st.sampled_from(values.QUEUES),
+        extra=st.sampled_from(values.OF_RUNS),
+    )
+    def set_recurrences(self, names: set[str], queue: str, extra: Extra | None) -> None:
+        spec = Spec("", queue, "again", b"[]", Form.JSON, 0, values.RULES[0], extra=extra)
         wanted = [Recurrence(name, "faktory", values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
         self.do(c.SetRecurrences(wanted))
 

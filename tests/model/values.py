@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock.model.commands import Terms
-from crossdock.model.job import Bound, Call, Extra, FaktoryFace, Form, Links, Spec
+from crossdock.model.job import Bound, Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
 from crossdock.model.records import Per
 from crossdock.model.rules import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
@@ -59,6 +59,15 @@ THROTTLES: Final = (
 
 #: Schedule of each recurrence by its name; the reference knows these schedules.
 RECURRING: Final = {"often": "*/5 * * * *", "hourly": "0 * * * *", "nightly": "30 3 * * *"}
+
+
+#: What runs are tied to; times count from each run.
+OF_RUNS: Final = (
+    None,
+    Extra(links=Links(LockTerms("lock a", 4_000.0, Freed.SUCCESS), expires=600.0)),
+    Extra(links=Links(LockTerms("lock b", 30.0, Freed.START))),
+    Extra(links=Links(expires=20.0)),
+)
 
 
 def callback(group: str, call: Call) -> Spec:

@@ -24,7 +24,7 @@ SHELVES: Final = (
 )
 LEASE: Final = ("token", "via", "worker", "at", "began", "end", "wait_s", "bound")
 ERROR: Final = ("group", "message", "backtrace", "first_at", "at", "next_at", "lost")
-TRACK: Final = ("state", "updated", "end", "percent", "text")
+TRACK: Final = ("state", "updated", "end", "percent", "text", "until")
 
 
 def nearly(seconds: float | None) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from crossdock.engine import admit, recur
 from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
-from crossdock.model.commands import Follow, Succeed
+from crossdock.model.commands import Follow, Succeed, Touched
 from crossdock.model.records import Throttle
 from tests.support.server import Server
 
@@ -62,7 +62,7 @@ def often(schedule: str, zone: str, after: float) -> float:
 
 def late_callbacks() -> None:
     follow = Engine.carry_out
-    waiting: list[str] = []
+    waiting: list[Touched] = []
     commands = 0
 
     def patched(self: Engine, command: Any, now: Now) -> Any:

@@ -112,6 +112,14 @@ def test_a_data_folder_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path)
     assert ended == Ended("", "crossdock: the system refuses: File exists (file)\n", 1)
 
 
+def test_a_wrong_cron_line_stops_up_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "crossdock.toml").write_text('[[cron]]\nschedule = "61 * * * *"\n[cron.job]\ntype = "sweep"\n', "utf-8")
+    ended = run(["up", "--data", "jobs", "--listen", "faktory=off"], tmp_path)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith('crossdock: cron "sweep 61 * * * *": schedule "61 * * * *" in time zone "UTC" is wrong')
+    assert not (tmp_path / "jobs").exists()
+
+
 def test_a_warning_of_up_is_logged_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CLEAN, "CROSSDOCK_LIMIT_JOBS", "1")
     ended = run(["up", *CLOSED], tmp_path)

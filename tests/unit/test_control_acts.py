@@ -2,6 +2,7 @@
 
 import pytest
 
+from crossdock.model.events import Ended, Removed
 from crossdock.wire.control import acts
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker
@@ -46,6 +47,8 @@ def states(desk: PlainDesk) -> dict[str, str]:
         ("retry", "scheduled", "ready"),
         ("kill", "retrying", "dead"),
         ("kill", "scheduled", "dead"),
+        ("kill", "ready", "dead"),
+        ("delete", "leased", None),
         ("delete", "ready", None),
         ("delete", "retrying", None),
         ("delete", "scheduled", None),
@@ -69,7 +72,7 @@ def test_what_becomes_of_a_job(
     ("do", "left"),
     [
         ("retry", ["leased", "ready", "ready", "scheduled", "ready"]),
-        ("kill", ["leased", "ready", "dead", "dead", "dead"]),
+        ("kill", ["leased", "dead", "dead", "dead", "dead"]),
         ("delete", ["leased"]),
     ],
 )
@@ -101,6 +104,23 @@ def test_all_jobs_of_a_jid_are_meant(desk: PlainDesk, client: Conversation, peer
         push(client, "job-twice")
     assert peer.ask("delete", ids=["job-twice"])["done"] == 3
     assert not desk.memory.jobs
+
+
+def test_a_job_that_was_deleted_while_it_was_leased(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    """It is gone with its lease, and the event says all about both; its worker is heard out."""
+    push(client, "job-00001")
+    fetch(client, "job-00001")
+    desk.advance(5)
+    assert peer.ask("delete", ids=["job-00001"])["done"] == 1
+    gone = desk.events[-1]
+    assert isinstance(gone, Removed)
+    began = desk.now.wall - 5
+    assert [row.ended for row in gone.rows] == [Ended(1, "faktory", "w1", began, 0.0, 5.0, 0)]
+    assert not desk.memory.jobs
+    push(client, "job-00001")
+    assert client.ask('ACK {"jid":"job-00001"}') == b"+OK\r\n"
+    assert client.ask('FAIL {"jid":"job-00001"}') == b"-ERR Job not found job-00001\r\n"
+    assert states(desk) == {"job-00001": "ready"}, "another job of that name is not meant"
 
 
 def test_filters_join(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
@@ -178,7 +198,7 @@ def test_nothing_said_is_nothing_done(client: Conversation, peer: ControlPeer, d
     assert peer.ask(do)["error"].startswith("say which jobs: ids, or filters")
     assert peer.ask(do, ids=[]) == {"done": 0, "unknown": [], "refused": [], "states": peer.ask(do, ids=[])["states"]}
     assert peer.ask(do, ids=[1], queue="mail")["error"].startswith("ids stand alone")
-    assert peer.ask(do, states=["leased"])["error"].startswith('state "leased" cannot be chosen here; there are ')
+    assert peer.ask(do, states=["blocked"])["error"].startswith('state "blocked" cannot be chosen here; there are ')
 
 
 def test_pause_and_resume(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:

@@ -21,13 +21,13 @@ from tests.support.resp import body
 SWEEP = CronEntry("*/5 * * * *", CronJob("sweep", "chores", [1, "two"], 3, 600, 9, {"why": "dust"}), "sweeper")
 
 
-def orders(*entries: CronEntry, now: Now = BEGIN) -> SetRecurrences:
-    return recurrences(Settings(cron=list(entries)), now)
+def orders(*entries: CronEntry) -> SetRecurrences:
+    return recurrences(Settings(cron=list(entries)))
 
 
 def begun(*entries: CronEntry, now: Now = BEGIN) -> PlainDesk:
     desk = PlainDesk(now=now)
-    desk.do(orders(*entries, now=now))
+    desk.do(orders(*entries))
     return desk
 
 
@@ -77,14 +77,14 @@ def test_a_restart_repeats_no_run() -> None:
     for _ in range(5):
         desk.advance(255 if not runs(desk) else 300)
         desk = desk.restarted()
-        desk.do(orders(SWEEP, now=desk.now))
+        desk.do(orders(SWEEP))
     assert runs(desk) == [at("2026-11-15T18:00:00+00:00") + 300 * n for n in range(5)]
 
 
 def test_runs_missed_while_the_server_was_down_are_made_up_for_by_one() -> None:
     desk = begun(SWEEP).restarted()
     desk.now = Now(desk.now.wall + 86_400, desk.now.steady + 86_400)
-    desk.do(orders(SWEEP, now=desk.now))
+    desk.do(orders(SWEEP))
     desk.advance(0)
     assert runs(desk) == [desk.now.wall]
     desk.advance(255)
@@ -129,7 +129,7 @@ def test_a_run_missed_while_its_job_was_changed_is_made_up_for() -> None:
     """At 17:55:45 nothing is due; the server is down over 18:00 and comes back with other args."""
     desk = begun(CronEntry("0 * * * *", CronJob("sweep", args=[1]), "sweeper"))
     desk.now = Now(desk.now.wall + 600, desk.now.steady + 600)
-    desk.do(orders(CronEntry("0 * * * *", CronJob("sweep", args=[2]), "sweeper"), now=desk.now))
+    desk.do(orders(CronEntry("0 * * * *", CronJob("sweep", args=[2]), "sweeper")))
     desk.advance(0)
     assert [job.payload for job in jobs(desk)] == [b"[2]"]
 
@@ -192,7 +192,7 @@ def test_an_autumn_night_has_no_storm_of_runs() -> None:
     entry = CronEntry("30 2 * * *", CronJob("nightly"), timezone="Europe/Berlin")
     desk = begun(entry, now=moment("2026-10-24T20:00:00+00:00")).restarted()
     desk.now = moment("2026-10-25T01:10:00+00:00")
-    desk.do(orders(entry, now=desk.now))
+    desk.do(orders(entry))
     desk.advance(timedelta(hours=12).total_seconds())
     assert runs(desk) == [at("2026-10-25T01:10:00+00:00")]
 
@@ -211,8 +211,11 @@ def test_an_autumn_night_has_no_storm_of_runs() -> None:
         (CronEntry("* * * * *", CronJob("")), "jobs must have a jobtype parameter"),
         (CronEntry("* * * * *", CronJob("T", "no blanks")), 'cannot get "no blanks" queue'),
         (CronEntry("* * * * *", CronJob("T", reserve_for=86_401)), "cannot be reserved for more than one day"),
-        (CronEntry("* * * * *", CronJob("T", custom={"unique_for": 60})), "custom must not ask for a batch, uniq"),
-        (CronEntry("* * * * *", CronJob("T", custom={"bid": "b-1"})), "custom must not ask for a batch, uniqueness"),
+        (CronEntry("* * * * *", CronJob("T", custom={"bid": "b-1"})), "custom must not have bid, expires_at, track"),
+        (CronEntry("* * * * *", CronJob("T", custom={"track": 1})), "custom must not have bid, expires_at, track"),
+        (CronEntry("* * * * *", CronJob("T", unique_for=0)), "custom.unique_for must be a number of seconds above 0"),
+        (CronEntry("* * * * *", CronJob("T", expires_in=-1)), "custom.expires_in must be a number of seconds above 0"),
+        (CronEntry("* * * * *", CronJob("T", unique_for=1, unique_until="end")), 'must be "success" or "start"'),
     ],
 )
 def test_an_entry_that_is_wrong(entry: CronEntry, sentence: str) -> None:
@@ -223,3 +226,42 @@ def test_an_entry_that_is_wrong(entry: CronEntry, sentence: str) -> None:
 def test_two_entries_of_one_name() -> None:
     with pytest.raises(BadOrder, match='cron "sweeper" stands twice; give each entry a name of its own'):
         orders(SWEEP, SWEEP)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        CronJob("sweep", unique_for=400, expires_in=900),
+        CronJob("sweep", custom={"unique_for": 400, "expires_in": 900}),
+    ],
+)
+def test_a_run_is_unique_and_expires_from_its_own_time_on(job: CronJob) -> None:
+    desk = begun(CronEntry("*/5 * * * *", job, "sweeper"))
+    desk.advance(255)
+    (first,) = jobs(desk)
+    assert first.extra is not None and first.extra.custom == b'{"unique_for":400,"expires_in":900}'
+    assert first.extra.links is not None and first.extra.links.expires == desk.now.wall + 900
+    desk.advance(300)
+    assert jobs(desk) == [first], "the first run still holds the lock"
+    desk.advance(300)
+    assert len(jobs(desk)) == 2, "its lock has ended"
+    desk.advance(301)
+    said = worker(desk, Door(desk)).ask("FETCH default")
+    assert first.jid not in said.decode() and b'"jobtype":"sweep"' in said, "the first run has expired"
+
+
+def test_a_pushed_job_and_a_run_are_unique_together() -> None:
+    desk = begun(CronEntry("*/5 * * * *", CronJob("sweep", args=[1], unique_for=3_600), "sweeper"))
+    desk.advance(255)
+    peer = worker(desk, Door(desk))
+    line = 'PUSH {"jid":"pushed-1","jobtype":"sweep","args":[1],"custom":{"unique_for":60}}'
+    assert peer.ask(line) == b"-NOTUNIQUE Job not unique\r\n"
+
+
+def test_unique_orders_again_change_nothing() -> None:
+    entry = CronEntry("*/5 * * * *", CronJob("sweep", unique_for=60, expires_in=60), "sweeper")
+    desk = begun(entry)
+    desk.advance(60)
+    before = len(desk.events)
+    desk.do(orders(entry))
+    assert len(desk.events) == before

@@ -168,6 +168,18 @@ def test_a_readable_file_without_a_password() -> None:
     assert warned(file) == []
 
 
+def test_orders_that_are_wrong() -> None:
+    file = Path("some.toml")
+    file.write_text(
+        "[throttles]\nmail = { }\n"
+        '[[cron]]\nschedule = "61 * * * *"\nname = "sweeper"\n[cron.job]\ntype = "sweep"\n',
+        "utf-8",
+    )
+    throttle, cron = warned(file)
+    assert throttle.startswith("the server will not start: throttles.mail: write either concurrency = N")
+    assert cron.startswith('the server will not start: cron "sweeper": schedule "61 * * * *" in time zone "UTC" is')
+
+
 def test_an_unknown_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSDOCK_SERVER_DATE", "x")
     assert warned() == ["CROSSDOCK_SERVER_DATE is no setting and has no effect; did you mean CROSSDOCK_SERVER_DATA?"]

@@ -17,7 +17,7 @@ from crossdock.model.commands import (
     SetTrack,
     Terms,
 )
-from crossdock.model.events import GroupCalled, Removed
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, GroupCalled, Removed, TracksDated, encode_batch
 from crossdock.model.job import Bound, Call, Freed, Links, LockTerms, Number
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.rules import Lapse, Rules, Then
@@ -362,6 +362,36 @@ def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> Non
     bench.after(1_799.0)
     assert shown(bench) == "enqueued"
     assert bench.memory.tracks["a"].percent == 50
+    bench.after(1.0)
+    assert shown(bench) is None
+
+
+def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> None:
+    bench.push("dated by a wrong clock")
+    bench.clock.jump(-DAY)
+    bench.do(SetTrack("a", 50, None))
+    bench.after(1_800.0)
+    assert bench.memory.tracks == {}
+
+
+def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:
+    bench.push("a", links=Links(tracked=True))
+    bench.clock.jump(DAY)
+    bench.after(1_799.0)
+    assert shown(bench) == "enqueued"
+    bench.after(1.0)
+    assert shown(bench) is None
+
+
+def test_a_track_of_an_old_journal_is_kept_half_an_hour_after_the_next_start(bench: Bench) -> None:
+    """Its events did not say until when by the steady clock."""
+    bench.push("a", links=Links(tracked=True))
+    old: list[AnyEvent] = [event for event in bench.events if not isinstance(event, TracksDated)]
+    bench.batches = [encode_batch(Batch(EVENT_VERSION, *bench.now, old))]
+    bench.clock.jump(-DAY)
+    bench.restart()
+    bench.after(1_799.0)
+    assert shown(bench) == "enqueued"
     bench.after(1.0)
     assert shown(bench) is None
 

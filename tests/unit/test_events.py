@@ -131,7 +131,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "group": (1, 0, Call.SUCCESS)
     }
     assert {jid: (track.state, track.percent, track.text) for jid, track in memory.tracks.items()} == {
-        "leased": ("unknown", 75, None)
+        "leased": ("unknown", 75, None),
+        "dated": ("unknown", 25, "quarter"),
     }
     assert [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()] == [
         ("throttled", 2, Per.WORKER, 60.0)
@@ -267,6 +268,7 @@ def story_of_records(bench: Bench) -> Bench:
     bench.after(3_600.0)
     bench.do(c.SetTrack("leased", 75, None))
     bench.restart()
+    bench.do(c.SetTrack("dated", 25, "quarter"))
     return bench
 
 

@@ -14,7 +14,7 @@ from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
 from crossdock.journal.folder import in_use_by
 from crossdock.journal.sqlite import LEAST_SQLITE
-from crossdock.server import room
+from crossdock.server import room, standing
 from crossdock.server.run import CannotStart, addresses
 from crossdock.settings import Settings
 
@@ -31,6 +31,7 @@ def warnings(loaded: Loaded) -> list[str]:
     return [
         *loaded.warnings,
         *_doors(settings),
+        *_orders(settings),
         *_secret_file(loaded),
         *_folder(settings.server.data),
         *_disk(settings),
@@ -54,6 +55,14 @@ def _doors(settings: Settings) -> Iterator[str]:
         addresses(settings)
     except CannotStart as error:
         yield f"the server will not start: {error}"
+
+
+def _orders(settings: Settings) -> Iterator[str]:
+    for read in (standing.throttles, standing.recurrences):
+        try:
+            read(settings)
+        except standing.BadOrder as error:
+            yield f"the server will not start: {error}"
 
 
 def _secret_file(loaded: Loaded) -> Iterator[str]:

@@ -4,8 +4,9 @@ from crossdock.cli.acting import Verb, acting
 
 _ABOUT = """Delete jobs for good, by ID or filter.
 
-An ID is a number or a jid. Ready, scheduled, retrying and dead ones. A job that is leased is with its worker; it can
-be deleted when its lease is over. By filter it tells how many there are, asks, and touches only those it has counted.
+An ID is a number or a jid. Ready, scheduled, retrying and dead ones; leased ones by ID or with --state leased. A job
+that is leased is with its worker: it is not stopped, and what it will say of the job changes nothing. By filter it
+tells how many there are, asks, and touches only those it has counted.
 """
 
 _EXAMPLES = """\b
@@ -15,4 +16,4 @@ Examples:
   crossdock delete --state ready --queue mail --yes
 """
 
-delete = acting(Verb("delete", "deleted", ("ready", "retrying", "scheduled", "dead"), _ABOUT, _EXAMPLES))
+delete = acting(Verb("delete", "deleted", ("ready", "retrying", "scheduled", "dead", "leased"), _ABOUT, _EXAMPLES))

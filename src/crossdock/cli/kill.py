@@ -1,11 +1,12 @@
-"""`crossdock kill`: jobs that wait for their time become dead."""
+"""`crossdock kill`: jobs that wait become dead."""
 
 from crossdock.cli.acting import Verb, acting
 
 _ABOUT = """Move waiting jobs to the dead, by ID or filter.
 
-An ID is a number or a jid. Scheduled jobs and those that wait for a retry. The dead are kept for 180 days, and
-crossdock retry brings them back. By filter it tells how many there are, asks, and touches only those it has counted.
+An ID is a number or a jid. Ready and scheduled jobs, and those that wait for a retry. The dead are kept for 180 days,
+and crossdock retry brings them back. By filter it tells how many there are, asks, and touches only those it has
+counted.
 """
 
 _EXAMPLES = """\b
@@ -15,4 +16,4 @@ Examples:
   crossdock kill --queue mail --yes
 """
 
-kill = acting(Verb("kill", "killed", ("retrying", "scheduled"), _ABOUT, _EXAMPLES))
+kill = acting(Verb("kill", "killed", ("ready", "retrying", "scheduled"), _ABOUT, _EXAMPLES))

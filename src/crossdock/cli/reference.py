@@ -44,12 +44,20 @@ queue = "chores"
 args = [1, 2]
 retry = 3
 reserve_for = 600
+unique_for = 3600                           # no run while the last one, or an equal job, is there: an hour at most
+unique_until = "success"                    # or "start": until it is fetched
+expires_in = 900                            # a run that nobody has fetched in that time is dropped
 [cron.job.custom]
 why = "housekeeping"
 ```
 
 A throttled queue looks empty to whoever would fetch from it. Each cron entry fires once at its time, over restarts too;
-runs missed while the server was down are made up for by one.
+runs missed while the server was down are made up for by one. An entry whose job was changed keeps its times; one whose
+schedule or time zone was changed counts from now. `unique_for`, `unique_until` and `expires_in` mean what they mean in
+the `custom` of a pushed job, may as well stand there, and count from each run. A run that finds its lock held is left
+out.
+
+An entry that is wrong stops `crossdock up` before it has touched the data folder, and `crossdock doctor` names it.
 """
 
 

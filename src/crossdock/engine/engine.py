@@ -60,6 +60,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.RecurrencesSet: recur.recurrences_set,
     e.Spawned: recur.spawned,
     e.NumbersDrawn: transaction.numbers_drawn,
+    e.TracksDated: tracks.tracks_dated,
 }
 
 
@@ -102,7 +103,7 @@ class Engine:
         _APPLY[type(event)](memory, event)
 
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """Decide and apply, and go on while groups or needs that were touched call for more: it is all one change."""
+        """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
         memory = self.memory
         events, outcome, notices = self._decide[type(command)](memory, command, now)
         for event in events:

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from crossdock.engine import freely, links, needs
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, to_old_place, unleased
-from crossdock.engine.memory import GONE, READY, Memory, row
+from crossdock.engine.lease import closing, end_lease, last_rows, to_old_place, unleased
+from crossdock.engine.memory import GONE, READY, Memory
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed
 from crossdock.engine.stats import FAILURE
 from crossdock.model.clock import Now
@@ -61,7 +61,7 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
     rules, at = job.rules, later(memory, now)
     if rules.lapse is Lapse.DROP:
-        return Removed(at, "lapsed", "", [row(job)])
+        return Removed(at, "lapsed", "", last_rows([job], at))
     if rules.lapse is Lapse.RETURN and not _used_up(job):
         return Lapsed(*closing(job, lease, at, ""))
     counted = rules.lapse is Lapse.FAILURE

@@ -8,11 +8,12 @@ same however many there are.
 
 from collections.abc import Iterable
 
+from crossdock.engine import tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import CommitGroup, Follow, OpenGroup
+from crossdock.model.commands import CommitGroup, Follow, OpenGroup, Touched
 from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
 from crossdock.model.job import Call
 from crossdock.model.records import Group
@@ -62,7 +63,7 @@ def group_committed(memory: Memory, event: GroupCommitted) -> None:
     group = memory.groups[event.name]
     group.committed = True
     _keep_until(memory, group, event.end)
-    memory.touched.append(event.name)
+    memory.touched.append(Touched(group=event.name))
 
 
 def _keep_until(memory: Memory, group: Group, end: float) -> None:
@@ -76,7 +77,7 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
     number = memory.counters.number
-    for name in dict.fromkeys(command.groups):
+    for name in dict.fromkeys(each.group for each in command.touched):
         group = memory.groups.get(name)
         if group is None or not group.committed:
             continue
@@ -91,6 +92,9 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
             for call in (Call.COMPLETE, Call.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
+    dated = tracks.date(memory, command.touched, at, now)
+    if dated is not None:
+        events.append(dated)
     return events, None, tuple(stirred)
 
 
@@ -134,7 +138,7 @@ def _tell_parent(memory: Memory, group: Group, call: Call) -> None:
             parent.open_complete -= 1
         else:
             parent.open_success -= 1
-        memory.touched.append(parent.name)
+        memory.touched.append(Touched(group=parent.name))
 
 
 def forget(memory: Memory, names: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, Leased, QueueSeen, Removed, Returned, Row
+from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
 from crossdock.model.states import State, move
 
@@ -182,6 +182,16 @@ def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
     """The same of a job that is settled without a lease: there is nothing to say about one."""
     head = (at, job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
     return (*head, job.attempts, job.priority, len(job.payload), 0, 0.0, 0.0, 0.0, 0)
+
+
+def last_rows(jobs: Iterable[Job], at: float) -> list[Row]:
+    """Of jobs that are removed, with all about the leases that go with them."""
+    return [row(job) if job.lease is None else row(job, _ended(job.lease, at)) for job in jobs]
+
+
+def _ended(lease: Lease, at: float) -> Ended:
+    ran = max(0.0, at - lease.at)
+    return Ended(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)
 
 
 def returned(memory: Memory, event: Returned) -> None:

@@ -1,10 +1,13 @@
 """What a change of a job means for the records it is linked to: its lock, its group, its track.
 
-Called by the apply functions of jobs that have links; most have none. A group that may call for something now is noted
-in `memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
+Called by the apply functions of jobs that have links; most have none. A group that may call for something now, and a
+track that changed, are noted in `memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
 """
 
+from math import inf
+
 from crossdock.engine.memory import Lock, Memory
+from crossdock.model.commands import Touched
 from crossdock.model.job import Freed, Job, Links, LockTerms
 from crossdock.model.records import Group, Track
 
@@ -75,7 +78,7 @@ def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) ->
         group = memory.groups.get(links.calls)
         if group is not None:
             group.answered |= links.call
-            memory.touched.append(links.calls)
+            memory.touched.append(Touched(group=links.calls))
     if links.tracked:
         note(memory, job.jid, at, "success" if success else "dead")
 
@@ -91,7 +94,7 @@ def _was_executed(memory: Memory, job: Job, links: Links) -> None:
 def _touch(memory: Memory, group: Group) -> None:
     """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
     if group.committed and group.pending == len(group.bad):
-        memory.touched.append(group.name)
+        memory.touched.append(Touched(group=group.name))
 
 
 def _take(memory: Memory, job: Job, lock: LockTerms) -> None:
@@ -116,15 +119,17 @@ def free(memory: Memory, name: str) -> None:
 def note(
     memory: Memory, jid: str, at: float, state: str | None, percent: int | None = None, text: str | None = None
 ) -> None:
-    """Write into the track of that jid; None leaves what it says."""
+    """Write into the track of that jid; None leaves what it says. How long it is kept follows: an event's own time
+    stands still while the clock is set back."""
     track = memory.tracks.get(jid)
     if track is None:
         track = memory.tracks[jid] = Track(state or "unknown", at, at + TRACK_S)
-    else:
-        memory.track_ends.remove((track.end, jid))
+    elif track.until < inf:
+        memory.track_ends.remove((track.until, jid))
     track.state = state or track.state
     track.updated = at
     track.end = at + TRACK_S
     track.percent = track.percent if percent is None else percent
     track.text = track.text if text is None else text
-    memory.track_ends.add((track.end, jid))
+    track.until = inf
+    memory.touched.append(Touched(track=jid))

@@ -12,8 +12,9 @@ import msgspec
 
 from crossdock.engine.order import Order
 from crossdock.engine.stats import Stats
+from crossdock.model.commands import Touched
 from crossdock.model.errors import Damaged
-from crossdock.model.events import Row
+from crossdock.model.events import Ended, Row
 from crossdock.model.job import Job, Lease, Number, Place
 from crossdock.model.records import Group, Recurrence, Throttle, Track
 from crossdock.model.states import State
@@ -114,17 +115,17 @@ class Memory:
         # With the holder before the name: locks of one turn end together, and are added at the end all the same.
         self.lock_ends: Order[tuple[float, Number, str]] = Order()
         self.group_ends: Order[tuple[float, str]] = Order()
-        self.track_ends: Order[tuple[float, str]] = Order()
+        self.track_ends: Order[tuple[float, str]] = Order()  #: of those that are dated
         self.job_ends: Order[tuple[float, Number]] = Order()
         for throttle in self.throttles.values():
             throttle.holders = {}
-        self.touched: list[str] = []  #: groups to look at before the command is over; empty between commands
+        self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
+        self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
         self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
         self.leased_in: dict[str, int] = {}  #: by queue, known or not
         self.retrying_in: dict[str, int] = {}
         self.scheduled_in: dict[str, Order[Waiting]] = {}
-        self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
@@ -263,5 +264,7 @@ def _lease(job: Job) -> Lease:
     return job.lease
 
 
-def row(job: Job) -> Row:
-    return Row(job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload))
+def row(job: Job, ended: Ended | None = None) -> Row:
+    return Row(
+        job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended
+    )

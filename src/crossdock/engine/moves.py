@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from crossdock.engine import ends, links, needs, throttles
 from crossdock.engine.decision import Decision, later
+from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory, row
 from crossdock.engine.places import due_place
 from crossdock.model.clock import Now
@@ -15,6 +16,7 @@ from crossdock.model.states import State, move
 
 _FINISHED = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
+_BURIED_FROM = _AT_REST | {State.READY}
 
 
 def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
@@ -51,7 +53,7 @@ def readied(memory: Memory, event: Readied) -> None:
 
 
 def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
-    jobs = _in(memory, command.numbers, _AT_REST)
+    jobs = _in(memory, command.numbers, _BURIED_FROM)
     if not jobs:
         return (), 0, ()
     at = later(memory, now)
@@ -76,7 +78,8 @@ def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, command.states)
     if not jobs:
         return (), 0, ()
-    event = Removed(later(memory, now), command.why, command.via, [row(job) for job in jobs])
+    at = later(memory, now)
+    event = Removed(at, command.why, command.via, last_rows(jobs, at))
     room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles else {}
     return (event,), len(jobs), tuple(room)
 

@@ -20,7 +20,7 @@ from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.commands import SetRecurrences
 from crossdock.model.events import RecurrencesSet, Spawned
-from crossdock.model.job import Number
+from crossdock.model.job import Number, Spec
 from crossdock.model.records import Recurrence
 
 
@@ -61,9 +61,7 @@ def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random
     """The events of these due recurrences; their jobs are numbered from `number` on."""
     at = later(memory, now)
     due = [memory.recurrences[name] for name in names]
-    specs = [
-        msgspec.structs.replace(each.spec, jid=str(uuid.UUID(int=random.getrandbits(128), version=4))) for each in due
-    ]
+    specs = [_at_run(each.spec, str(uuid.UUID(int=random.getrandbits(128), version=4)), now) for each in due]
     refused = refusals(memory, specs, now) or [None] * len(specs)
     events = []
     for each, spec, why in zip(due, specs, refused, strict=True):
@@ -71,6 +69,16 @@ def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random
         events.append(Spawned(at, each.name, each.via, number if why is None else 0, spec, after))
         number += why is None
     return events
+
+
+def _at_run(spec: Spec, jid: str, now: Now) -> Spec:
+    replace, extra = msgspec.structs.replace, spec.extra
+    if extra is None or extra.links is None:
+        return replace(spec, jid=jid)
+    links = extra.links
+    lock = links.lock and replace(links.lock, end=now.steady + links.lock.end)
+    expires = links.expires and now.wall + links.expires
+    return replace(spec, jid=jid, extra=replace(extra, links=replace(links, lock=lock, expires=expires)))
 
 
 def spawned(memory: Memory, event: Spawned) -> None:

@@ -8,15 +8,15 @@ from collections.abc import Collection
 from math import inf
 from random import Random
 
-from crossdock.engine import ends, groups, links, recur, throttles
+from crossdock.engine import ends, groups, links, recur, throttles, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
-from crossdock.engine.lease import to_old_place
+from crossdock.engine.lease import last_rows, to_old_place
 from crossdock.engine.memory import Memory, row
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Expired, Failed, Readied, Removed, Started
+from crossdock.model.events import AnyEvent, Expired, Failed, Readied, Removed, Row, Started
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.states import State
 
@@ -30,13 +30,11 @@ def due_in(memory: Memory, now: Now) -> float | None:
         wall.append(memory.recurring.first()[0])
     leased = memory.shelves[State.LEASED]
     steady = [leased.first()[0]] if leased else []
-    steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends) if each]
+    steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends, memory.track_ends) if each]
     if memory.job_ends:
         steady.append(memory.job_ends.first()[0])
     if memory.throttles:
         steady.append(throttles.next_end(memory))
-    if memory.track_ends:  # counted from events, whose time stays ahead of a clock that was set back
-        wall.append(memory.track_ends.first()[0] + now.wall - later(memory, now))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     wait = min(waits, default=inf)
     return max(0.0, wait) if wait < inf else None
@@ -69,7 +67,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     stirred: dict[str, None] = {}
     ended = ends.over(memory, now.steady, left)
     if ended:
-        events.append(Removed(at, "ttl", "", [row(job) for job in ended]))
+        events.append(Removed(at, "ttl", "", last_rows(ended, at)))
         stirred.update((job.queue, None) for job in ended if memory.throttles and job.lease is not None)
     left -= len(ended)
     over = {job.number for job in ended}
@@ -115,7 +113,7 @@ def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEve
     names = (
         _names(memory.lock_ends, now.steady, limit),
         _names(memory.group_ends, now.steady, limit),
-        _names(memory.track_ends, at, limit),
+        _names(memory.track_ends, now.steady, limit),
     )
     holders = throttles.over(memory, now.steady, limit)
     if any(names) or holders:
@@ -131,30 +129,34 @@ def expired(memory: Memory, event: Expired) -> None:
             links.free(memory, name)
     groups.forget(memory, event.groups)
     throttles.time_over(memory, event.holders)
-    for jid in event.tracks:
-        end = memory.tracks[jid].end
-        if end <= event.at:
-            del memory.tracks[jid]
-            memory.track_ends.remove((end, jid))
+    tracks.forget(memory, event)
 
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
     at = later(memory, now)
     events: list[AnyEvent] = [Started(at, memory.counters.epoch + 1, now.steady)]
     if memory.foreground:
-        events.append(Removed(at, "restarted", "", [row(memory.jobs[number]) for number in memory.foreground]))
+        events.append(Removed(at, "restarted", "", _after_start(memory, at)))
     return events, None, ()
+
+
+def _after_start(memory: Memory, at: float) -> list[Row]:
+    """The foreground jobs, each with its lease; one bound to a connection has fallen back with the start."""
+    jobs = [memory.jobs[number] for number in memory.foreground]
+    return [row(job) if _falls_back(job) else last_rows([job], at)[0] for job in jobs]
+
+
+def _falls_back(job: Job) -> bool:
+    return job.lease is not None and job.lease.bound is Bound.CONNECTION
 
 
 def started(memory: Memory, event: Started) -> None:
     memory.counters.epoch = event.epoch
     memory.counters.first_token = memory.counters.token + 1
     memory.counters.evicted = 0
-    bound = [
-        job
-        for _, number in memory.shelves[State.LEASED]
-        if (job := memory.jobs[number]).lease is not None and job.lease.bound is Bound.CONNECTION
-    ]
-    for job in bound:
+    for job in [memory.jobs[number] for _, number in memory.shelves[State.LEASED]]:
+        if not _falls_back(job):
+            continue
         job.attempts -= 1
         to_old_place(memory, job)
+    tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)

@@ -1,11 +1,14 @@
-"""Progress that a worker reports, and leases it extends (Faktory TRACK, protocol page 9.2)."""
+"""Progress that a worker reports, leases it extends (Faktory TRACK, protocol page 9.2), and how long it is known."""
+
+from collections.abc import Iterable, Sequence
+from math import inf
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.links import note
+from crossdock.engine.links import TRACK_S, note
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetTrack
-from crossdock.model.events import AnyEvent, Renewed, Tracked
+from crossdock.model.commands import SetTrack, Touched
+from crossdock.model.events import AnyEvent, Expired, Renewed, Tracked, TracksDated
 
 #: A lease is not extended further than this from now.
 _RENEW_AT_MOST_S = 86_400.0
@@ -35,3 +38,37 @@ def renewed(memory: Memory, event: Renewed) -> None:
         job.lease.end = event.end
         job.lease.beats += 1
         memory.place(job)
+
+
+def date(memory: Memory, touched: Iterable[Touched], at: float, now: Now) -> TracksDated | None:
+    """Those of these tracks that changed since they were dated last."""
+    jids = dict.fromkeys(each.track for each in touched)
+    changed = [jid for jid in jids if (track := memory.tracks.get(jid)) is not None and track.until == inf]
+    return TracksDated(at, changed, now.steady + TRACK_S) if changed else None
+
+
+def tracks_dated(memory: Memory, event: TracksDated) -> None:
+    keep(memory, event.jids, event.end)
+
+
+def keep(memory: Memory, jids: Sequence[str], until: float) -> None:
+    for jid in jids:
+        memory.tracks[jid].until = until
+        memory.track_ends.add((until, jid))
+
+
+def undated(memory: Memory) -> list[str]:
+    """What a journal from before tracks were dated has left."""
+    return [jid for jid, track in memory.tracks.items() if track.until == inf]
+
+
+def forget(memory: Memory, event: Expired) -> None:
+    """An event of the same tick may have changed one of them."""
+    for jid in event.tracks:
+        track = memory.tracks[jid]
+        if track.until == inf:
+            if track.end <= event.at:
+                del memory.tracks[jid]
+        elif track.until <= event.steady:
+            del memory.tracks[jid]
+            memory.track_ends.remove((track.until, jid))

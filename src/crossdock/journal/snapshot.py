@@ -13,6 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -142,7 +143,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.groups = {group.name: group for group in rest.groups}
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
-    memory.track_ends = Order((track.end, jid) for jid, track in rest.tracks.items())
+    memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
     memory.throttles = {throttle.queue: throttle for throttle in rest.throttles}
     memory.recurrences = {each.name: each for each in rest.recurrences}
     memory.recurring = Order((each.next, each.name) for each in rest.recurrences)

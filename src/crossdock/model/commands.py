@@ -6,7 +6,7 @@ where a client does and by number where the server already looked them up.
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -126,12 +126,14 @@ class Requeue(Command[int], frozen=True, gc=False):
 
 
 class Bury(Command[int], frozen=True, gc=False):
+    """Move these ready, scheduled, retrying or dead jobs to the dead. Outcome: how many were."""
+
     via: str
     numbers: Sequence[Number]
 
 
 class Remove(Command[int], frozen=True, gc=False):
-    """Remove jobs that are in one of `states`. Outcome: how many were."""
+    """Remove jobs that are in one of `states`; a leased one takes its lease along. Outcome: how many were."""
 
     via: str
     why: str
@@ -176,10 +178,17 @@ class CommitGroup(Command[bool], frozen=True, gc=False):
     name: str
 
 
-class Follow(Command[None], frozen=True, gc=False):
-    """Decide what the last changes mean for their groups. `Engine.carry_out` does it by itself."""
+class Touched(NamedTuple):
+    """What a change leaves to be looked at: a group, or a track."""
 
-    groups: Sequence[str]
+    group: str = ""
+    track: str = ""
+
+
+class Follow(Command[None], frozen=True, gc=False):
+    """Decide what the last changes mean for groups and tracks. `Engine.carry_out` does it by itself."""
+
+    touched: Sequence[Touched]
 
 
 class Resolve(Command[None], frozen=True, gc=False):

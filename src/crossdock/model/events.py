@@ -34,6 +34,18 @@ class Pushed(Event, tag="pushed"):
     ends: tuple[float, ...] = ()  #: steady, one a spec: gone then in whatever state, 0: never. Empty: none of them is
 
 
+class Ended(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A lease that ended with its job: what a closing event says of it."""
+
+    token: Token
+    via: str  #: the door it was leased through
+    worker: str
+    leased_at: float
+    wait_s: float
+    run_s: float
+    beats: int
+
+
 class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One job in an event about many."""
 
@@ -45,6 +57,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     attempt: int
     priority: int | float
     payload_bytes: int
+    ended: Ended | None = None
 
 
 class JobEvent(Event):
@@ -134,7 +147,8 @@ class Buried(Event, tag="buried"):
 
 
 class Removed(Event, tag="removed"):
-    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`, `ttl`, `lapsed`."""
+    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`, `expired`, `ttl`; of the
+    foreground `lapsed`, `restarted`. A lease goes with its job."""
 
     why: str
     via: str
@@ -223,6 +237,13 @@ class Tracked(Event, tag="tracked"):
     text: str | None
 
 
+class TracksDated(Event, tag="tracks-dated"):
+    """Tracks that the events before it changed, by a clock that does not jump: each is kept until `end`."""
+
+    jids: list[str]
+    end: float  #: steady
+
+
 class Renewed(Event, tag="renewed"):
     """A lease was extended."""
 
@@ -286,6 +307,7 @@ AnyEvent = (
     | ThrottlesSet
     | RecurrencesSet
     | Spawned
+    | TracksDated
     | NumbersDrawn
 )
 

@@ -1,6 +1,7 @@
 """Records beside the job (MODEL section 7): groups, recurrences, throttles, tracks."""
 
 from enum import IntEnum
+from math import inf
 
 import msgspec
 
@@ -70,9 +71,10 @@ class Track(msgspec.Struct, array_like=True):
 
     state: str
     updated: float  #: wall
-    end: float  #: wall; forgotten then
+    end: float  #: wall; half an hour later. Old journals, which have no other end, go by it
     percent: int | None = None
     text: str | None = None
+    until: float = inf  #: steady; forgotten then. Infinity: not dated yet
 
 
 class Recurrence(msgspec.Struct, array_like=True, frozen=True):
@@ -82,5 +84,5 @@ class Recurrence(msgspec.Struct, array_like=True, frozen=True):
     via: str  #: the door whose kind of job it is
     schedule: str  #: five cron fields
     zone: str  #: IANA name
-    spec: Spec
+    spec: Spec  #: as of a run at 0 on both clocks: the ends of its lock and of itself count from each run
     next: float

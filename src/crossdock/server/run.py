@@ -101,6 +101,8 @@ class Server:
         self._settings = settings
         self._loop = loop
         self._where = addresses(settings)
+        # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
+        self._orders = standing.throttles(settings), standing.recurrences(settings)
         self.limits = Limits(settings.limits.connections, settings.limits.jobs, settings.limits.unread_kib * 1024)
         self.connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
@@ -140,8 +142,8 @@ class Server:
         self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())
-        self.turn.do(standing.throttles(settings))
-        self.turn.do(standing.recurrences(settings, self.turn.now))
+        for order in self._orders:
+            self.turn.do(order)
         self.turn.start_timers()
         self._keep_house(0)
         return Ready([Listening(name, where) for name, where in self._where.items()], recovered)

@@ -1,6 +1,7 @@
 """Standing orders: the throttles and cron entries of the configuration file, as the engine takes them."""
 
 import uuid
+from typing import Final
 
 import msgspec
 
@@ -12,6 +13,11 @@ from crossdock.model.records import Per, Recurrence
 from crossdock.settings import CronEntry, Settings, ThrottleEntry
 from crossdock.wire.faktory.job import JobBody, spec
 from crossdock.wire.faktory.messages import Invalid
+
+#: When a run comes is not known yet: spans are counted from here, and a run adds its own time.
+_RUN: Final = Now(0.0, 0.0)
+#: What `custom` may ask for a job that is pushed, and not for one that comes again and again.
+_FOR_ONE_JOB: Final = frozenset({"bid", "expires_at", "track"})
 
 
 class BadOrder(CrossdockError):
@@ -30,26 +36,28 @@ def _throttle(queue: str, entry: ThrottleEntry) -> tuple[str, int, Per, float]:
     return queue, entry.worker or 0, Per.WORKER, entry.timeout
 
 
-def recurrences(settings: Settings, now: Now) -> SetRecurrences:
+def recurrences(settings: Settings) -> SetRecurrences:
     found: dict[str, Recurrence] = {}
     for entry in settings.cron:
-        one = _recurrence(entry, now)
+        one = _recurrence(entry)
         if one.name in found:
             raise BadOrder(f'cron "{one.name}" stands twice; give each entry a name of its own')
         found[one.name] = one
     return SetRecurrences(list(found.values()))
 
 
-def _recurrence(entry: CronEntry, now: Now) -> Recurrence:
+def _recurrence(entry: CronEntry) -> Recurrence:
     name = entry.name or f"{entry.job.type} {entry.schedule}"
     try:
-        next_run(entry.schedule, entry.timezone, now.wall)
+        next_run(entry.schedule, entry.timezone, 0.0)
     except ValueError as error:
         raise BadOrder(
             f'cron "{name}": schedule "{entry.schedule}" in time zone "{entry.timezone}" is wrong: {error}; '
             'write five fields, minute hour day month weekday, such as "*/5 * * * *"'
         ) from error
     job = entry.job
+    asked = {"unique_for": job.unique_for, "unique_until": job.unique_until, "expires_in": job.expires_in}
+    custom = job.custom | {key: value for key, value in asked.items() if value is not None}
     body = JobBody(
         jid=str(uuid.UUID(int=0)),  # each run gets one of its own
         jobtype=job.type,
@@ -57,13 +65,16 @@ def _recurrence(entry: CronEntry, now: Now) -> Recurrence:
         args=msgspec.Raw(msgspec.json.encode(job.args)),
         retry=job.retry,
         reserve_for=job.reserve_for,
-        custom=msgspec.Raw(msgspec.json.encode(job.custom) if job.custom else b"null"),
+        custom=msgspec.Raw(msgspec.json.encode(custom) if custom else b"null"),
         priority=job.priority,
     )
     try:
-        made = spec(body, now)
+        made = spec(body, _RUN)
     except Invalid as error:
         raise BadOrder(f'cron "{name}": {error}') from error
-    if made.extra is not None and made.extra.links is not None:
-        raise BadOrder(f'cron "{name}": custom must not ask for a batch, uniqueness, expiry or tracking')
+    if not _FOR_ONE_JOB.isdisjoint(custom):
+        raise BadOrder(
+            f'cron "{name}": custom must not have {", ".join(sorted(_FOR_ONE_JOB))}: they are for one job, not for '
+            "each run; unique_for and expires_in count from each run"
+        )
     return Recurrence(name, "faktory", entry.schedule, entry.timezone, made, 0.0)

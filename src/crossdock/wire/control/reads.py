@@ -90,7 +90,7 @@ def job(desk: Desk, request: messages.Job) -> bytes:
         newest = found[-1]
         others = [each.number for each in found[:-1]]
         return reply({"job": views.whole(newest, desk.memory, desk.now), "same_jid": others})
-    track = views.track(desk.memory, str(request.id))
+    track = views.track(desk.memory, str(request.id), desk.now)
     if track is not None:
         return reply({"job": None, "track": track})
     return error(f"no job {request.id} is here; one that succeeded or was deleted is gone")

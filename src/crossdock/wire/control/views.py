@@ -76,7 +76,7 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
         },
         "lease": _lease(job, now),
         "error": _error(job),
-        "track": track(memory, job.jid),
+        "track": track(memory, job.jid, now),
     }
     return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
 
@@ -149,7 +149,7 @@ def _links(job: Job, memory: Memory, now: Now) -> View:
     }
 
 
-def track(memory: Memory, jid: str) -> View | None:
+def track(memory: Memory, jid: str, now: Now) -> View | None:
     found = memory.tracks.get(jid)
     if found is None:
         return None
@@ -158,7 +158,7 @@ def track(memory: Memory, jid: str) -> View | None:
         "percent": found.percent,
         "text": found.text,
         "updated": stamp(found.updated),
-        "ends": when(found.end),
+        "ends": when(now.wall + found.until - now.steady),
     }
 
 
