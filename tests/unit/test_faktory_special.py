@@ -75,6 +75,19 @@ def test_others_are_served_between_the_slices_of_a_long_row(desk: PlainDesk, pee
     assert b"fresh001" in run_out(work)
 
 
+def test_a_long_row_keeps_nobody_longer_than_a_wait(desk: PlainDesk, peer: Conversation) -> None:
+    for n in range(1_200):
+        push(peer, f"old-{n:05d}", '{"expires_in":1}')
+    desk.advance(2)
+    [request] = peer.session.receive(b"FETCH default\r\n")
+    work = peer.session.handle(request)
+    assert isinstance(work, Generator)
+    next(work)
+    desk.advance(2)
+    assert run_out(work) == b"$-1\r\n"
+    assert len(desk.memory.jobs) == 200
+
+
 def test_an_expired_job_holds_no_lock(desk: PlainDesk, peer: Conversation) -> None:
     push(peer, "old-0001", '{"unique_for":3600,"expires_in":1}')
     desk.advance(2)

@@ -2,8 +2,20 @@
 
 from collections import Counter
 
-from crossdock.server.waits import Waits
-from crossdock.wire.answer import Answer, Wait
+import pytest
+
+from crossdock.model.commands import Bury, Claim, Enqueue, Fail, Flush, LeaseNext, Remove, Succeed, Terms
+from crossdock.model.job import Extra, Form, Links, Number, Spec
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from crossdock.server.waits import Waiter, Waits
+from crossdock.wire.answer import Answer, Ended, Wait
+from tests.support.desk import PlainDesk
+
+FREE = Claim("workq", "", free=True)
+KEPT = Rules(0, 0, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+ONCE = Rules(0, 1, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+FOREGROUND = Rules(0, 0, 60.0, lapse=Lapse.DROP)
 
 
 class Hall:
@@ -96,3 +108,109 @@ def test_who_left_is_not_asked() -> None:
     hall.waits.remove(waiter)
     hall.push("red")
     assert hall.served == ["b: red"]
+
+
+# Waiting on a job
+
+
+class Ear:
+    """A desk and clients that wait on a job."""
+
+    def __init__(self) -> None:
+        self.desk = PlainDesk()
+        self.heard: list[tuple[str, Answer]] = []
+
+    def push(self, jid: str, rules: Rules = KEPT, *, due: float = 0.0, ttl: float = 0.0) -> Number:
+        extra = Extra(links=Links(ttl_s=ttl))
+        self.desk.do(Enqueue("workq", [Spec(jid, "q", "q", b"", Form.RAW, 0, rules, due, extra)]))
+        return self.desk.memory.counters.number
+
+    def lease(self, via: str = "workq") -> None:
+        self.desk.do(LeaseNext(via, ("q",), "w", Terms(60.0, 0.001, 99.0)))
+
+    def wait(self, name: str, job: Number) -> Waiter:
+        def told(how: Ended) -> Answer:
+            return b"%d %d %b" % (how.settled, how.ok, how.body)
+
+        wait = Wait((), 0.0, lambda late: b"late", job, told)
+        return self.desk.waits.add(wait, lambda answer: self.heard.append((name, answer)))
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+def test_all_who_wait_on_a_job_are_told_in_the_order_they_came(ear: Ear) -> None:
+    job, other = ear.push("a"), ear.push("b")
+    gone = ear.wait("gone", job)
+    for name in ("one", "two"):
+        ear.wait(name, job)
+    ear.wait("other", other)
+    ear.desk.waits.remove(gone)
+    ear.desk.do(Succeed("a", FREE, b"result"))
+    assert ear.heard == [("one", b"1 1 result"), ("two", b"1 1 result")]
+    assert (len(ear.desk.waits), list(ear.desk.waits.by_job)) == (1, [other])
+
+
+@pytest.mark.parametrize(("how", "heard"), [
+    ("fail", b"1 0 bad"),
+    ("fail by another door", b"1 0 message"),
+    ("success by another door", b"1 1 "),
+    ("last lapse", b"1 0 "),
+    ("removed", b"0 0 "),
+    ("ttl", b"0 0 "),
+    ("dropped", b"0 0 "),
+    ("buried", b"1 0 "),
+    ("flushed", b"0 0 "),
+])  # fmt: skip
+def test_how_it_ended(ear: Ear, how: str, heard: bytes) -> None:
+    rules = {"last lapse": ONCE, "dropped": FOREGROUND}.get(how, KEPT)
+    due = ear.desk.now.wall + 9.0 if how == "buried" else 0.0
+    job = ear.push("a", rules, due=due, ttl=99.0 if how == "ttl" else 0.0)
+    ear.wait("me", job)
+    if how in ("fail by another door", "success by another door", "last lapse", "dropped"):
+        ear.lease("faktory")
+    assert ear.heard == []
+    if how == "fail":
+        ear.desk.do(Fail("a", FREE, "", "", (), b"bad"))
+    elif how == "fail by another door":
+        ear.desk.do(Fail("a", Claim("faktory", "w"), "Group", "message"))
+    elif how == "success by another door":
+        ear.desk.do(Succeed("a", Claim("faktory", "w")))
+    elif how == "removed":
+        ear.desk.do(Remove("workq", "deleted", [job], frozenset(State)))
+    elif how == "buried":
+        ear.desk.do(Bury("faktory", [job]))
+    elif how == "flushed":
+        ear.desk.do(Flush("faktory"))
+    else:
+        ear.desk.advance(100.0)
+    assert ear.heard == [("me", heard)]
+    assert len(ear.desk.waits) == 0
+
+
+def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
+    job = ear.push("a", Rules(1, exhausted=Then.FAILED))
+    ear.wait("me", job)
+    ear.lease()
+    ear.desk.do(Fail("a", FREE, "", "", (), b"first"))
+    assert ear.heard == []
+    ear.lease()
+    ear.desk.do(Fail("a", FREE, "", "", (), b"last"))
+    assert ear.heard == [("me", b"1 0 last")]
+
+
+def test_who_is_told_may_give_commands_and_wait_again(ear: Ear) -> None:
+    first, second = ear.push("a"), ear.push("b")
+
+    def told(how: Ended) -> Answer:
+        ear.desk.do(Succeed("b", FREE, b"too"))
+        return Wait((), 0.0, lambda late: b"late", second, lambda how: b"done")
+
+    ear.desk.waits.add(
+        Wait((), 0.0, lambda late: b"late", first, told), lambda answer: ear.heard.append(("me", answer))
+    )
+    ear.wait("other", second)
+    ear.desk.do(Succeed("a", FREE))
+    assert [name for name, _ in ear.heard] == ["me", "other"], "nobody is told while another is being told"

@@ -270,6 +270,7 @@ class Connection(asyncio.Protocol):
         while not self._closing:
             while self._slices is not None and time.monotonic() < give_up:
                 self._slice()
+            self._too_late()  # of a FETCH that went on in slices and then waits
             if self._slices is not None:
                 self.abort()
             elif self._requests:

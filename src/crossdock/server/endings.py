@@ -1,28 +1,32 @@
-"""Which jobs ended by these events, and how: for those who wait for them (MODEL section 8)."""
+"""Which jobs ended by some events, and how: for those who wait on a job. It may be gone by the time they are told."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator
 
-from crossdock.model.events import AnyEvent, Failed, Flushed, Removed, Succeeded
+from crossdock.model.events import AnyEvent, Buried, Failed, Flushed, Removed, Succeeded
 from crossdock.model.job import Number
 from crossdock.model.states import State
 from crossdock.wire.answer import Ended
 
-_FINAL: Final = frozenset({State.FAILED, State.DEAD, State.GONE})
-_GONE: Final = Ended(False, False, b"")
-_LAPSED: Final = Ended(False, False, b"", lapsed=True)
+_ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
+
+GONE = Ended(settled=False, ok=False, body=b"")
+LAPSED = Ended(settled=False, ok=False, body=b"", lapsed=True)
 
 
-def endings(events: Sequence[AnyEvent], waited_for: Iterable[Number]) -> Iterator[tuple[Number, Ended]]:
-    """`waited_for` are all jobs that somebody waits for: a flush ends every one of them."""
+def endings(events: Iterable[AnyEvent], waited_for: Collection[Number]) -> Iterator[tuple[Number, Ended]]:
+    """Of the jobs that are waited for, in the order they ended."""
     for event in events:
         if isinstance(event, Succeeded):
-            yield event.number, Ended(True, True, event.result)
+            if event.number in waited_for:
+                yield event.number, Ended(settled=True, ok=True, body=event.result)
         elif isinstance(event, Failed):
-            if event.then in _FINAL or event.to_queue:
-                yield event.number, Ended(True, False, event.body)
+            if event.number in waited_for and event.then in _ENDS:
+                yield event.number, Ended(settled=True, ok=False, body=event.body)
         elif isinstance(event, Removed):
-            for each in event.rows:
-                yield each.number, _LAPSED if event.why == "lapsed" else _GONE
+            how = LAPSED if event.why == "lapsed" else GONE
+            yield from ((row.number, how) for row in event.rows if row.number in waited_for)
+        elif isinstance(event, Buried):  # by an operator: to whoever waits it has failed
+            buried = Ended(settled=True, ok=False, body=b"")
+            yield from ((row.number, buried) for row in event.rows if row.number in waited_for)
         elif isinstance(event, Flushed):
-            yield from [(number, _GONE) for number in waited_for]
+            yield from ((number, GONE) for number in waited_for)

@@ -91,10 +91,11 @@ class Turn:
                 self._free()
             if not self._scheduled:
                 self._schedule()
-            if self.waits.by_job:
-                self.waits.tell(endings(events, self.waits.by_job))
-            if notices and self.waits.by_queue:
-                self.waits.stir(notices)
+            waits = self.waits
+            if waits.by_job:
+                waits.tell(endings(events, waits.by_job))
+            if notices and waits.by_queue:
+                waits.stir(notices)
         return outcome
 
     def _free(self) -> None:

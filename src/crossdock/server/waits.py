@@ -1,15 +1,18 @@
 """Who waits for what. One wake-up path for all doors.
 
 When a queue stirs, those who wait on it are asked in the order they came, over all doors, until the queue has nothing
-left; one that is not entitled now is passed over and keeps its place. A herd of waiters costs a push nothing.
-When a job ends, all who wait for it are told.
+left; one that is not entitled now is passed over and keeps its place. A herd of waiters costs a push nothing. When a
+job ends, all who wait on it are told how, in the order they came.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from crossdock.model.job import Number
 from crossdock.wire.answer import Answer, Ended, Wait
+
+T = TypeVar("T")
 
 Answered = Callable[[Answer], None]
 
@@ -27,15 +30,15 @@ class Waits:
     def __init__(self, has_work: Callable[[str], bool]) -> None:
         self._has_work = has_work
         self.by_queue: dict[str, OrderedDict[int, Waiter]] = {}
-        self.by_job: dict[Number, dict[int, Waiter]] = {}
+        self.by_job: dict[Number, OrderedDict[int, Waiter]] = {}
         self._tickets = 0
         self._stirred: list[str] = []
+        self._ended: list[tuple[Number, Ended]] = []
         self._stirring = False
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
-        queues, jobs = self.by_queue.values(), self.by_job.values()
-        return sum(map(len, queues)) + sum(map(len, jobs))
+        return sum(len(waiters) for on in (self.by_queue, self.by_job) for waiters in on.values())
 
     def add(self, wait: Wait, answered: Answered) -> Waiter:
         self._tickets += 1
@@ -43,44 +46,46 @@ class Waits:
         for queue in wait.queues:
             self.by_queue.setdefault(queue, OrderedDict())[waiter.ticket] = waiter
         if wait.job:
-            self.by_job.setdefault(wait.job, {})[waiter.ticket] = waiter
+            self.by_job.setdefault(wait.job, OrderedDict())[waiter.ticket] = waiter
         return waiter
 
     def remove(self, waiter: Waiter) -> None:
         for queue in waiter.wait.queues:
-            waiters = self.by_queue.get(queue)
-            if waiters is not None:
-                waiters.pop(waiter.ticket, None)
-                if not waiters:
-                    del self.by_queue[queue]
-        of_job = self.by_job.get(waiter.wait.job)
-        if of_job is not None:
-            of_job.pop(waiter.ticket, None)
-            if not of_job:
-                del self.by_job[waiter.wait.job]
+            _take_out(self.by_queue, queue, waiter)
+        if waiter.wait.job:
+            _take_out(self.by_job, waiter.wait.job, waiter)
 
     def tell(self, ended: Iterable[tuple[Number, Ended]]) -> None:
-        """In the order they came. Telling one may end another job, or another's wait."""
-        for number, how in ended:
-            while (waiters := self.by_job.get(number)) is not None:
-                waiter = next(iter(waiters.values()))
-                self.remove(waiter)
-                if waiter.wait.told is not None:
-                    waiter.answered(waiter.wait.told(how))
+        """These jobs ended."""
+        self._ended.extend(ended)
+        self._go_on()
 
     def stir(self, queues: Sequence[str]) -> None:
-        """Asking may itself make a job ready, of a callback for one: that stirs when the asking is over, so that
-        nobody is asked while it is being asked."""
+        """In these queues a job became ready."""
         self._stirred.extend(queues)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Asking may itself make a job ready, of a callback for one, or end one: that is told when the asking is over,
+        so that nobody is asked while it is being asked."""
         if self._stirring:
             return
         self._stirring = True
         try:
-            while self._stirred:
+            while self._ended or self._stirred:
+                ended, self._ended = self._ended, []
+                for number, how in ended:
+                    self._tell(number, how)
                 stirred, self._stirred = self._stirred, []
                 self._serve(stirred)
         finally:
             self._stirring = False
+
+    def _tell(self, number: Number, how: Ended) -> None:
+        for waiter in list(self.by_job.get(number, {}).values()):
+            self.remove(waiter)
+            wait = waiter.wait
+            waiter.answered(wait.told(how) if wait.told is not None else wait.ask(False))
 
     def _serve(self, queues: Sequence[str]) -> None:
         passed: set[int] = set()
@@ -104,3 +109,11 @@ class Waits:
                             first = waiter
                         break
         return first
+
+
+def _take_out(waiting: dict[T, OrderedDict[int, Waiter]], on: T, waiter: Waiter) -> None:
+    waiters = waiting.get(on)
+    if waiters is not None:
+        waiters.pop(waiter.ticket, None)
+        if not waiters:
+            del waiting[on]

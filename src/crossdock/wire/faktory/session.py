@@ -184,9 +184,11 @@ class FaktorySession:
             self._given.remember(job.jid, job, self._desk.now.steady)
             self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
+        if late:
+            return NULL
         if row_goes_on(self._desk.memory, command, self._desk.now):
             return self._fetch_on(queues, until)
-        return NULL if late else Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
+        return Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
 
     def _fetch_on(self, queues: tuple[str, ...], until: float) -> Slices:
         """Behind a long row of expired jobs something may wait, and nothing else would stir for it."""
