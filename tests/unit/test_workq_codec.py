@@ -160,6 +160,7 @@ class TestBudget:
             line = b"complete %b %d\r\n" % (b"i" * (length - 19), BLOCK_BYTES)
             assert len(line) == length
             assert read(line)[1] is broken
+            assert read(line + bytes(BLOCK_BYTES) + b"\r\n")[1] is broken
 
     def test_nothing_more_is_kept_once_broken(self) -> None:
         codec = Codec()

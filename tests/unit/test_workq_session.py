@@ -7,12 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crossdock.engine.engine import Engine
 from crossdock.model.states import State
 from crossdock.wire.workq import session
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.conversation import Conversation, Door, Peer, worker
-from tests.support.desk import PlainDesk
+from tests.support.desk import PlainDesk, StoringEngine
 
 OK = b"+OK\r\n"
 TIMEOUT = b"-TIMEOUT\r\n"
@@ -44,7 +43,7 @@ def add(peer: Peer, number: int, name: str = "q", payload: str = "x", options: s
 class TestChoice:
     def test_every_name_with_work_is_as_likely(self, desk: PlainDesk, peer: Peer) -> None:
         """Section 10, row 13; a name said often is not likelier, an empty one takes nothing from the others."""
-        desk.engine = Engine(desk.memory, Random(7))
+        desk.engine = StoringEngine(desk.memory, Random(7))
         for number in range(900):
             add(peer, number, "abc"[number % 3])
         found = Counter(peer.ask("lease empty a b b b c 0").split(b"\r\n")[1].split()[1] for _ in range(300))
@@ -140,6 +139,15 @@ class TestFencing:
         add(peer, 1)
         peer.ask("lease q 0")
         assert len(peer.session._given) == 0
+
+
+def test_a_lease_goes_past_any_number_of_expired_jobs(desk: PlainDesk, peer: Peer) -> None:
+    faktory = worker(desk, Door(desk))
+    short = '{"jid":"12345678","jobtype":"T","queue":"q","args":[],"custom":{"expires_in":1}}'
+    last = '{"jid":"87654321","jobtype":"T","queue":"q","args":[7]}'
+    faktory.ask(f"PUSHB [{','.join([short] * 1_200)},{last}]")
+    desk.advance(2)
+    assert peer.ask("lease q 0").endswith(b" q 3\r\n[7]\r\n")
 
 
 def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqDoor, peer: Peer) -> None:

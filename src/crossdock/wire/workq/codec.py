@@ -40,13 +40,8 @@ _SHAPES: Final = {
 }
 
 
-class _Head(NamedTuple):
-    """A line whose block has not arrived yet."""
-
-    words: list[bytes]
-    flags: Flags
-    size: int
-    wrong_size: bytes
+#: A line that a block follows: its words, its flags, the block's size, and what is said if that is wrong.
+_Head = tuple[list[bytes], Flags, int, bytes]
 
 
 class Codec:
@@ -61,44 +56,45 @@ class Codec:
         self._broken = False
 
     def receive(self, data: bytes) -> list[Request]:
-        kept = self._kept
-        if self._broken:
-            return []
-        if kept or self._need:
+        found: list[Request] = []
+        kept, head, at = self._kept, self._head, 0
+        if kept or head is not None or self._broken:
+            if self._broken:
+                return found
             kept += data
             if self._need > len(kept):
-                return []
-            if not self._need and b"\n" not in data:
-                if len(kept) > BUDGET:
-                    return self._break([])
-                return []
+                return found
+            if head is None and b"\n" not in data:
+                return self._break(found) if len(kept) > BUDGET else found
             data = bytes(kept)
             kept.clear()
-        found: list[Request] = []
-        at, length = 0, len(data)
-        if self._head is not None:
-            at = self._block(data, 0, self._head, found)
             self._head, self._need = None, 0
+        length = len(data)
         while at < length:
-            end = data.find(b"\n", at)
-            if end < 0:
-                if length - at > BUDGET:
+            begin = at
+            if head is None:
+                end = data.find(b"\n", at)
+                if end < 0:
+                    if length - at > BUDGET:
+                        return self._break(found)
+                    kept += data[at:]
+                    break
+                at = end + 1
+                if end == begin or data[end - 1] != 0x0D or at - begin > BUDGET:
                     return self._break(found)
+                head = _line(data[begin : end - 1], found)
+                if head is None:
+                    continue
+            words, flags, size, wrong_size = head
+            end = at + size
+            if end + 2 - begin > BUDGET:
+                return self._break(found)
+            if end + 2 > length:
+                self._head, self._need = head, size + 2
                 kept += data[at:]
                 break
-            if end == at or data[end - 1] != 0x0D or end - at >= BUDGET:
-                return self._break(found)
-            head = self._line(data[at : end - 1], found)
-            if head is None:
-                at = end + 1
-            elif end + 3 - at + head.size > BUDGET:
-                return self._break(found)
-            elif end + 3 + head.size > length:
-                self._head, self._need = head, head.size + 2
-                kept += data[end + 1 :]
-                break
-            else:
-                at = self._block(data, end + 1, head, found)
+            found.append((words, flags, data[at:end]) if data[end : end + 2] == b"\r\n" else wrong_size)
+            at, head = end + 2, None
         return found
 
     def _break(self, found: list[Request]) -> list[Request]:
@@ -108,39 +104,31 @@ class Codec:
         found.append(None)
         return found
 
-    @staticmethod
-    def _line(line: bytes, found: list[Request]) -> _Head | None:
-        """Read a line. A command that a block follows is given back, the others are found."""
-        words = line.split(b" ")
-        shape = _SHAPES.get(words[0])
-        if b"" in words:
-            words = [word for word in words if word]
-        flags = NO_FLAGS
-        if b"=" in line:
-            try:
-                words, flags = apart(words)
-            except messages.Invalid as wrong:
-                found.append(wrong.reply)
-                return None
-        if shape is None:
-            found.append(messages.UNKNOWN_COMMAND)
-        elif not shape.least <= len(words) <= shape.most:
-            found.append(messages.INVALID_ARGS)
-        elif not shape.wrong_size:
-            found.append((words, flags, b""))
-        else:
-            size = signed(words[-1])
-            if size is not None and 0 <= size <= BLOCK_BYTES:
-                return _Head(words, flags, size, shape.wrong_size)
-            found.append(shape.wrong_size)
-        return None
 
-    @staticmethod
-    def _block(data: bytes, at: int, head: _Head, found: list[Request]) -> int:
-        """The block that begins at `at`, all of it; where the next command begins."""
-        end = at + head.size
-        if data[end : end + 2] == b"\r\n":
-            found.append((head.words, head.flags, data[at:end]))
-        else:
-            found.append(head.wrong_size)
-        return end + 2
+def _line(line: bytes, found: list[Request]) -> _Head | None:
+    """Read a line. A command that a block follows is given back, the others are found."""
+    words = line.split(b" ")
+    shape = _SHAPES.get(words[0])
+    if b"" in words:
+        words = [word for word in words if word]
+    flags = NO_FLAGS
+    if b"=" in line:
+        try:
+            words, flags = apart(words)
+        except messages.Invalid as wrong:
+            found.append(wrong.reply)
+            return None
+    if shape is None:
+        found.append(messages.UNKNOWN_COMMAND)
+        return None
+    least, most, wrong_size = shape
+    if not least <= len(words) <= most:
+        found.append(messages.INVALID_ARGS)
+    elif not wrong_size:
+        found.append((words, flags, b""))
+    else:
+        size = signed(words[-1])
+        if size is not None and 0 <= size <= BLOCK_BYTES:
+            return words, flags, size, wrong_size
+        found.append(wrong_size)
+    return None

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from crossdock.engine.lease import row_goes_on
 from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Remove, Succeed, Terms, Verdict
 from crossdock.model.job import Held, Number, Spec
 from crossdock.model.states import State
-from crossdock.wire.answer import Answer, Bye, Ended, Wait
+from crossdock.wire.answer import Answer, Bye, Ended, Slices, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.given import Given
 from crossdock.wire.payload import as_bytes
@@ -147,8 +148,11 @@ class WorkqSession:
     def _try_lease(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
         desk = self._desk
         terms = TERMS if len(desk.memory.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
-        job = desk.do(LeaseNext(VIA, queues, "", terms, len(queues) > 1))
+        command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
+        job = desk.do(command)
         if job is None or job.lease is None:
+            if row_goes_on(desk.memory, command, desk.now):
+                return self._lease_on(queues, until)
             return TIMEOUT if late else Wait(queues, until, lambda late: self._try_lease(queues, until, late=late))
         lease = job.lease
         self.granted = [(job.number, lease.token)]
@@ -159,6 +163,14 @@ class WorkqSession:
             self._given.remember(ident, job, desk.now.steady)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
         return b"+OK 1\r\n%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
+
+    def _lease_on(self, queues: tuple[str, ...], until: float) -> Slices:
+        """Behind a long row of expired jobs something may wait, and nothing else would stir for it."""
+        while True:
+            yield
+            answer = self._try_lease(queues, until, late=self._desk.now.steady >= until)
+            if isinstance(answer, bytes | Bye | Wait):
+                return answer
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
