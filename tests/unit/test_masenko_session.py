@@ -9,6 +9,7 @@ from crossdock.model.job import Form, Spec
 from crossdock.model.rules import Rules
 from crossdock.model.states import State
 from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.masenko.info import SLICE as INFO_SLICE
 from crossdock.wire.masenko.session import SLICE
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
@@ -121,6 +122,16 @@ class TestLeases:
 
 
 class TestInfo:
+    def test_many_queues_in_slices(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
+        count = 2 * INFO_SLICE + 3
+        peer.ask("ATOMIC\n" + "".join(f'PUSH {{"name":"a","queue":"q{n}"}}\n' for n in range(count)) + "DONE")
+        rows = told(peer.ask("INFO"))["queues"]
+        assert rows == [{"name": f"q{n}", "ready": 1, "delayed": 0, "to_ack": 0} for n in range(count)]
+        (request,) = peer.session.receive(b"INFO\n")
+        work = peer.session.handle(request)
+        assert not isinstance(work, (bytes, tuple))
+        assert sum(1 for _ in work) == 3
+
     def test_other_doors_jobs_are_not_in_band_0(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
         for priority in (-4, 0, 4):
             desk.do(Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Rules())]))

@@ -44,8 +44,16 @@ _decode = msgspec.json.Decoder(PushBody).decode
 class Push(NamedTuple):
     spec: Spec
     blockers: tuple[int, ...]  #: as sent: ids, and positions within a transaction
-    size: int  #: what upstream's log would hold of it
+    payload_bytes: int  #: as sent
     too_big: str  #: why upstream's log would not take it; only found out when it is written (step 6)
+
+    @property
+    def size(self) -> int:
+        """Of its record in upstream's log (page 7)."""
+        spec = self.spec
+        deadqueue = spec.extra.deadqueue if spec.extra is not None else ""
+        names = _bytes(spec.queue) + _bytes(spec.kind) + _bytes(deadqueue)
+        return _RECORD + names + self.payload_bytes + 4 * len(self.blockers)
 
 
 def read(body: bytes) -> Push:
@@ -78,7 +86,9 @@ def read(body: bytes) -> Push:
         due,
         Extra(deadqueue=deadqueue) if deadqueue else None,
     )
-    return Push(spec, request.blocked_by, *_measure(queue, name, deadqueue, text, len(request.blocked_by)))
+    size = len(text)
+    plain = size <= PAYLOAD_BYTES and len(queue) < _SHORT and len(name) < _SHORT and len(deadqueue) < _SHORT
+    return Push(spec, request.blocked_by, size, "" if plain else _too_big(queue, name, deadqueue, size))
 
 
 def new_jid() -> str:
@@ -87,15 +97,16 @@ def new_jid() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
-def _measure(queue: str, name: str, deadqueue: str, text: bytes, blockers: int) -> tuple[int, str]:
-    """The size of its record in upstream's log (page 7), and what of it has no room there."""
-    sizes = _bytes(queue), _bytes(name), _bytes(deadqueue), len(text)
-    too_big = ""
-    if sizes[3] > PAYLOAD_BYTES or max(sizes[:3]) > NAME_BYTES:
-        limits = (NAME_BYTES, NAME_BYTES, NAME_BYTES, PAYLOAD_BYTES)
-        words = ("queue name too long", "task name too long", "deadqueue name too long", "arguments too big")
-        too_big = next(word for word, size, limit in zip(words, sizes, limits, strict=True) if size > limit)
-    return _RECORD + sum(sizes) + 4 * blockers, too_big
+#: Characters of a name that cannot have more bytes than a name may.
+_SHORT: Final = 64
+
+
+def _too_big(queue: str, name: str, deadqueue: str, payload_bytes: int) -> str:
+    """The first part that has no room in upstream's log."""
+    for word, text in (("queue", queue), ("task", name), ("deadqueue", deadqueue)):
+        if _bytes(text) > NAME_BYTES:
+            return f"{word} name too long"
+    return "arguments too big" if payload_bytes > PAYLOAD_BYTES else ""
 
 
 #: Lengths of the record and its five parts, kind, id, time, retries, count of blockers.
