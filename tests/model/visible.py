@@ -40,7 +40,7 @@ def of_engine(memory: Memory) -> dict[str, Any]:
         "queues": [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()],
         "ready": {queue.name: [place[3] for place in queue.ready] for queue in memory.queues.values()},
         "shelves": {state: [number for _, number in memory.shelves[state]] for state in SHELVES},
-        "oldest": {queue.name: queue.oldest() for queue in memory.queues.values()},
+        "oldest": {queue.name: queue.oldest(memory.jobs) for queue in memory.queues.values()},
         "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),
         "counts": (counters.processed, counters.failures, counters.evicted),
         "by queue": _by_queue(memory),
@@ -115,10 +115,7 @@ def of_reference(model: r.Reference) -> dict[str, Any]:
         "queues": [(name, queue.first_seen, queue.paused) for name, queue in model.queues.items()],
         "ready": {name: [job.number for job in model.ready(name)] for name in model.queues},
         "shelves": {state: [job.number for job in model.shelf(state)] for state in SHELVES},
-        "oldest": {
-            name: min((job.stamp for job in model.ready(name) if job.stamp is not None), default=None)
-            for name in model.queues
-        },
+        "oldest": {name: _oldest(model.ready(name)) for name in model.queues},
         "numbers": (model.number, model.token, model.first_token, model.epoch, model.at),
         "counts": (model.processed, model.failures, model.evicted),
         "by queue": _reference_by_queue(model),
@@ -129,6 +126,14 @@ def of_reference(model: r.Reference) -> dict[str, Any]:
         "throttles": [(name, each.maximum, each.per, each.timeout_s) for name, each in model.throttles.items()],
         "recurrences": model.recurrences,
     }
+
+
+def _oldest(ready: list[r.Job]) -> float | None:
+    """The first of each priority and band has waited longest there."""
+    heads: dict[tuple[float, int], float] = {}
+    for job in ready:
+        heads.setdefault((job.spec.priority, job.band), job.since)
+    return min(heads.values(), default=None)
 
 
 def _reference_group(group: Named) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from crossdock.engine.tallies import Tally, tally
 from crossdock.model.commands import (
     Claim,
     Enqueue,
@@ -186,6 +187,10 @@ def test_what_was_due_comes_by_its_band(bench: Bench) -> None:
         )
     )
     bench.after(2.0)
+    bench.push("high", queue="q", priority=9)
+    assert tally(bench.memory, "q") == Tally(8, 2, 0, 0, 0)
+    assert bench.memory.queues["q"].oldest(bench.memory.jobs) == wall
+    assert bench.lease("q").jid == "high"
     assert bench.work_order("q") == ["m past", "m later", "plain", "m plain", "w early", "w late", "w later"]
 
 
@@ -220,6 +225,8 @@ def test_by_queue_it_is_known_what_waits(bench: Bench) -> None:
     memory = bench.memory
     assert [memory.jobs[number].jid for _, _, number in memory.scheduled_in["q"]] == ["c", "b", "a"]
     assert (memory.leased_in, memory.retrying_in) == ({"q": 1}, {"q": 1})
+    assert tally(memory, "q") == Tally(0, 0, 1, 1, 3)
+    assert tally(memory, "never") == Tally(0, 0, 0, 0, 0)
     bench.succeed("leased")
     bench.after(60.0)
     assert (memory.leased_in, memory.retrying_in, memory.scheduled_in) == ({}, {}, {})

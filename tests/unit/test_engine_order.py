@@ -231,14 +231,14 @@ def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
 
 def test_the_oldest_is_found_among_all_priorities(bench: Bench) -> None:
     begin = bench.now.wall
-    assert bench.memory.queue("default", begin).oldest() is None
+    assert bench.memory.queue("default", begin).oldest(bench.memory.jobs) is None
     for priority in (0, 4, -4):
         bench.push(f"p{priority}", f"again p{priority}", priority=priority)
         bench.clock.pass_by(1.0)
     queue = bench.memory.queues["default"]
-    assert queue.oldest() == begin
+    assert queue.oldest(bench.memory.jobs) == begin
     assert bench.lease().jid == "p4"
-    assert queue.oldest() == begin
+    assert queue.oldest(bench.memory.jobs) == begin
     for _ in range(3):
         bench.lease()
-    assert queue.oldest() == begin + 2.0
+    assert queue.oldest(bench.memory.jobs) == begin + 2.0

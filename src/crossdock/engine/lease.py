@@ -6,7 +6,8 @@ from typing import TypeAlias
 
 from crossdock.engine import links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import LEASED, READY, Memory, Queue, row
+from crossdock.engine.memory import LEASED, READY, Memory, row
+from crossdock.engine.queue import Queue
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import GiveBack, LeaseNext

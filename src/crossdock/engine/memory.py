@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine.order import Order
+from crossdock.engine.queue import Queue
 from crossdock.engine.stats import Stats
 from crossdock.model.commands import Touched
 from crossdock.model.errors import Damaged
@@ -46,27 +47,6 @@ class Lock(NamedTuple):
 
     holder: Number
     end: float  #: steady
-
-
-class Queue:
-    __slots__ = ("first_seen", "name", "paused", "ready")
-
-    def __init__(self, name: str, first_seen: float, paused: bool = False) -> None:
-        self.name = name
-        self.first_seen = first_seen
-        self.paused = paused
-        self.ready: Order[Place] = Order()
-
-    def oldest(self) -> float | None:
-        """When the longest waiting job came: the earliest head among the priorities."""
-        ready = self.ready
-        stamps: list[float] = []
-        at = 0
-        while at < len(ready):
-            priority, band, stamp, _ = ready[at]
-            stamps.append(stamp)
-            at = ready.bisect_left((priority, band + 1, 0.0, 0))
-        return min(stamps, default=None)
 
 
 class Counters(msgspec.Struct):

@@ -19,8 +19,9 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Queue, Waiting
+from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
 from crossdock.engine.order import Order
+from crossdock.engine.queue import Queue
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal.disk import write_whole
 from crossdock.model.errors import Damaged

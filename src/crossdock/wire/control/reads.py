@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory, Queue
+from crossdock.engine.memory import Memory
+from crossdock.engine.queue import Queue
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
@@ -101,7 +102,8 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.shelves:
         for state in memory.shelves:
-            tallies[state] = yield from _tally(memory, state, lambda job: job.queue)
+            known = _known(memory, state)
+            tallies[state] = (yield from _tally(memory, state, lambda job: job.queue)) if known is None else known
     after: str | None = None
     if request.by == "ready":
         chosen = yield from _longest(memory, request.limit)
@@ -113,7 +115,7 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
         counts = {
             state.name.lower(): None if tally is None else tally.get(queue.name, 0) for state, tally in tallies.items()
         }
-        rows.append(views.queue(queue, desk.now) | counts)
+        rows.append(views.queue(queue, memory, desk.now) | counts)
     return reply({"queues": rows, "after": after})
 
 
@@ -154,6 +156,17 @@ def _longest(memory: Memory, most: int) -> Generator[float, None, list[Queue]]:
         best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
         yield PAUSE_S
     return best
+
+
+def _known(memory: Memory, state: State) -> Mapping[str, int] | None:
+    """How many jobs of that state each queue has, where the engine keeps count."""
+    if state is State.LEASED:
+        return memory.leased_in
+    if state is State.RETRYING:
+        return memory.retrying_in
+    if state is State.SCHEDULED:
+        return {name: len(order) for name, order in memory.scheduled_in.items()}
+    return None
 
 
 def _tally(memory: Memory, state: State, key: Callable[[Job], str]) -> Generator[float, None, Mapping[str, int] | None]:

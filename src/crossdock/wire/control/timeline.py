@@ -4,6 +4,7 @@ The engine keeps the latest of each: the last time a job became ready, its lease
 lies between them is in the journal's history.
 """
 
+from math import inf
 from typing import Any
 
 from crossdock.model.clock import Now
@@ -36,5 +37,11 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
     links = job.extra.links if job.extra is not None else None
     if links is not None and links.expires:
         steps.append((links.expires, "expires", "if it is not leased before"))
+    if job.end:
+        steps.append((now.wall + job.end - now.steady, "ends", "its time to live is over then, whatever its state"))
     steps.sort(key=lambda step: step[0])
-    return [{"at": stamp(at), "what": what, "note": note, "ahead": at > now.wall} for at, what, note in steps if at]
+    return [
+        {"at": stamp(at), "what": what, "note": note, "ahead": at > now.wall}
+        for at, what, note in steps
+        if 0 < at < inf
+    ]

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory, Queue
+from crossdock.engine.memory import Memory
+from crossdock.engine.queue import Queue
 from crossdock.model.clock import Now
 from crossdock.model.job import Call, Form, Job
 from crossdock.model.records import Group, Recurrence
@@ -162,8 +163,8 @@ def track(memory: Memory, jid: str, now: Now) -> View | None:
     }
 
 
-def queue(one: Queue, now: Now) -> View:
-    oldest = one.oldest()
+def queue(one: Queue, memory: Memory, now: Now) -> View:
+    oldest = one.oldest(memory.jobs)
     return {
         "queue": one.name,
         "ready": len(one.ready),

@@ -40,7 +40,7 @@ def _latency(desk: Desk, names: list[str]) -> bytes:
     waits: dict[str, float] = {}
     for name in sorted(set(names)):
         known = desk.memory.queues.get(name)
-        since = known.oldest() if known is not None else None
+        since = known.oldest(desk.memory.jobs) if known is not None else None
         waits[name] = 0 if since is None else max(0.0, desk.now.wall - since)
     return bulk(msgspec.json.encode(waits))
 
