@@ -231,6 +231,19 @@ def test_a_job_crosses_both_ways(server: Server, peer: WorkqPeer) -> None:
         assert faktory.sizes()["working"] == 0
 
 
+def test_the_conversation_of_the_reference(peer: WorkqPeer) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "workq.md").read_text("utf-8")
+    lines = page.partition("$ nc -C localhost 9922\n")[2].partition("```")[0].splitlines()
+    block_follows = False
+    for line in lines:
+        verb = line.partition(" ")[0]
+        if block_follows or verb in ("add", "lease", "complete", "result"):
+            peer.send(line)
+            block_follows = verb in ("add", "complete")
+        else:
+            peer.hear(line)
+
+
 class TestCommandLine:
     @pytest.fixture
     def operator(self, server: Server, tmp_path: Path) -> Operator:
