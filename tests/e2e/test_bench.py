@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from bench.doors.masenko import Masenko
 from bench.doors.workq import Workq
 from bench.driver import Driver, LoadFailed
 from bench.replies import Unexpected
@@ -69,12 +70,15 @@ def test_everything_is_measured_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_door(tmp_path: Path) -> None:
-    done = bench("--quick", "--door", "workq", "--jobs", "500", "--folder", str(tmp_path))
+@pytest.mark.parametrize(
+    ("door", "phases"), [("workq", ["add", "lease", "complete"]), ("masenko", ["PUSH", "FETCH", "ACK"])]
+)
+def test_another_door(tmp_path: Path, door: str, phases: list[str]) -> None:
+    done = bench("--quick", "--door", door, "--jobs", "500", "--folder", str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = rows(done.stdout)
-    assert [cells[0] for cells in found["Crossdock always"]] == ["add", "lease", "complete"]
-    assert "add, 64 connections, a second" in found
+    assert [cells[0] for cells in found["Crossdock always"]] == phases
+    assert f"{phases[0]}, 64 connections, a second" in found
 
 
 class _Liar(socketserver.StreamRequestHandler):
@@ -143,6 +147,19 @@ def test_the_workq_load_judges_each_reply() -> None:
         with pytest.raises(Unexpected):
             dialect.taken(lie)
     dialect.settle(reply)
+    with pytest.raises(Unexpected):
+        dialect.settle(reply)
+
+
+def test_the_masenko_load_judges_each_reply() -> None:
+    dialect = Masenko("q")
+    assert [dialect.pushed(b'OK {"id":7}\n'[:length]) for length in (1, 11, 12)] == [False, False, True]
+    reply = b'OK {"id":7,"queue":"q","name":"bench","payload":"%b"}\n' % (b"x" * 100)
+    assert [dialect.taken(reply[:length]) for length in (1, 30, len(reply) - 1, len(reply))] == [False] * 3 + [True]
+    for lie in (b"EMPTY {}\n", reply + b"O", reply.replace(b'x"', b'y"'), reply.replace(b'"q"', b'"r"')):
+        with pytest.raises(Unexpected):
+            dialect.taken(lie if lie.endswith(b"\n") else lie + b"\n")
+    assert dialect.settle(reply) == b'ACK {"id":7}\n'
     with pytest.raises(Unexpected):
         dialect.settle(reply)
 

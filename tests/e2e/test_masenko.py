@@ -8,6 +8,7 @@ import pytest
 
 from crossdock.client.errors import Refused
 from crossdock.client.masenko import MasenkoClient
+from tests.support.command_line import Operator
 from tests.support.masenko_raw import Raw, told
 from tests.support.server import Server
 
@@ -131,3 +132,64 @@ def test_our_client(server: Server) -> None:
             client.done(job)
         with pytest.raises(Refused, match="invalid task name"):
             client.push({"name": ""})
+
+
+def test_the_conversation_of_the_reference(raw: Raw) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "masenko.md").read_text("utf-8")
+    lines = page.partition("$ nc localhost 12345\n")[2].partition("```")[0].splitlines()
+    assert len(lines) == 10
+    for line in lines:
+        if line.startswith("OK "):
+            assert raw.line() == line + "\n"
+        else:
+            raw.send(line.replace("5s", "1s"))
+
+
+class TestCommandLine:
+    @pytest.fixture
+    def operator(self, server: Server, tmp_path: Path) -> Operator:
+        ports = {f"listen_{name}": f"127.0.0.1:{port}" for name, port in server.ports.items()}
+        return Operator(tmp_path, server_data="data", **ports)
+
+    def test_push_and_try(self, operator: Operator) -> None:
+        said = operator.tell("push", "mail", "welcome", '{"to": [42, 1.50]}', "--via", "masenko", "--retry", "3")
+        assert said == "1\n"
+        found = operator.json("job", "1")["job"]
+        assert (found["queue"], found["kind"], found["rules"]["max_failures"]) == ("mail", "welcome", 3)
+        assert operator.json("push", "mail", "bare", "--via", "masenko") == {"id": 2}
+        shown = operator.tell("try", "mail", "--via", "masenko", "--done")
+        assert shown == 'id       1\nqueue    mail\nkind     welcome\npayload  {"to":[42,1.50]}\ndone\n'
+        assert operator.json("try", "mail", "--via", "masenko", "--fail", "why")["settled"] == "failed"
+        (row,) = operator.json("jobs")["jobs"]
+        assert (row["number"], row["state"]) == (2, "retrying")
+        ended = operator.run("try", "mail", "--via", "masenko", "--done", "--wait", "0s")
+        assert ended.code == 1
+
+    def test_later(self, operator: Operator) -> None:
+        operator.tell("push", "mail", "welcome", "--via", "masenko", "--at", "10m")
+        (row,) = operator.json("jobs", "--state", "scheduled")["jobs"]
+        assert row["kind"] == "welcome"
+
+    def test_a_lease_without_an_end_is_shown(self, operator: Operator, raw: Raw) -> None:
+        raw.ask('PUSH {"name":"a","queue":"odd \\"name\\""}')
+        raw.ask('FETCH {"queues":["odd \\"name\\""]}')
+        for look in (["job", "1"], ["queues"], ["jobs", "--state", "leased"]):
+            shown = operator.tell(*look)
+            assert raw.ask("PING") == "PONG {}\n"
+            assert "odd" in shown
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["push", "mail", "--via", "masenko"], "through Masenko give QUEUE NAME and maybe PAYLOAD_JSON"),
+            (["push", "mail", "a", "{x", "--via", "masenko"], "PAYLOAD_JSON must be a JSON value, such as"),
+            (["push", "mail", "!", "--via", "masenko"], 'invalid task name "!"'),
+            (["push", "mail", "a", "--via", "masenko", "--retry", "256"], "cannot unmarshal payload"),
+            (["push", "mail", "a", "--via", "masenko", "--priority", "3"], "--priority means nothing to the masenko"),
+            (["try", "a", "--via", "masenko", "--done", "--listen", "masenko=off"], "the Masenko door is closed"),
+        ],
+    )
+    def test_refusals(self, operator: Operator, arguments: list[str], sentence: str) -> None:
+        ended = operator.run(*arguments)
+        assert ended.code != 0
+        assert sentence in ended.err

@@ -196,12 +196,12 @@ def show(job: Job) -> bytes:
             custom = b'"custom":%b,' % extra.custom
     since = b'"%b"' % stamp(job.since).encode()
     created = since if job.created == job.since else b'"%b"' % stamp(job.created).encode()
-    return b'{"retry":%d,%b%b"jid":%b,"queue":"%b",%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
+    return b'{"retry":%d,%b%b"jid":%b,"queue":%b,%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
         rules.max_failures,
         failure,
         custom,
         _quote(job.jid),
-        job.queue.encode(),
+        _quote(job.queue),  # another door's may have any character
         b'"priority":%d,' % (job.priority + 5) if face.priority else b"",
         _quote(job.kind),
         _quote(face.created_at) if face.created_at else created,
