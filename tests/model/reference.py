@@ -361,9 +361,10 @@ class Reference:
     def _fail_dependents(self, number: int, now: Now) -> None:
         for job in sorted(self.jobs.values(), key=lambda each: each.number):
             if job.state is State.BLOCKED and number in job.needs:
-                self._happens(now)
+                after = Now(math.nextafter(self._happens(now), math.inf), now.steady)  # a dead queue keeps this order
+                self._happens(after)
                 told = ("need-lost", f"job {number}, which it needed, cannot succeed", ())
-                self._failed(job, now, told, lost=False, final=True, counted=False, result=told[1].encode())
+                self._failed(job, after, told, lost=False, final=True, counted=False, result=told[1].encode())
                 self._fail_dependents(job.number, now)
 
     def _begin(self, job: Job, now: Now) -> None:

@@ -112,7 +112,7 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
     assert state(bench, dropped) is State.GONE
     assert state(bench, free) is State.READY
     assert "dead" in bench.notices
-    assert bench.work_order("dead") == ["a", "b", "c", "d", "e"]
+    assert bench.work_order("dead") == ["a", "b", "d", "e", "c"]
     assert bench.memory.needed_by == {}
     assert (bench.memory.counters.processed, bench.memory.counters.failures) == (1, 1)
 
