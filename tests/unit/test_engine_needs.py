@@ -213,3 +213,16 @@ def test_a_ready_job_may_go_to_its_dead_queue_as_well(bench: Bench) -> None:
     assert bench.notices == ("dead",)
     assert bench.nothing_to_lease()
     assert bench.lease("dead").number == a
+
+
+def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> None:
+    a = push(bench, "a", deadqueue="default")
+    b = push(bench, "b")
+    push(bench, "met", b)
+    bench.lease()
+    bench.lease()
+    push(bench, "younger")
+    bench.succeed("b")
+    bench.fail("a")
+    assert bench.job(a).since == bench.now.wall
+    assert bench.work_order() == ["younger", "met", "a"]
