@@ -1,5 +1,7 @@
 """The Workq door of a real server: sockets, waits, restarts, the command line, and jobs that cross to Faktory."""
 
+import shutil
+import sys
 import threading
 import time
 from collections import Counter
@@ -10,6 +12,7 @@ import pytest
 
 from tests.support.command_line import Ended, Operator
 from tests.support.server import Server
+from tests.support.terminal import Terminal
 from tests.support.workq_peer import WorkqPeer
 
 BOTH = ("faktory", "workq")
@@ -204,6 +207,49 @@ def test_a_restart(server: Server) -> None:
         peer.hear("-TIMEOUT", "+OK")
 
 
+def test_nothing_answered_is_lost_to_a_kill(server: Server) -> None:
+    """Adds, leases and results of eight connections; SIGKILL in the midst of them."""
+    added, completed, stop = set[str](), set[str](), threading.Event()
+
+    def load(first: int) -> None:
+        with WorkqPeer(server.ports["workq"]) as peer:
+            for number in range(first, first + 100_000, 8):
+                try:
+                    peer.send(f"add {ident(number)} ping 60000 600000 4", "pong")
+                    peer.hear("+OK")
+                    added.add(ident(number))
+                    peer.send("lease ping 0")
+                    peer.hear("+OK 1")
+                    leased = peer.line().split()[0].decode()
+                    peer.line()
+                    if number % 2:
+                        peer.send(f"complete {leased} 4", leased[-4:])
+                        peer.hear("+OK")
+                        completed.add(leased)
+                except (OSError, AssertionError):
+                    assert stop.is_set()
+                    return
+
+    threads = [threading.Thread(target=load, args=(first,)) for first in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1.5)
+    stop.set()
+    server.restart()
+    for thread in threads:
+        thread.join()
+    assert len(completed) > 50
+    with WorkqPeer(server.ports["workq"]) as peer:
+        for each in completed:
+            peer.send(f"result {each} 0")
+            peer.hear("+OK 1", f"{each} 1 4", each[-4:])
+        for each in added - completed:
+            peer.send(f"inspect job {each}")
+            peer.hear("+OK 1", f"{each} 12")
+            for _ in range(12):
+                peer.line()
+
+
 def test_shutdown_ends_waits(server: Server, peer: WorkqPeer, other: WorkqPeer) -> None:
     peer.send("lease ping 60000")
     other.send(f"run {ident(1)} other 1000 60000 1", "x")
@@ -279,9 +325,34 @@ class TestCommandLine:
             operator.tell("push", "mail", "welcome", args)
         assert operator.tell("try", "mail", "--done").endswith("kind     welcome\npayload  [1]\ndone\n")
         assert operator.json("try", "mail", "--fail", "why")["settled"] == "failed"
-        assert operator.tell("try", "mail", "--leave").endswith("payload  [3]\nleft\n")
+        assert operator.tell("try", "mail", "--leave").endswith("  [3]\nleft: it comes back when its lease ends\n")
         counted = {row["state"]: row["error"] for row in operator.json("jobs")["jobs"]}
         assert counted == {"leased": None, "retrying": "Failed: why"}
+
+    @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is missing, so try was not seen to ask")
+    @pytest.mark.parametrize(
+        ("keys", "said"),
+        [
+            (["done", "Enter"], "done"),
+            (["fail", "Enter", "no luck", "Enter"], "failed"),
+            (["Enter"], "left: it comes back when its lease ends"),
+            (["C-c"], "left: it comes back when its lease ends"),
+        ],
+    )
+    def test_try_asks(self, operator: Operator, peer: WorkqPeer, tmp_path: Path, keys: list[str], said: str) -> None:
+        peer.send(f"add {ident(1)} ping 60000 60000 4", "pong")
+        peer.hear("+OK")
+        command = [sys.executable, "-m", "crossdock", "try", "ping", "--via", "workq"]
+        with Terminal(command, tmp_path, operator.environment, 100, 24) as terminal:
+            terminal.wait("payload  pong")
+            terminal.wait("what became of it")
+            for key in keys:
+                terminal.press(key)
+            terminal.wait(said)
+            terminal.wait("ended with 0")
+        peer.send(f"result {ident(1)} 0")
+        result = {"done": ("+OK 1", f"{ident(1)} 1 0", ""), "failed": ("+OK 1", f"{ident(1)} 0 7", "no luck")}
+        peer.hear(*result.get(said, ("-TIMEOUT",)))
 
     def test_there_is_nothing_to_try(self, operator: Operator) -> None:
         ended = operator.run("try", "ping", "--via", "workq", "--wait", "0.1s", "--done")

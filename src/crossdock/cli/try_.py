@@ -57,7 +57,7 @@ def try_(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values
         shown = job._asdict() | {"payload": job.payload.decode("utf-8", "replace")}
         print_json({"job": shown, "settled": settled})
     else:
-        click.echo(settled)
+        click.echo(settled if settled != "left" else "left: it comes back when its lease ends")
     return 0
 
 
@@ -68,11 +68,15 @@ def _shown(job: Taken) -> str:
 
 
 def _ask() -> tuple[bool, str | None]:
-    """Done or not, and why it failed. Neither: it is left."""
+    """Done or not, and why it failed. Neither: it is left, as it is by one who goes without an answer."""
     choices = click.Choice(["done", "fail", "leave"])
-    answer = click.prompt("what became of it", type=choices, default="leave", err=True)
-    if answer == "fail":
-        return False, click.prompt("why", default="", show_default=False, err=True)
+    try:
+        answer = click.prompt("what became of it", type=choices, default="leave", err=True)
+        if answer == "fail":
+            return False, click.prompt("why", default="", show_default=False, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False, None
     return answer == "done", None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from crossdock.engine.memory import Queue
+from crossdock.engine.queue import Queue
 from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.workq import ids, messages
