@@ -212,10 +212,11 @@ class Reference:
                 if name not in self.queues:
                     self._happens(now)
                     self._register(name)
-        if command.at_random and len(set(names)) > 1:
-            names = list(dict.fromkeys(names))
-            self.random.shuffle(names)
-        for name in names:
+        if command.at_random:
+            names = [name for name in dict.fromkeys(names) if self.ready(name)]
+        while names:
+            drawn = command.at_random and len(names) > 1
+            name = names.pop(int(self.random.random() * len(names)) if drawn else 0)
             if (
                 name in self.queues
                 and not self.queues[name].paused
@@ -363,10 +364,9 @@ class Reference:
     def _fail_dependents(self, number: int, now: Now) -> None:
         for job in sorted(self.jobs.values(), key=lambda each: each.number):
             if job.state is State.BLOCKED and number in job.needs:
-                after = Now(math.nextafter(self._happens(now), math.inf), now.steady)  # a dead queue keeps this order
-                self._happens(after)
+                self._happens(now)
                 told = ("need-lost", f"job {number}, which it needed, cannot succeed", ())
-                self._failed(job, after, told, lost=False, final=True, counted=False, result=told[1].encode())
+                self._failed(job, now, told, lost=False, final=True, counted=False, result=told[1].encode())
                 self._fail_dependents(job.number, now)
 
     def _begin(self, job: Job, now: Now) -> None:

@@ -5,7 +5,6 @@ so are all that need it, depth first in the order they were pushed.
 """
 
 from collections.abc import Iterator
-from math import inf, nextafter
 
 from crossdock.engine import ends
 from crossdock.engine.decision import Decision, later
@@ -27,8 +26,7 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
         if not free:
             for lost, need in _dependents(memory, number, seen):
                 told = Told("", "", "need-lost", f"job {need}, which it needed, cannot succeed", counted=False)
-                at = nextafter(at, inf)  # a dead queue has them in this order, so each must come after the one before
-                event = exhausted(memory, lost, None, Now(at, now.steady), told)
+                event = exhausted(memory, lost, None, now, told)
                 events.append(event)
                 if event.to_queue:
                     stirred[event.to_queue] = None
