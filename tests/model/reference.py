@@ -212,10 +212,11 @@ class Reference:
                 if name not in self.queues:
                     self._happens(now)
                     self._register(name)
-        if command.at_random and len(set(names)) > 1:
-            names = list(dict.fromkeys(names))
-            self.random.shuffle(names)
-        for name in names:
+        if command.at_random:
+            names = [name for name in dict.fromkeys(names) if self.ready(name)]
+        while names:
+            drawn = command.at_random and len(names) > 1
+            name = names.pop(int(self.random.random() * len(names)) if drawn else 0)
             if (
                 name in self.queues
                 and not self.queues[name].paused
