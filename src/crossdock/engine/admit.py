@@ -83,8 +83,8 @@ def _can_succeed(memory: Memory, number: Number) -> bool:
 
 def pushed(memory: Memory, via: str, specs: list[Spec], first: Number, now: Now) -> Pushed:
     at = later(memory, now)
-    ends = tuple(_end(spec, now) for spec in specs)
-    return Pushed(at, first, via, specs, 0.0 if now.wall >= at else now.wall, ends if any(ends) else ())
+    ends = [_end(spec, now) for spec in specs]
+    return Pushed(at, first, via, specs, 0.0 if now.wall >= at else now.wall, tuple(ends) if any(ends) else ())
 
 
 def _end(spec: Spec, now: Now) -> float:
