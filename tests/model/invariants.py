@@ -88,8 +88,8 @@ def indexes_are_whole(memory: Memory) -> None:
     assert {(need, number) for need, waiting in memory.needed_by.items() for number in waiting} == edges
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
     assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
-    assert memory.leased_in == Counter(job.queue for job in jobs if job.state is State.LEASED)
-    assert memory.retrying_in == Counter(job.queue for job in jobs if job.state is State.RETRYING)
+    assert Counter(memory.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
+    assert Counter(memory.retrying_in) == Counter(job.queue for job in jobs if job.state is State.RETRYING)
     waiting = [job for job in jobs if job.state is State.SCHEDULED]
     assert {name: list(order) for name, order in memory.scheduled_in.items()} == {
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)

@@ -357,6 +357,8 @@ class Reference:
                     self._begin(job, now)
                     due, job.due = job.due, 0.0
                     self._make_ready(job, at, due)
+                    if not due:
+                        self._to_tail(job)
 
     def _fail_dependents(self, number: int, now: Now) -> None:
         for job in sorted(self.jobs.values(), key=lambda each: each.number):
@@ -575,6 +577,13 @@ class Reference:
         self._register(job.queue)
         self.stirred.add(job.queue)
 
+    def _to_tail(self, job: Job) -> None:
+        """Behind all others of its priority, though they came at the same instant."""
+        others = [each for each in self.ready(job.queue) if each.spec.priority == job.spec.priority and each.band == 1]
+        last = max(((each.stamp or 0.0, each.number) for each in others if each is not job), default=(0.0, 0))
+        if last > (job.stamp or 0.0, job.number):
+            job.stamp = math.nextafter(last[0], math.inf)
+
     def _to_old_place(self, job: Job, *, counted: bool) -> None:
         job.state, job.lease = State.READY, None
         job.attempts -= not counted
@@ -628,6 +637,7 @@ class Reference:
             job.spec = replace(job.spec, queue=job.deadqueue)
             job.deadqueue, job.spent, job.lease, job.failures, job.due, job.needs = "", True, None, 0, 0.0, []
             self._make_ready(job, self.at, 0.0)
+            self._to_tail(job)
             self.lost.append(job.number)
             return
         end = EXHAUSTED.get(after, State.GONE)

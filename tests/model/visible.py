@@ -59,8 +59,8 @@ def of_engine(memory: Memory) -> dict[str, Any]:
 
 def _by_queue(memory: Memory) -> dict[str, Any]:
     return {
-        "leased": memory.leased_in,
-        "retrying": memory.retrying_in,
+        "leased": Counter(memory.leased_in),  # which takes none for zero
+        "retrying": Counter(memory.retrying_in),
         "scheduled": {name: [key[2] for key in order] for name, order in memory.scheduled_in.items()},
     }
 
@@ -70,8 +70,8 @@ def _reference_by_queue(model: r.Reference) -> dict[str, Any]:
     scheduled = [job for job in jobs if job.state is State.SCHEDULED]
     scheduled.sort(key=lambda job: (-job.spec.priority, job.due, job.number))
     return {
-        "leased": dict(Counter(job.queue for job in jobs if job.state is State.LEASED)),
-        "retrying": dict(Counter(job.queue for job in jobs if job.state is State.RETRYING)),
+        "leased": Counter(job.queue for job in jobs if job.state is State.LEASED),
+        "retrying": Counter(job.queue for job in jobs if job.state is State.RETRYING),
         "scheduled": {
             name: [job.number for job in scheduled if job.queue == name] for name in {job.queue for job in scheduled}
         },

@@ -4,6 +4,7 @@ It looks at whatever attributes a memory has, so a record added to the engine is
 replayed, and either with what a snapshot brings back.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ def plain(value: object) -> Any:
         return _struct(value)
     if isinstance(value, Stats):
         return plain(value.days)
+    if isinstance(value, defaultdict):  # counts: none is as good as zero
+        return {key: count for key, count in value.items() if count}
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, Iterable):

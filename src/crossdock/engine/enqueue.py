@@ -39,17 +39,18 @@ def pushed(memory: Memory, event: Pushed) -> None:
         enter(memory, spec, number, event.at, origin, wall)
         number += 1
     memory.counters.number = number - 1
-    for behind, end in enumerate(event.ends):
-        if end:
-            memory.end_at(memory.jobs[event.number + behind], end)
+    if event.ends:
+        for behind, end in enumerate(event.ends):
+            if end:
+                memory.end_at(memory.jobs[event.number + behind], end)
 
 
 def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wall: float) -> None:
     """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`."""
     queue = memory.queue(spec.queue, at)
     place: Place | None = None
-    linked = spec.extra.links if spec.extra is not None else None
-    if linked is not None and linked.needs:
+    extra = spec.extra
+    if extra is not None and extra.links is not None and extra.links.needs:
         state = BLOCKED
     elif spec.due <= wall:
         state = READY
@@ -82,7 +83,7 @@ def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wa
         spec.extra,
     )
     memory.know(job)
-    if state is not READY:
+    if place is None:
         memory.place(job)
-    if linked is not None:
-        links.entered(memory, job, linked, at)
+    if extra is not None and extra.links is not None:
+        links.entered(memory, job, extra.links, at)

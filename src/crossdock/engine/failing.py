@@ -10,13 +10,14 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, last_rows, to_old_place, unleased
 from crossdock.engine.memory import GONE, READY, Memory
+from crossdock.engine.places import tail
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed
 from crossdock.engine.stats import FAILURE
 from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, Verdict
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
-from crossdock.model.job import BAND_NORMAL, Extra, Failure, Job, Lease, Result
+from crossdock.model.job import Extra, Failure, Job, Lease, Result
 from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
 from crossdock.model.states import State
 
@@ -178,11 +179,12 @@ def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
     extra = job.extra or Extra()
     linked = replace(extra.links, needs=()) if extra.links is not None else None
     job.extra = replace(extra, links=linked, deadqueue="", spent=True)
-    job.queue = memory.queue(event.to_queue, event.at).name
+    queue = memory.queue(event.to_queue, event.at)
+    job.queue = queue.name
     job.failures = 0
     job.due = 0.0
     job.since = event.at
-    job.place = (-job.priority, BAND_NORMAL, event.at, job.number)
+    job.place = tail(queue, job.priority, event.at, job.number)
 
 
 def lapsed(memory: Memory, event: Lapsed) -> None:

@@ -24,8 +24,8 @@ _EXPIRED_AT_MOST = 500
 def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
-    names = command.queues
-    if command.terms.registers:
+    names, terms = command.queues, command.terms
+    if terms.registers:
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
     if command.at_random:
         names = _shuffled(names, random)
@@ -45,7 +45,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             if fresh is None:
                 continue
             job = fresh
-        own, terms = job.rules.lease_s, command.terms
+        own = job.rules.lease_s
         term = terms.default_s
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
@@ -111,11 +111,9 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
 
 def leased(memory: Memory, event: Leased) -> None:
     job = memory.jobs[event.number]
-    state = move(job.state, LEASED)
-    memory.displace(job)
-    job.state = state
+    move(job.state, LEASED)
     job.attempts = event.attempt
-    lease = job.lease = Lease(
+    lease = Lease(
         event.token,
         event.via,
         event.worker,
@@ -125,7 +123,7 @@ def leased(memory: Memory, event: Leased) -> None:
         event.wait_s,
         event.bound,
     )
-    memory.place(job)
+    memory.lend(job, lease)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at, WAIT, event.wait_s)
     if memory.throttles:
@@ -204,11 +202,16 @@ def returned(memory: Memory, event: Returned) -> None:
 def end_lease(memory: Memory, job: Job, state: State) -> None:
     """Take the job off the leased shelf, in its new state; the caller places it."""
     after = move(job.state, state)
-    memory.displace(job)
-    if memory.throttles and job.lease is not None:
-        throttles.let_go(memory, job, job.lease)
+    lease = job.lease
+    if lease is None:
+        memory.displace(job)
+    else:
+        memory.shelves[LEASED].take((lease.end, job.number))
+        memory.leased_in[job.queue] -= 1
+        if memory.throttles:
+            throttles.let_go(memory, job, lease)
+        job.lease = None
     job.state = after
-    job.lease = None
 
 
 def to_old_place(memory: Memory, job: Job) -> None:

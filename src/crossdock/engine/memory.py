@@ -1,10 +1,11 @@
 """Everything the engine knows, and where each job stands in it.
 
 A job is in `jobs` under its number, in `jids` under its name, and in exactly one order: its queue's `ready` while it
-is ready, the shelf of its state otherwise. `place` and `displace` are the only code that knows which; an apply function
-changes a job between the two calls. Only apply functions may write here.
+is ready, the shelf of its state otherwise. `place` and `displace` know which, and on the way that every job goes `lend`
+and `lease.end_lease`; an apply function changes a job between the two calls. Only apply functions may write here.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -103,8 +104,8 @@ class Memory:
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
         self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
-        self.leased_in: dict[str, int] = {}  #: by queue, known or not
-        self.retrying_in: dict[str, int] = {}
+        self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
+        self.retrying_in: defaultdict[str, int] = defaultdict(int)
         self.scheduled_in: dict[str, Order[Waiting]] = {}
         self.stats = Stats()
         self.names: dict[str, str] = {}
@@ -149,9 +150,9 @@ class Memory:
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
         del self.jobs[job.number]
-        if job.end:
-            self.job_ends.take((job.end, job.number))
-        if self.foreground:
+        if job.extra is not None:
+            if job.end:
+                self.job_ends.take((job.end, job.number))
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
@@ -169,17 +170,24 @@ class Memory:
             self.queues[job.queue].ready.add(_place(job))
         elif state is LEASED:
             self.shelves[LEASED].add((_lease(job).end, job.number))
-            leased = self.leased_in
-            leased[job.queue] = leased.get(job.queue, 0) + 1
+            self.leased_in[job.queue] += 1
         else:
             self.shelves[state].add((job.due, job.number))
             if state is SCHEDULED:
                 self.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
             elif state is RETRYING:
-                self.retrying_in[job.queue] = self.retrying_in.get(job.queue, 0) + 1
+                self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
                 for need in needs_of(job):
                     self.needed_by.setdefault(need, {})[job.number] = None
+
+    def lend(self, job: Job, lease: Lease) -> None:
+        """A ready job is leased. `place` and `displace` would do; every job goes this way."""
+        self.queues[job.queue].ready.take(_place(job))
+        job.state = LEASED
+        job.lease = lease
+        self.shelves[LEASED].add((lease.end, job.number))
+        self.leased_in[job.queue] += 1
 
     def displace(self, job: Job) -> None:
         state = job.state
@@ -187,7 +195,7 @@ class Memory:
             self.queues[job.queue].ready.take(_place(job))
         elif state is LEASED:
             self.shelves[LEASED].take((_lease(job).end, job.number))
-            _less(self.leased_in, job.queue)
+            self.leased_in[job.queue] -= 1
         else:
             self.shelves[state].take((job.due, job.number))
             if state is SCHEDULED:
@@ -196,7 +204,7 @@ class Memory:
                 if not waiting_in:
                     del self.scheduled_in[job.queue]
             elif state is RETRYING:
-                _less(self.retrying_in, job.queue)
+                self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
                 for need in needs_of(job):
                     waiting = self.needed_by[need]
@@ -217,14 +225,6 @@ class Memory:
                 yield self.jobs[number]
         elif numbers is not None:
             yield self.jobs[numbers]
-
-
-def _less(counts: dict[str, int], name: str) -> None:
-    left = counts[name] - 1
-    if left:
-        counts[name] = left
-    else:
-        del counts[name]
 
 
 def needs_of(job: Job) -> tuple[Number, ...]:

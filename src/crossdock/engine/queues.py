@@ -51,6 +51,9 @@ def forget(memory: Memory, command: ForgetQueue, now: Now) -> Decision[None]:
 
 def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
     del memory.queues[event.queue]
+    for counts in (memory.leased_in, memory.retrying_in):
+        if not counts.get(event.queue):
+            counts.pop(event.queue, None)
 
 
 def flush(memory: Memory, command: Flush, now: Now) -> Decision[None]:

@@ -205,5 +205,5 @@ def _by_queue(memory: Memory) -> None:
         job = jobs[number]
         waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
     memory.scheduled_in = {name: Order(keys) for name, keys in waiting.items()}
-    memory.leased_in = dict(Counter(jobs[number].queue for _, number in memory.shelves[State.LEASED]))
-    memory.retrying_in = dict(Counter(jobs[number].queue for _, number in memory.shelves[State.RETRYING]))
+    memory.leased_in.update(Counter(jobs[number].queue for _, number in memory.shelves[State.LEASED]))
+    memory.retrying_in.update(Counter(jobs[number].queue for _, number in memory.shelves[State.RETRYING]))
