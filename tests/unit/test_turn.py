@@ -272,7 +272,8 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
     def broken(memory: Memory, event: Leased) -> None:
         raise KeyError("on purpose")
 
-    monkeypatch.setattr(engine, "_APPLY", {**engine._APPLY, Leased: broken})
+    monkeypatch.setattr(engine, "_APPLY", dict(engine._APPLY))
+    engine._APPLY[Leased] = broken
     for error in (HalfDone, CrossdockError):
         with pytest.raises(error, match="LeaseNext failed in the middle"):
             desk.turn.do(LeaseNext("faktory", ("default",), "", REGISTERS))
