@@ -181,7 +181,7 @@ class FaktorySession:
         command = LeaseNext(VIA, queues, self._wid, TERMS)
         job = self._desk.do(command)
         if job is not None and job.lease is not None:
-            self._given.remember(job.jid, job, self._desk.now.steady)
+            self._given.remember(job.jid, job, self._desk)
             self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
         if late:

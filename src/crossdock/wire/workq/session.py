@@ -48,7 +48,7 @@ class WorkqSession:
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
         self.granted: list[Held] | None = None
-        self._given = Given()  #: of other doors' jobs; Workq's own may be settled by anybody
+        self._given = Given()
         self._running: Number = 0  #: the foreground job this connection waits for
 
     def greeting(self) -> bytes:
@@ -160,7 +160,7 @@ class WorkqSession:
             ident, payload = job.jid, job.payload
         else:
             ident, payload = ids.shown(job), as_bytes(job)
-            self._given.remember(ident, job, desk.now.steady)
+        self._given.remember(ident, job, desk)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
         return b"+OK 1\r\n%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 
@@ -184,15 +184,16 @@ class WorkqSession:
         return self._settled(ident, self._desk.do(Fail(jid, claim, "failed", message, result=block)))
 
     def _claim(self, ident: str) -> tuple[str, Claim]:
-        """Who asks, for which jid. Of another door's job the lease counts that this connection was given."""
-        held = self._given.newest(ident) if self._given else None
+        """Who asks, for which jid. The lease counts that this connection was given; once it is over, Workq's freedom
+        goes as far as no other door has the job."""
+        held = self._given.newest(ident)
         number = 0
         if ident.startswith(ids.MADE_UP) and (job := find(self._desk, ident)) is not None and job.jid != ident:
             ident, number = job.jid, job.number
         return ident, _FREE if held is None and not number else Claim(VIA, "", held, True, number)
 
     def _settled(self, ident: str, verdict: Verdict) -> bytes:
-        if verdict is Verdict.DONE and self._given:
+        if verdict is Verdict.DONE:
             self._given.forget(ident)
         return _SETTLED[verdict]
 
