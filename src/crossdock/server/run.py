@@ -154,9 +154,7 @@ class Server:
         if name == "workq":
             return WorkqDoor(lease_ttr=settings.workq.lease_ttr)
         if name == "masenko":
-            return MasenkoDoor(
-                heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB
-            )
+            return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB)
         beyond = any(not where.is_loopback for where in self._where.values())
         return FaktoryDoor(
             password=settings.faktory.password,
