@@ -1,13 +1,15 @@
 """One Workq connection: a reply a command, in order; `lease`, `result` and `run` may wait (page section 5)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.lease import row_goes_on
 from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Remove, Succeed, Terms, Verdict
 from crossdock.model.job import Held, Number, Spec
 from crossdock.model.states import State
-from crossdock.wire.answer import Answer, Bye, Ended, Slices, Wait
+from crossdock.wire.again import again
+from crossdock.wire.answer import Answer, Bye, Ended, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.given import Given
 from crossdock.wire.payload import as_bytes
@@ -143,17 +145,17 @@ class WorkqSession:
         if flags or len(words) > NAMES_AT_MOST + 2:
             return messages.INVALID_ARGS
         wait = timeout(words[-1])
-        return self._try_lease(_names(words[1:-1]), self._desk.now.steady + wait / 1_000, late=not wait)
+        return self._try_lease(_names(words[1:-1]), self._desk.now.steady + wait / 1_000, not wait)
 
-    def _try_lease(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
+    def _try_lease(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         desk = self._desk
         terms = TERMS if len(desk.memory.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
         command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
         job = desk.do(command)
         if job is None or job.lease is None:
             if row_goes_on(desk.memory, command, desk.now):
-                return self._lease_on(queues, until)
-            return TIMEOUT if late else Wait(queues, until, lambda late: self._try_lease(queues, until, late=late))
+                return again(desk, until, partial(self._try_lease, queues, until))
+            return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
         lease = job.lease
         self.granted = [(job.number, lease.token)]
         if job.origin == VIA:
@@ -163,14 +165,6 @@ class WorkqSession:
         self._given.remember(ident, job, desk)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
         return b"+OK 1\r\n%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
-
-    def _lease_on(self, queues: tuple[str, ...], until: float) -> Slices:
-        """Behind a long row of expired jobs something may wait, and nothing else would stir for it."""
-        while True:
-            yield
-            answer = self._try_lease(queues, until, late=self._desk.now.steady >= until)
-            if isinstance(answer, bytes | Bye | Wait):
-                return answer
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
