@@ -143,7 +143,9 @@ class TestFaktorysRecords:
     @pytest.mark.parametrize("through", DOORS)
     def test_a_batch(self, floor: Floor, through: str) -> None:
         faktory = floor.faktory()
-        calls: dict[str, Any] = {name: {"jobtype": "called", "queue": name, "args": []} for name in ("complete", "success")}
+        calls: dict[str, Any] = {
+            name: {"jobtype": "called", "queue": name, "args": []} for name in ("complete", "success")
+        }
         bid = faktory.call(f"BATCH NEW {json.dumps(calls)}")
         for _ in range(2):
             faktory.push("q", ["a"], custom={"bid": bid})
