@@ -10,7 +10,8 @@ from crossdock.wire.workq.door import WorkqDoor
 from tests.support import conversation
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
-from tests.support.peers import PEERS, Peer, ViaFaktory, ViaMasenko, ViaWorkq
+from tests.support.peer import Peer
+from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
 
 _BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
     "faktory": conversation.Door,

@@ -11,7 +11,8 @@ import pytest
 
 from crossdock.model.states import State
 from tests.support.floor import Floor
-from tests.support.peers import PEERS, Peer
+from tests.support.peer import Peer
+from tests.support.peers import PEERS
 
 DOORS = sorted(PEERS)
 

@@ -8,7 +8,8 @@ from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire import given
 from tests.support.floor import Floor
-from tests.support.peers import PEERS, Got, Peer
+from tests.support.peer import Got, Peer
+from tests.support.peers import PEERS
 
 DOORS = sorted(PEERS)
 PAIRS = list(itertools.product(DOORS, repeat=2))

@@ -10,7 +10,8 @@ import pytest
 from crossdock.model.states import State
 from tests.support.desk import NEVER
 from tests.support.floor import Floor
-from tests.support.peers import PEERS, Got, Peer, Refused, ViaFaktory
+from tests.support.peer import Got, Peer, Refused
+from tests.support.peers import PEERS, ViaFaktory
 
 DOORS = sorted(PEERS)
 PAIRS = list(itertools.product(DOORS, repeat=2))
