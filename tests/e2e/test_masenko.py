@@ -1,4 +1,4 @@
-"""The Masenko door of a real server: over a socket, by raw bytes, by our client, and beside Faktory."""
+"""The Masenko door of a real server: over a socket, by raw bytes and by our client."""
 
 import time
 from collections.abc import Iterator
@@ -81,21 +81,6 @@ def test_a_disconnect_fails_what_it_held(server: Server, raw: Raw) -> None:
 def test_20_000_pushes_in_one_transaction(raw: Raw) -> None:
     raw.send("ATOMIC", *['PUSH {"name":"a"}'] * 20_000, "DONE")
     assert told(raw.line())["ids"] == list(range(1, 20_001))
-
-
-def test_crossing_over(server: Server, raw: Raw) -> None:
-    with server.client() as faktory:
-        faktory.push("job-000001", queue="q", args=[1, "<b>"])
-        assert told(raw.ask('FETCH {"queues":["q"]}')) == {
-            "id": 1, "queue": "q", "name": "test", "payload": [1, "<b>"],
-        }  # fmt: skip
-        assert raw.ask('ACK {"id":1}') == "OK {}\n"
-        raw.ask('PUSH {"name":"m","queue":"q","payload":{"a":1}}')
-        job = faktory.fetch("q")
-        assert job is not None
-        assert (job["jobtype"], job["args"]) == ("m", [{"a": 1}])
-        faktory.ack(job["jid"])
-    assert '"to_ack":0' in raw.ask("INFO")
 
 
 def test_a_restart_keeps_all_but_the_leases(server: Server, raw: Raw) -> None:

@@ -1,4 +1,4 @@
-"""The Workq door of a real server: sockets, waits, restarts, the command line, and jobs that cross to Faktory."""
+"""The Workq door of a real server: sockets, waits, restarts and the command line."""
 
 import shutil
 import sys
@@ -258,23 +258,6 @@ def test_shutdown_ends_waits(server: Server, peer: WorkqPeer, other: WorkqPeer) 
     peer.hear("-TIMEOUT")
     other.hear("-TIMEOUT")
     assert peer.ended() and other.ended()
-
-
-def test_a_job_crosses_both_ways(server: Server, peer: WorkqPeer) -> None:
-    with server.client(wid="w") as faktory:
-        peer.send(f"add {ident(1)} mail 60000 60000 4", "pong")
-        peer.hear("+OK")
-        fetched = faktory.fetch("mail")
-        assert fetched is not None and (fetched["jid"], fetched["args"]) == (ident(1), ["pong"])
-        peer.send(f"result {ident(1)} 10000")
-        faktory.ack(ident(1))
-        peer.hear("+OK 1", f"{ident(1)} 1 0", "")
-        faktory.push("some-jid-1", queue="mail", args=[1, {"a": "b"}])
-        peer.send("lease mail 0")
-        peer.hear("+OK 1", "c205d0c0-0000-4000-8000-000000000002 mail 13", '[1,{"a":"b"}]')
-        peer.send("complete c205d0c0-0000-4000-8000-000000000002 0", "")
-        peer.hear("+OK")
-        assert faktory.sizes()["working"] == 0
 
 
 def test_the_conversation_of_the_reference(peer: WorkqPeer) -> None:

@@ -264,6 +264,13 @@ def give_back(scene: Scene, client: Client) -> c.Command[Any] | None:
     return c.GiveBack(client.via, client.given[jid][-1:] * 2)
 
 
+def lose_lease(scene: Scene, client: Client) -> c.Command[Any] | None:
+    """Its connection is gone; sometimes with a lease that was over before."""
+    if not client.given:
+        return None
+    return c.LoseLease(client.via, scene.one_of(client.given[scene.one_of(list(client.given))]))
+
+
 def _some(scene: Scene) -> list[Number]:
     """A few numbers of jobs in any state but ready, one of them twice, and one that was never given."""
     some = [number for shelf in scene.memory.shelves.values() for _, number in shelf]
@@ -360,10 +367,11 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (45, fail),
     (20, settle_of_another),
     (20, settle_again),
-    (50, settle_freely),
+    (70, settle_freely),
     (25, transact),
     (3, draw_numbers),
     (10, give_back),
+    (10, lose_lease),
     (10, requeue),
     (10, bury),
     (12, remove),

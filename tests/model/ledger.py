@@ -224,7 +224,8 @@ class Ledger:
         life = self._ended_lease(event, "ran out" if event.lost else "failed")
         rules = life.spec.rules
         used_up = 0 < rules.max_attempts <= life.attempt
-        assert not event.lost or (life.end <= now.steady and (used_up or rules.lapse is Lapse.FAILURE))
+        assert not event.lost or (used_up or rules.lapse is Lapse.FAILURE)
+        assert not event.lost or event.via or life.end <= now.steady, "no door said that its holder is gone"
         need_lost = not event.token and not event.counted
         assert not need_lost or any(self.lives[need].hopeless for need in life.needs), "all it needs may still come"
         again = life.failures < rules.max_failures and not used_up and not need_lost
@@ -247,7 +248,7 @@ class Ledger:
 
     def _lapsed(self, event: e.Lapsed, now: Now) -> None:
         life = self._ended_lease(event, "ran out")
-        assert life.end <= now.steady
+        assert event.via or life.end <= now.steady, "no door said that its holder is gone"
         life.state = State.READY
 
     def _returned(self, event: e.Returned, now: Now) -> None:

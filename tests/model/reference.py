@@ -407,6 +407,13 @@ class Reference:
                 self._happens(now)
                 self._to_old_place(job, counted=False)
 
+    def lose_lease(self, command: c.LoseLease, now: Now) -> None:
+        number, token = command.lease
+        job = self.jobs.get(number)
+        if job and job.lease and job.lease.token == token:
+            self._happens(now)
+            self._lapse(job, now)
+
     def requeue(self, command: c.Requeue, now: Now) -> int:
         jobs = self._those(command.numbers, AT_REST)
         for job in jobs:
@@ -698,6 +705,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Succeed: Reference.succeed,
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
+    c.LoseLease: Reference.lose_lease,
     c.Requeue: Reference.requeue,
     c.Bury: Reference.bury,
     c.Remove: Reference.remove,

@@ -55,6 +55,10 @@ class Peer:
         self._waiter: Waiter | None = None
         desk.timed.append(self)
 
+    @property
+    def is_waiting(self) -> bool:
+        return self._waiter is not None
+
     def send(self, data: bytes) -> None:
         if not self.is_closed:
             self._requests.extend(self.session.receive(data))

@@ -25,10 +25,6 @@ class MasenkoPeer(Peer):
     def until(self, deadline: float) -> None:
         self._deadline = deadline
 
-    @property
-    def is_waiting(self) -> bool:
-        return self._waiter is not None
-
     def late(self) -> None:
         if self.is_waiting:
             super().late()

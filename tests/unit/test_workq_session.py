@@ -135,11 +135,6 @@ class TestFencing:
         assert peer.ask(f"complete {ident(2)} 0\r\n") == OK
         assert faktory.ask(f'FAIL {{"jid":"{ident(2)}"}}') == f"-ERR Job not found {ident(2)}\r\n".encode()
 
-    def test_what_was_given_of_its_own_jobs_is_not_kept(self, peer: Peer) -> None:
-        add(peer, 1)
-        peer.ask("lease q 0")
-        assert len(peer.session._given) == 0
-
 
 def test_a_lease_goes_past_any_number_of_expired_jobs(desk: PlainDesk, peer: Peer) -> None:
     faktory = worker(desk, Door(desk))

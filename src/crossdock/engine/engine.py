@@ -74,6 +74,7 @@ class Engine:
             c.Succeed: settle.succeed,
             c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random),
             c.GiveBack: lease.give_back,
+            c.LoseLease: lambda memory, command, now: failing.lose(memory, command, now, random),
             c.Requeue: moves.requeue,
             c.Bury: moves.bury,
             c.Remove: moves.remove,

@@ -13,7 +13,7 @@ from crossdock.engine.memory import GONE, READY, Memory
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed
 from crossdock.engine.stats import FAILURE
 from crossdock.model.clock import Now
-from crossdock.model.commands import Fail, Verdict
+from crossdock.model.commands import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
 from crossdock.model.job import BAND_NORMAL, Extra, Failure, Job, Lease, Result
@@ -54,18 +54,32 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
     return (event,), DONE, tuple(stirred)
 
 
-def lapse(memory: Memory, job: Job, now: Now, random: Random) -> AnyEvent:
-    """What the end of a lease means to its job; called by the timer."""
+def lose(memory: Memory, command: LoseLease, now: Now, random: Random) -> Decision[None]:
+    number, token = command.lease
+    job = memory.jobs.get(number)
+    if job is None or job.lease is None or job.lease.token != token:
+        return (), None, ()
+    event = lapse(memory, job, now, random, command.via)
+    return (event,), None, stirred_by(event, job)
+
+
+def stirred_by(lapsed: AnyEvent, job: Job) -> tuple[str, ...]:
+    """The queues in which the end of this job's lease left a job, or room for one."""
+    return (job.queue, lapsed.to_queue) if isinstance(lapsed, Failed) and lapsed.to_queue else (job.queue,)
+
+
+def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
+    """What the end of a lease means to its job; `via` is the door that knows its holder gone, else it was the timer."""
     lease = job.lease
     if lease is None:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
     rules, at = job.rules, later(memory, now)
     if rules.lapse is Lapse.DROP:
-        return Removed(at, "lapsed", "", last_rows([job], at))
+        return Removed(at, "lapsed", via, last_rows([job], at))
     if rules.lapse is Lapse.RETURN and not _used_up(job):
-        return Lapsed(*closing(job, lease, at, ""))
+        return Lapsed(*closing(job, lease, at, via))
     counted = rules.lapse is Lapse.FAILURE
-    told = Told("", lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
+    told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return _failure(memory, job, lease, now, told, random, final=not counted)
 
 

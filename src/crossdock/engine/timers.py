@@ -10,13 +10,13 @@ from random import Random
 
 from crossdock.engine import ends, groups, links, recur, throttles, tracks
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import lapse
+from crossdock.engine.failing import lapse, stirred_by
 from crossdock.engine.lease import last_rows, to_old_place
 from crossdock.engine.memory import Memory, row
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Expired, Failed, Readied, Removed, Row, Started
+from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Row, Started
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.states import State
 
@@ -83,9 +83,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     for job in lapsed:
         event = lapse(memory, job, now, random)
         events.append(event)
-        stirred[job.queue] = None
-        if isinstance(event, Failed) and event.to_queue:
-            stirred[event.to_queue] = None
+        stirred.update((queue, None) for queue in stirred_by(event, job))
     left -= len(lapsed)
     purged = _due(memory, State.DEAD, now.wall, left, over)
     if purged:

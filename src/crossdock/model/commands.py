@@ -118,6 +118,13 @@ class GiveBack(Command[None], frozen=True, gc=False):
     leases: Sequence[Held]
 
 
+class LoseLease(Command[None], frozen=True, gc=False):
+    """Its holder is gone: to the job this lease has run out, unless it is over by now."""
+
+    via: str
+    lease: Held
+
+
 class Requeue(Command[int], frozen=True, gc=False):
     """Make these scheduled, retrying or dead jobs ready now. Outcome: how many were."""
 

@@ -200,6 +200,12 @@ class Connection(asyncio.Protocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _leave_wait(self) -> None:
+        """Unheard: nobody asks this one any more."""
+        if self._waiter is not None:
+            self._turn.waits.remove(self._waiter)
+        self._end_wait()
+
     def _watch(self, session: Watched, seconds: float) -> None:
         self._silence = self._loop.call_later(seconds, self._look, session)
 
@@ -272,9 +278,7 @@ class Connection(asyncio.Protocol):
         for timer in (self._handshake, self._linger, self._silence):
             if timer is not None:
                 timer.cancel()
-        if self._waiter is not None:
-            self._turn.waits.remove(self._waiter)
-        self._end_wait()
+        self._leave_wait()
         self._slices = None
         self._requests.clear()
         if not self._unreleased:
@@ -299,7 +303,8 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def shut_down(self, give_up: float) -> None:
-        """Answer what was read, end a wait with its empty answer, say goodbye, close."""
+        """Answer what was read, end a wait with its empty answer, say goodbye, close. A request that would wait on all
+        the same gets no answer, and none behind it does: that would be taken for its answer."""
         if self._closing:
             return
         self._turn.begin()
@@ -310,10 +315,9 @@ class Connection(asyncio.Protocol):
             self._too_late()  # of a FETCH that went on in slices and then waits
             if self._slices is not None:
                 self.abort()
-            elif self._requests:
+            elif self._requests and self._waiter is None:
                 answer = self._session.handle(self._requests.popleft())
-                while isinstance(answer, Wait):
-                    answer = answer.ask(True)
-                self._take(answer)
+                self._take(answer.ask(True) if isinstance(answer, Wait) else answer)
             else:
+                self._leave_wait()
                 self._take(Bye(self._session.farewell()))

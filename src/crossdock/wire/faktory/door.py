@@ -51,14 +51,14 @@ class FaktoryDoor:
 
     def tick(self, desk: Desk) -> None:
         self._begin(desk)
-        self.workers.reap(desk.now.steady)
+        self.workers.reap(desk)
 
     def _begin(self, desk: Desk) -> None:
         """The server has just started: nothing has been leased through this door yet but before a restart."""
         if self.started is None:
             self.started = desk.now.steady
             jobs = desk.memory.jobs
-            self.workers.restore([jobs[number] for _, number in desk.memory.shelves[State.LEASED]], desk.now.steady)
+            self.workers.restore([jobs[number] for _, number in desk.memory.shelves[State.LEASED]], desk)
 
     def challenge(self) -> Challenge | None:
         if not self._password:

@@ -1,7 +1,7 @@
 """One Faktory connection: handshake, then a reply a request (pages 2, 3 and 5)."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from crossdock.model.commands import (
     Terms,
 )
 from crossdock.model.job import Held, Spec
+from crossdock.wire.again import again
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.batch import batch
@@ -172,31 +173,23 @@ class FaktorySession:
         if body.count(b" ") >= QUEUES_AT_MOST:
             return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
         queues = _names(body) if len(body) <= 1_024 else _names.__wrapped__(body)
-        return self._try_fetch(queues, self._desk.now.steady + BLOCK_S, late=False)
+        return self._try_fetch(queues, self._desk.now.steady + BLOCK_S)
 
-    def _try_fetch(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
+    def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         worker = self._worker
         if worker is not None and worker.state != RUNNING:
-            return NULL if late else Wait((), until, lambda late: self._try_fetch(queues, until, late=late))
+            return NULL if late else Wait((), until, partial(self._try_fetch, queues, until))
         command = LeaseNext(VIA, queues, self._wid, TERMS)
         job = self._desk.do(command)
         if job is not None and job.lease is not None:
-            self._given.remember(job.jid, job, self._desk.now.steady)
+            self._given.remember(job.jid, job, self._desk)
             self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
         if late:
             return NULL
         if row_goes_on(self._desk.memory, command, self._desk.now):
-            return self._fetch_on(queues, until)
-        return Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
-
-    def _fetch_on(self, queues: tuple[str, ...], until: float) -> Slices:
-        """Behind a long row of expired jobs something may wait, and nothing else would stir for it."""
-        while True:
-            yield
-            answer = self._try_fetch(queues, until, late=self._desk.now.steady >= until)
-            if isinstance(answer, bytes | Bye | Wait):
-                return answer
+            return again(self._desk, until, partial(self._try_fetch, queues, until))
+        return Wait(queues, until, partial(self._try_fetch, queues, until))
 
     def _claim(self, jid: str) -> Claim:
         return Claim(VIA, self._wid, self._given.newest(jid))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from crossdock.model.job import Job
+from crossdock.wire.desk import Desk
 from crossdock.wire.given import Given
 
 SILENT_S: Final = 60.0  #: without a BEAT for longer, a worker is dropped and its sockets are closed
@@ -49,13 +50,13 @@ class Workers:
         self._given: dict[str, Given] = {}
         self._swept = 0.0
 
-    def restore(self, leased: Iterable[Job], steady: float) -> None:
+    def restore(self, leased: Iterable[Job], desk: Desk) -> None:
         """After a restart: the leases recorded under a name were given to it."""
         given = [
             (job.lease.token, job.lease.worker, job) for job in leased if job.lease is not None and job.lease.worker
         ]
         for _, wid, job in sorted(given, key=lambda each: each[0]):
-            self._given.setdefault(wid, Given()).remember(job.jid, job, steady)
+            self._given.setdefault(wid, Given()).remember(job.jid, job, desk)
 
     def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
         """The first HELLO of a wid describes it; later ones only add a connection."""
@@ -74,7 +75,8 @@ class Workers:
             if not worker.given:
                 del self._given[worker.wid]
 
-    def reap(self, steady: float) -> None:
+    def reap(self, desk: Desk) -> None:
+        steady = desk.now.steady
         for worker in [each for each in self.by_wid.values() if steady - each.beat_at > SILENT_S]:
             del self.by_wid[worker.wid]
             self.reaped += 1
@@ -82,10 +84,10 @@ class Workers:
                 hang_up()
         if steady - self._swept > _SWEEP_S:
             self._swept = steady
-            self._forget_old(steady)
+            self._forget_old(desk)
 
-    def _forget_old(self, steady: float) -> None:
+    def _forget_old(self, desk: Desk) -> None:
         for wid in [wid for wid in self._given if wid not in self.by_wid]:
-            self._given[wid].sweep(steady)
+            self._given[wid].sweep(desk)
             if not self._given[wid]:
                 del self._given[wid]

@@ -1,10 +1,14 @@
 """One Masenko connection: a line in, a reply out (page 3), and the leases it was given."""
 
 from collections.abc import Callable
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from crossdock.model.commands import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, Succeed, Terms
+from crossdock.engine.lease import row_goes_on
+from crossdock.model.commands import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LoseLease, Succeed, Terms
 from crossdock.model.job import Bound, Held, Number, Token
+from crossdock.wire.again import again
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.lines import TOO_LONG, Lines
@@ -24,7 +28,7 @@ _NOT_ACQUIRED: Final = error("task not acquired")
 _NO_HEARTBEAT: Final = Bye(error("no heartbeat"))
 _QUIT: Final = Bye(OK)
 
-#: Leases failed in one go when the connection ends: about 5 ms between the turns of others.
+#: Leases ended in one go when the connection ends: about 5 ms between the turns of others.
 SLICE: Final = 500
 
 
@@ -74,9 +78,10 @@ class MasenkoSession:
         return self._let_all_go() if self._held else None
 
     def _let_go(self) -> None:
-        """The connection ends: a NACK for each task it was given (page 3.7), the first of them at once."""
-        for number in list(self._held)[:SLICE]:
-            self._desk.do(Fail("", self._claim(number), "", ""))
+        """The connection ends, and so do its leases, the first of them at once: to its own tasks that is a NACK
+        (page 3.7), to others what the end of a lease is."""
+        for number in list(islice(self._held, SLICE)):
+            self._desk.do(LoseLease(VIA, (number, self._held.pop(number))))
 
     def _let_all_go(self) -> Slices:
         while self._held:
@@ -124,21 +129,24 @@ class MasenkoSession:
             return error(f"timeout must be smaller than the heartbeat frequency {door.heartbeat}")
         if not queues:
             return EMPTY
-        return self._try_fetch(queues, self._desk.now.steady + timeout_ns / 1e9, late=False)
+        return self._try_fetch(queues, self._desk.now.steady + timeout_ns / 1e9)
 
-    def _try_fetch(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
+    def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         """The heartbeat's clock starts anew with the answer: a client that waits cannot speak."""
         desk = self._desk
-        job = desk.do(LeaseNext(VIA, queues, "", TERMS))
+        command = LeaseNext(VIA, queues, "", TERMS)
+        job = desk.do(command)
         if job is not None and job.lease is not None:
             self.heard = desk.now.steady
             self._held[job.number] = job.lease.token
             self.granted = [(job.number, job.lease.token)]
             return task(job)
+        if row_goes_on(desk.memory, command, desk.now):
+            return again(desk, until, partial(self._try_fetch, queues, until))
         if late:
             self.heard = desk.now.steady
             return EMPTY
-        return Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
+        return Wait(queues, until, partial(self._try_fetch, queues, until))
 
     def _ack(self, body: bytes) -> Answer:
         try:

@@ -1,13 +1,15 @@
 """One Workq connection: a reply a command, in order; `lease`, `result` and `run` may wait (page section 5)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.lease import row_goes_on
 from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Remove, Succeed, Terms, Verdict
 from crossdock.model.job import Held, Number, Spec
 from crossdock.model.states import State
-from crossdock.wire.answer import Answer, Bye, Ended, Slices, Wait
+from crossdock.wire.again import again
+from crossdock.wire.answer import Answer, Bye, Ended, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.given import Given
 from crossdock.wire.payload import as_bytes
@@ -48,7 +50,7 @@ class WorkqSession:
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
         self.granted: list[Held] | None = None
-        self._given = Given()  #: of other doors' jobs; Workq's own may be settled by anybody
+        self._given = Given()
         self._running: Number = 0  #: the foreground job this connection waits for
 
     def greeting(self) -> bytes:
@@ -143,34 +145,26 @@ class WorkqSession:
         if flags or len(words) > NAMES_AT_MOST + 2:
             return messages.INVALID_ARGS
         wait = timeout(words[-1])
-        return self._try_lease(_names(words[1:-1]), self._desk.now.steady + wait / 1_000, late=not wait)
+        return self._try_lease(_names(words[1:-1]), self._desk.now.steady + wait / 1_000, not wait)
 
-    def _try_lease(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
+    def _try_lease(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
         desk = self._desk
         terms = TERMS if len(desk.memory.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
         command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
         job = desk.do(command)
         if job is None or job.lease is None:
             if row_goes_on(desk.memory, command, desk.now):
-                return self._lease_on(queues, until)
-            return TIMEOUT if late else Wait(queues, until, lambda late: self._try_lease(queues, until, late=late))
+                return again(desk, until, partial(self._try_lease, queues, until))
+            return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
         lease = job.lease
         self.granted = [(job.number, lease.token)]
         if job.origin == VIA:
             ident, payload = job.jid, job.payload
         else:
             ident, payload = ids.shown(job), as_bytes(job)
-            self._given.remember(ident, job, desk.now.steady)
+        self._given.remember(ident, job, desk)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
         return b"+OK 1\r\n%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
-
-    def _lease_on(self, queues: tuple[str, ...], until: float) -> Slices:
-        """Behind a long row of expired jobs something may wait, and nothing else would stir for it."""
-        while True:
-            yield
-            answer = self._try_lease(queues, until, late=self._desk.now.steady >= until)
-            if isinstance(answer, bytes | Bye | Wait):
-                return answer
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
@@ -184,15 +178,16 @@ class WorkqSession:
         return self._settled(ident, self._desk.do(Fail(jid, claim, "failed", message, result=block)))
 
     def _claim(self, ident: str) -> tuple[str, Claim]:
-        """Who asks, for which jid. Of another door's job the lease counts that this connection was given."""
-        held = self._given.newest(ident) if self._given else None
+        """Who asks, for which jid. The lease counts that this connection was given; once it is over, Workq's freedom
+        goes as far as no other door has the job."""
+        held = self._given.newest(ident)
         number = 0
         if ident.startswith(ids.MADE_UP) and (job := find(self._desk, ident)) is not None and job.jid != ident:
             ident, number = job.jid, job.number
         return ident, _FREE if held is None and not number else Claim(VIA, "", held, True, number)
 
     def _settled(self, ident: str, verdict: Verdict) -> bytes:
-        if verdict is Verdict.DONE and self._given:
+        if verdict is Verdict.DONE:
             self._given.forget(ident)
         return _SETTLED[verdict]
 

@@ -1,0 +1,139 @@
+"""All doors of one real server, over sockets: a little of what tests/unit/test_crossing*.py have in full."""
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from crossdock.client.errors import Broken
+from crossdock.client.stream import connect
+from tests.support.peer import Got, Peer
+from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq, reach
+from tests.support.server import Server
+
+DOORS = sorted(PEERS)
+
+#: What a door says to one who waits when the server stops, and then.
+LAST_WORDS = {
+    "faktory": [b"$-1", b"-ERR shutdown in progress"],
+    "workq": [b"-TIMEOUT"],
+    "masenko": [b"EMPTY {}", b'ERR {"msg":"shutdown in progress"}'],
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("crossing") / "data", doors=DOORS) as server:
+        yield server
+
+
+class Visit:
+    """Peers of one test. Its queue is its own: the server is everybody's."""
+
+    def __init__(self, server: Server, stack: ExitStack) -> None:
+        self._server = server
+        self._stack = stack
+        self.faktory = ViaFaktory(connect("faktory", "127.0.0.1", server.ports["faktory"], "", 20.0))
+        stack.enter_context(closing(self.faktory))
+
+    def peer(self, door: str) -> Peer:
+        return self._stack.enter_context(closing(reach(self._server, door)))
+
+    def requeue(self) -> None:
+        """What waits for its next try need not, as soon as it does."""
+        give_up = time.monotonic() + 20
+        while not json.loads(self.faktory.call("INFO"))["faktory"]["sets"]["retries"]:
+            assert time.monotonic() < give_up
+        assert self.faktory.call('MUTATE {"cmd":"requeue","target":"retries"}') == "+OK"
+
+
+@pytest.fixture
+def visit(running: Server) -> Iterator[Visit]:
+    with ExitStack() as stack:
+        yield Visit(running, stack)
+
+
+def fetched(peer: Peer, queue: str) -> Got:
+    got = peer.fetch(queue)
+    assert got is not None
+    return got
+
+
+@pytest.mark.parametrize(("by", "through"), list(itertools.permutations(DOORS, 2)))
+def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) -> None:
+    queue, third = f"life-{by}-{through}", visit.peer(next(door for door in DOORS if door not in (by, through)))
+    pusher, worker = visit.peer(by), visit.peer(through)
+    pusher.push(queue, "word")
+    got = fetched(worker, queue)
+    assert got.text == "word"
+    assert worker.fail(got.ident)
+    if by != "workq":  # whose jobs are ready again at once
+        visit.requeue()
+    got = fetched(third, queue)
+    assert got.text == "word"
+    assert third.succeed(got.ident)
+    assert all(peer.look(queue) == 0 for peer in (pusher, worker, third))
+
+
+@pytest.mark.parametrize("by", DOORS)
+def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: Server, by: str) -> None:
+    queue = f"lost-{by}"
+    waits = visit.peer("workq")
+    lost = reach(running, "masenko")
+    visit.peer(by).push(queue, "word")
+    fetched(lost, queue)
+    waits.ask(queue, wait_s=20.0)
+    lost.close()
+    if by != "workq":
+        visit.requeue()
+    got = waits.given()
+    assert got is not None and got.text == "word"
+    assert waits.succeed(got.ident)
+
+
+def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
+    waits = [visit.peer(door) for door in (*DOORS, *reversed(DOORS))]
+    for each in waits:
+        each.ask("row", wait_s=10.0)
+        visit.faktory.look("row")  # sent after it: it waits by now
+    for n in range(len(waits)):
+        visit.peer(DOORS[n % len(DOORS)]).push("row", f"no. {n}")
+    assert [got and got.text for got in (each.given() for each in waits)] == [f"no. {n}" for n in range(len(waits))]
+
+
+def test_a_result_of_whatever_door(visit: Visit) -> None:
+    workq, masenko = visit.peer("workq"), visit.peer("masenko")
+    assert isinstance(workq, ViaWorkq) and isinstance(masenko, ViaMasenko)
+    ident = workq.push("results", "word")
+    workq.ask_result(ident, 20.0)
+    assert visit.faktory.fail(fetched(visit.faktory, "results").ident, "try again")
+    assert masenko.succeed(fetched(masenko, "results").ident)
+    assert workq.result() == (True, b"")
+
+
+def test_a_stop_while_all_wait(tmp_path: Path) -> None:
+    """Waits end with their empty answer. What is bound to a connection is ready at the next start, uncounted."""
+    server = Server(tmp_path / "data", doors=DOORS)
+    with server, ExitStack() as stack:
+        waits = {door: stack.enter_context(closing(reach(server, door))) for door in DOORS}
+        holds = {door: stack.enter_context(closing(reach(server, door))) for door in DOORS}
+        for door, peer in holds.items():
+            peer.push(f"held-{door}", "word")
+            fetched(peer, f"held-{door}")
+        for door, peer in waits.items():
+            peer.ask("nothing", wait_s=20.0)
+            holds[door].look("nothing")
+        assert server.stop() == 0
+        for door, peer in waits.items():
+            assert [peer.wire.line() for _ in LAST_WORDS[door]] == LAST_WORDS[door]
+            with pytest.raises(Broken, match="ended the connection"):
+                peer.wire.line()
+        server.start()
+        look = stack.enter_context(closing(reach(server, "workq")))
+        assert {door: look.look(f"held-{door}") for door in DOORS} == {
+            door: int(peer.bound) for door, peer in PEERS.items()
+        }

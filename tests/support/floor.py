@@ -1,0 +1,79 @@
+"""All doors on one engine in this process, with a clock turned by hand: where the peers of `peers.py` meet."""
+
+from collections.abc import Callable
+from typing import Final
+
+from crossdock.client.errors import Broken
+from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.session import Door as AnyDoor
+from crossdock.wire.workq.door import WorkqDoor
+from tests.support import conversation
+from tests.support.desk import PlainDesk
+from tests.support.masenko_peer import MasenkoPeer
+from tests.support.peer import Peer
+from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
+
+_BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
+    "faktory": conversation.Door,
+    "workq": lambda desk: WorkqDoor(),
+    "masenko": lambda desk: MasenkoDoor(heartbeat_s=1e6),  # days pass here while nobody speaks
+}
+
+
+class InProcess:
+    """A wire. Whoever reads while nothing was said lets the time pass that the server would let it wait."""
+
+    def __init__(self, desk: PlainDesk, door: AnyDoor) -> None:
+        kind = MasenkoPeer if isinstance(door, MasenkoDoor) else conversation.Peer
+        self.connection: conversation.Peer = kind(desk, door)  # type: ignore[arg-type]
+        self._desk = desk
+
+    def send(self, data: bytes) -> None:
+        self.connection.send(data)
+
+    def line(self) -> bytes:
+        said = self.connection.said
+        while b"\n" not in said:
+            if not self.connection.is_waiting:
+                raise Broken(f"nothing follows {bytes(said)!r}")
+            self._desk.advance(self.connection.until - self._desk.now.steady)
+        line, _, _ = bytes(said).partition(b"\n")
+        del said[: len(line) + 1]
+        return line.removesuffix(b"\r")
+
+    def block(self, size: int) -> bytes:
+        said = self.connection.said
+        block, end = bytes(said[:size]), bytes(said[size : size + 2])
+        assert end == b"\r\n", f"no block of {size} bytes: {bytes(said)!r}"
+        del said[: size + 2]
+        return block
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class Floor:
+    def __init__(self, desk: PlainDesk | None = None) -> None:
+        self.desk = desk or PlainDesk()
+        self.doors = {name: build(self.desk) for name, build in _BUILT.items()}
+
+    def peer(self, door: str, name: str = "") -> Peer:
+        return PEERS[door](InProcess(self.desk, self.doors[door]), name)
+
+    def faktory(self, name: str = "") -> ViaFaktory:
+        return ViaFaktory(InProcess(self.desk, self.doors["faktory"]), name)
+
+    def workq(self) -> ViaWorkq:
+        return ViaWorkq(InProcess(self.desk, self.doors["workq"]))
+
+    def masenko(self) -> ViaMasenko:
+        return ViaMasenko(InProcess(self.desk, self.doors["masenko"]))
+
+    def lose(self, peer: Peer) -> None:
+        """The worker of a job is never heard of again: its connection ends, and then its lease."""
+        peer.close()
+        if not peer.bound:
+            self.desk.advance(peer.lease_s)
+
+    def restarted(self) -> "Floor":
+        return Floor(self.desk.restarted())

@@ -1,0 +1,81 @@
+"""A server's shell around any door: no sockets, a disk that is slow on demand, a clock turned by hand."""
+
+import asyncio
+from random import Random
+from typing import cast
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.states import State
+from crossdock.server.clock import Clock
+from crossdock.server.connection import Connection
+from crossdock.server.limits import Limits
+from crossdock.server.turn import Turn
+from crossdock.wire.session import Door
+from tests.support.hand_loop import HandLoop
+from tests.unit.test_turn import HeldScribe
+
+
+class HandClock:
+    def __init__(self, loop: HandLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> Now:
+        return Now(1_794_765_345.0 + self._loop.time(), 1_000.0 + self._loop.time())
+
+
+class Transport:
+    def __init__(self) -> None:
+        self.heard = b""
+        self.eof = False
+
+    def write(self, data: bytes) -> None:
+        self.heard += data
+
+    def write_eof(self) -> None:
+        self.eof = True
+
+    def is_closing(self) -> bool:
+        return False
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class House:
+    def __init__(self, door: Door) -> None:
+        self.loop = HandLoop()
+        self.scribe = HeldScribe()
+        clock = cast(Clock, HandClock(self.loop))
+        self.memory = Memory()
+        self.turn = Turn(Engine(self.memory, Random(1)), self.scribe, clock, self.loop.as_loop(), 100_000)
+        self.connections: set[Connection] = set()
+        self.limits = Limits()
+        self.door = door
+
+    def connect(self) -> tuple[Connection, Transport]:
+        transport = Transport()
+        connection = Connection(self, self.door, self.turn, self.loop.as_loop())
+        connection.connection_made(cast(asyncio.Transport, transport))
+        return connection, transport
+
+    def sync(self) -> None:
+        """All that was said so far is on disk."""
+        self.loop.run()
+        while self.scribe._waiting:
+            self.scribe.synced()
+            self.loop.run()
+
+    def say(self, connection: Connection, *lines: str) -> None:
+        connection.data_received("".join(f"{line}\r\n" for line in lines).encode())
+        self.sync()
+
+    def look(self, state: State) -> list[tuple[str, int, int]]:
+        jobs = self.memory.jobs.values()
+        return [(job.kind, job.attempts, job.failures) for job in jobs if job.state is state]
