@@ -74,7 +74,7 @@ class RedisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="one: SELECT takes 0 alone. shared: it takes 0 to 15, and all of them are the same store"),
     ] = "one"
     keys_mib: Annotated[
-        int, Meta(ge=1, le=65_536, description="Memory for plain keys; what would need more is refused")
+        int, Meta(ge=1, le=2_048, description="Memory for plain keys; what would need more is refused")
     ] = 64
     request_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request, and longest transaction")] = 16
     handshake_s: Annotated[

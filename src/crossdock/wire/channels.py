@@ -34,10 +34,10 @@ class Channels:
             if not hearers:
                 del self.by_name[channel]
 
-    def subscribe_pattern(self, pattern: bytes, hearer: Hearer) -> None:
+    def subscribe_pattern(self, pattern: bytes, glob: Glob, hearer: Hearer) -> None:
         known = self.by_pattern.get(pattern)
         if known is None:
-            known = self.by_pattern[pattern] = _Pattern(Glob(pattern), {})
+            known = self.by_pattern[pattern] = _Pattern(glob, {})
         known.hearers[hearer] = None
 
     def unsubscribe_pattern(self, pattern: bytes, hearer: Hearer) -> None:

@@ -1,10 +1,10 @@
-"""Commands about the server: INFO, CONFIG, SLOWLOG, TIME, DBSIZE and the flushes (qless page 12)."""
+"""Commands about the server: INFO, CONFIG, SLOWLOG, TIME and the flushes (qless page 12)."""
 
 from typing import Final
 
 from crossdock import __version__
 from crossdock.model.commands import Flush
-from crossdock.wire.glob import Glob
+from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Act, Command, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
@@ -68,7 +68,7 @@ def config(context: Context) -> dict[bytes, bytes]:
 
 
 def _config_get(context: Context, args: list[bytes]) -> Result:
-    globs = [Glob(pattern.lower()) for pattern in args]
+    globs = [pattern(text.lower()) for text in args]
     return {name: value for name, value in config(context).items() if any(glob.matches(name) for glob in globs)}
 
 
@@ -104,11 +104,6 @@ def time(context: Context, args: list[bytes]) -> Result:
     return [b"%d" % int(seconds), b"%d" % int(rest * 1e6)]
 
 
-def size(context: Context, args: list[bytes]) -> Result:
-    shown = sum(1 for view in context.door.views.all for _ in view.keys(context))
-    return len(context.desk.memory.keys.entries) + shown
-
-
 def flush(context: Context, args: list[bytes]) -> Result:
     """One store for all doors, so everything goes (MODEL 11)."""
     if [arg.upper() for arg in args] not in ([], [b"ASYNC"], [b"SYNC"]):
@@ -135,7 +130,6 @@ COMMANDS: Final = (
     Command(b"config", -2, container(b"config", _CONFIG)),
     Command(b"slowlog", -2, container(b"slowlog", _SLOWLOG)),
     Command(b"time", 1, time),
-    Command(b"dbsize", 1, size),
     Command(b"flushdb", -1, flush, WRITE),
     Command(b"flushall", -1, flush, WRITE),
 )

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from itertools import count
 
 from crossdock.wire.desk import Desk
+from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.scripts import Library, Scripts
 from crossdock.wire.redis.session import RedisSession
+from crossdock.wire.redis.values import Push
 from crossdock.wire.redis.views import View, Views
 
 NAME = "redis"
@@ -42,6 +44,7 @@ class RedisDoor:
         self.started = 0.0  #: steady; of the first connection
         self.slow_log = {b"slowlog-log-slower-than": b"10000", b"slowlog-max-len": b"128"}
         self._numbers = count(1)
+        self._told: tuple[object, bytes] = (None, b"")
 
     def session(self, desk: Desk, hang_up: Callable[[], None]) -> RedisSession:
         self.started = self.started or desk.now.steady
@@ -53,6 +56,14 @@ class RedisDoor:
     def tick(self, desk: Desk) -> None:
         """Nothing to watch: what has an end is the engine's affair."""
         self.started = self.started or desk.now.steady
+
+    def told(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
+        """A published text on the wire: made once for all who hear it by the same name and protocol."""
+        what = (pattern, channel, text, resp3)
+        if what != self._told[0]:
+            said = (b"message", channel, text) if pattern is None else (b"pmessage", pattern, channel, text)
+            self._told = (what, encode(Push(said), resp3))
+        return self._told[1]
 
     def admits(self, password: bytes) -> bool:
         return not self._password or hmac.compare_digest(self._password, password)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.wire.redis.values import Error, Many, Null, Push, Simple, Value, Verbatim
+from crossdock.wire.redis.values import Encoded, Error, Many, Null, Push, Simple, Value, Verbatim
 
 _NULL: Final = (b"$-1\r\n", b"_\r\n")
 _NULL_ARRAY: Final = (b"*-1\r\n", b"_\r\n")
@@ -81,6 +81,10 @@ def _verbatim(value: Verbatim, resp3: bool, add: Add) -> None:
     add(b"=%d\r\ntxt:%b\r\n" % (len(text) + 4, text) if resp3 else b"$%d\r\n%b\r\n" % (len(text), text))
 
 
+def _encoded(value: Encoded, resp3: bool, add: Add) -> None:
+    add(value.data)
+
+
 def _array(value: Any, resp3: bool, add: Add) -> None:
     add(b"*%d\r\n" % len(value))
     _each(value, resp3, add)
@@ -116,6 +120,7 @@ _WRITE: Final[dict[type, Callable[[Any, bool, Add], None]]] = {
     Simple: _simple,
     Error: _error,
     Verbatim: _verbatim,
+    Encoded: _encoded,
     list: _array,
     tuple: _array,
     Push: _push,

@@ -7,10 +7,12 @@ reply. A command that was refused when it was queued refuses the whole.
 from collections.abc import Generator
 from typing import Final
 
+from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.command import AT_ONCE, Command
 from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.errors import EXEC_ABORT
-from crossdock.wire.redis.values import NULL_ARRAY, OK, Block, Error, Hang, Result, Value
+from crossdock.wire.redis.values import NULL_ARRAY, OK, Block, Encoded, Error, Hang, Result, Value
 from crossdock.wire.redis.views import run
 
 #: Commands of one transaction: about a tenth of a second in which nobody else is served.
@@ -42,8 +44,14 @@ def execute(context: Context, args: list[bytes]) -> Result:
         return EXEC_ABORT
     if stale:
         return NULL_ARRAY
+    replies: list[Value] = []
+    left = REPLY_BYTES
     with context.desk.together():
-        return [at_once(run(context, command, words)) for command, words in queued]
+        for command, words in queued:
+            reply = encode(at_once(run(context, command, words)) if left > 0 else TOO_LARGE, context.resp3)
+            left -= len(reply)
+            replies.append(Encoded(reply))
+    return replies
 
 
 def at_once(result: Result) -> Value:

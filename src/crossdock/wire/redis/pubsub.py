@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crossdock.wire.glob import Glob
+from crossdock.wire.redis.bounds import TEXT_BYTES, pattern
 from crossdock.wire.redis.command import ALONE, LISTENING, Act, Command, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Many, Push, Result
@@ -36,19 +36,20 @@ def psubscribe(context: Context, args: list[bytes]) -> Result:
     if len(context.patterns) + len(args) > PATTERNS_AT_MOST:
         raise Error(f"ERR a connection may subscribe to {PATTERNS_AT_MOST} patterns")
     said = []
-    for pattern in args:
-        context.patterns[pattern] = None
-        context.desk.channels.subscribe_pattern(pattern, context)
-        said.append(Push((b"psubscribe", pattern, context.subscriptions)))
+    globs = {text: pattern(text) for text in args}
+    for text, glob in globs.items():
+        context.patterns[text] = None
+        context.desk.channels.subscribe_pattern(text, glob, context)
+        said.append(Push((b"psubscribe", text, context.subscriptions)))
     return Many(said)
 
 
 def punsubscribe(context: Context, args: list[bytes]) -> Result:
     said = []
-    for pattern in args or list(context.patterns):
-        context.patterns.pop(pattern, None)
-        context.desk.channels.unsubscribe_pattern(pattern, context)
-        said.append(Push((b"punsubscribe", pattern, context.subscriptions)))
+    for text in args or list(context.patterns):
+        context.patterns.pop(text, None)
+        context.desk.channels.unsubscribe_pattern(text, context)
+        said.append(Push((b"punsubscribe", text, context.subscriptions)))
     return Many(said or [Push((b"punsubscribe", None, context.subscriptions))])
 
 
@@ -57,17 +58,19 @@ def leave_all(context: Context) -> None:
     channels = context.desk.channels
     for channel in context.channels:
         channels.unsubscribe(channel, context)
-    for pattern in context.patterns:
-        channels.unsubscribe_pattern(pattern, context)
+    for text in context.patterns:
+        channels.unsubscribe_pattern(text, context)
     context.channels, context.patterns = {}, {}
 
 
 def publish(context: Context, args: list[bytes]) -> Result:
+    if len(args[0]) + len(args[1]) > TEXT_BYTES:
+        raise Error(f"ERR a published text may have {TEXT_BYTES >> 20} MiB with its channel")
     return context.desk.publish(args[0], args[1])
 
 
 def _channels(context: Context, args: list[bytes]) -> Result:
-    glob = Glob(args[0] if args else b"*")
+    glob = pattern(args[0] if args else b"*")
     return [channel for channel in context.desk.channels.by_name if glob.matches(channel)]
 
 

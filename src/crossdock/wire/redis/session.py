@@ -14,7 +14,7 @@ from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.multi import QUEUE_AT_MOST
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
-from crossdock.wire.redis.values import Block, Error, Hang, Push, Result, Simple, Value
+from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
 from crossdock.wire.redis.views import run
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ class RedisSession(Context):
         return encode(value, self.resp3)
 
     def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
-        said = (b"message", channel, text) if pattern is None else (b"pmessage", pattern, channel, text)
-        self.push(encode(Push(said), self.resp3))
+        self.push(self.door.told(pattern, channel, text, self.resp3))
 
     def trust(self) -> None:
         self.identified = self._requests.trusted = True

@@ -22,6 +22,12 @@ class Verbatim(NamedTuple):
     text: bytes
 
 
+class Encoded(NamedTuple):
+    """On the wire already."""
+
+    data: bytes
+
+
 class Push(NamedTuple):
     """Told without being asked for; an array in RESP2."""
 
@@ -57,7 +63,7 @@ class Null(Enum):
 NULL_ARRAY: Final = Null.ARRAY
 
 Value: TypeAlias = (
-    "bytes | int | float | bool | Null | Simple | Verbatim | Push | Many | Error"
+    "bytes | int | float | bool | Null | Simple | Verbatim | Encoded | Push | Many | Error"
     " | Sequence[Value] | Mapping[bytes, Value] | AbstractSet[bytes] | None"
 )
 

@@ -1,9 +1,11 @@
 """Commands on keys of any kind: delete, ends, names."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from crossdock.model.keys import DropKeys, KeepKey, Kind
 from crossdock.wire.glob import Glob
+from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import integer
@@ -99,28 +101,40 @@ def persist(context: Context, args: list[bytes]) -> Result:
 
 
 def keys(context: Context, args: list[bytes]) -> Result:
-    return _keys(context, Glob(args[0]))
+    return _keys(context, pattern(args[0]))
 
 
 def _keys(context: Context, glob: Glob) -> Work:
-    """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
     found: list[Value] = []
-    seen = 0
-    for view in context.door.views.all:
-        for key in view.keys(context):
-            seen += 1
-            if glob.matches(key):
-                found.append(key)
-            if seen % SLICE == 0:
-                yield
-    space = context.desk.memory.keys
-    for key in list(space.entries):
-        seen += 1
-        if glob.matches(key) and space.live(key, context.desk.now) is not None:
+    for seen, key in enumerate(_all(context), 1):
+        if glob.matches(key):
             found.append(key)
         if seen % SLICE == 0:
             yield
     return found
+
+
+def size(context: Context, args: list[bytes]) -> Result:
+    return _count(context)
+
+
+def _count(context: Context) -> Work:
+    seen = 0
+    for _ in _all(context):
+        seen += 1
+        if seen % SLICE == 0:
+            yield
+    return seen
+
+
+def _all(context: Context) -> Iterator[bytes]:
+    """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
+    for view in context.door.views.all:
+        yield from view.keys(context)
+    space = context.desk.memory.keys
+    for key in list(space.entries):
+        if space.live(key, context.desk.now) is not None:
+            yield key
 
 
 def scan(context: Context, args: list[bytes]) -> Result:
@@ -128,13 +142,13 @@ def scan(context: Context, args: list[bytes]) -> Result:
     cursor = integer(args[0])
     if cursor is None or cursor < 0:
         raise Error("ERR invalid cursor")
-    glob, count, kind = Glob(b"*"), 10, b""
+    glob, count, kind = pattern(b"*"), 10, b""
     if not len(args) % 2:
         raise SYNTAX
     for option, value in zip(args[1::2], args[2::2], strict=True):
         match option.upper():
             case b"MATCH":
-                glob = Glob(value)
+                glob = pattern(value)
             case b"COUNT":
                 count = whole(value)
                 if count < 1:
@@ -166,5 +180,6 @@ COMMANDS: Final = (
     Command(b"pexpire", -3, pexpire, WRITE, 1, 1),
     Command(b"persist", 2, persist, WRITE, 1, 1),
     Command(b"keys", 2, keys),
+    Command(b"dbsize", 1, size),
     Command(b"scan", -2, scan),
 )

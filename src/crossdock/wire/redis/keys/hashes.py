@@ -3,6 +3,7 @@
 from typing import Final
 
 from crossdock.model.keys import ChangeMembers, Kind
+from crossdock.wire.redis.bounds import refuse_large
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import arity
@@ -40,7 +41,9 @@ def hget(context: Context, args: list[bytes]) -> Result:
 
 def hmget(context: Context, args: list[bytes]) -> Result:
     there = fields(context, args[0])
-    return [there.get(field) for field in args[1:]]
+    found = [there.get(field) for field in args[1:]]
+    refuse_large(found)
+    return found
 
 
 def hgetall(context: Context, args: list[bytes]) -> Result:

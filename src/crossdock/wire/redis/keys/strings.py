@@ -3,13 +3,14 @@
 from typing import Final
 
 from crossdock.model.keys import DropKeys, Kind, SetKey
+from crossdock.wire.redis.bounds import refuse_large
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.keys.generic import MOST_MS
 from crossdock.wire.redis.keys.values import string
 from crossdock.wire.redis.numbers import INT64, whole
-from crossdock.wire.redis.values import OK, Error, Result, Value
+from crossdock.wire.redis.values import OK, Error, Result
 from crossdock.wire.redis.views import find
 
 #: The words of SET that name an end: by how much they are milliseconds, and whether they are a time of day.
@@ -22,10 +23,11 @@ def get(context: Context, args: list[bytes]) -> Result:
 
 def mget(context: Context, args: list[bytes]) -> Result:
     """A key of another kind is shown as if it were not there."""
-    found: list[Value] = []
+    found: list[bytes | None] = []
     for key in args:
         entry = find(context, key)
         found.append(entry.data if entry is not None and entry.kind is Kind.STRING else None)
+    refuse_large(found)
     return found
 
 
