@@ -335,6 +335,7 @@ class Reference:
                 self._push(step, command.via, self._happens(now), now.wall, first, now)
             else:  # a second one of the same job finds it settled
                 self.succeed(step, now)
+                self._follow_needs(now)
         return c.Transacted(list(range(first, self.number + 1)))
 
     def draw_numbers(self, command: c.DrawNumbers, now: Now) -> None:
@@ -348,26 +349,29 @@ class Reference:
         freed, self.freed = self.freed, []
         for number in lost:
             self._fail_dependents(number, now)
-        for number in freed:
-            job = self.jobs.get(number)
-            if job is not None and job.state is State.BLOCKED:
-                at = self._happens(now)
-                if job.due > now.wall:
-                    job.state = State.SCHEDULED
-                else:
-                    self._begin(job, now)
-                    due, job.due = job.due, 0.0
-                    self._make_ready(job, at, due)
-                    if not due:
-                        self._to_tail(job)
+        jobs = [job for number in freed if (job := self.jobs.get(number)) and job.state is State.BLOCKED]
+        if jobs:
+            self._happens(now)
+        if any(job.due <= now.wall for job in jobs):
+            self._tail_of_this_instant()
+        for job in jobs:
+            if job.due > now.wall:
+                job.state = State.SCHEDULED
+            else:
+                self._begin(job, now)
+                due, job.due = job.due, 0.0
+                self._make_ready(job, self.at, due)
+
+    def _tail_of_this_instant(self) -> None:
+        """What joins a queue now stands behind all that came before, though the clock has not moved since."""
+        self.at = math.nextafter(self.at, math.inf)
 
     def _fail_dependents(self, number: int, now: Now) -> None:
         for job in sorted(self.jobs.values(), key=lambda each: each.number):
             if job.state is State.BLOCKED and number in job.needs:
-                after = Now(math.nextafter(self._happens(now), math.inf), now.steady)  # a dead queue keeps this order
-                self._happens(after)
+                self._happens(now)
                 told = ("need-lost", f"job {number}, which it needed, cannot succeed", ())
-                self._failed(job, after, told, lost=False, final=True, counted=False, result=told[1].encode())
+                self._failed(job, now, told, lost=False, final=True, counted=False, result=told[1].encode())
                 self._fail_dependents(job.number, now)
 
     def _begin(self, job: Job, now: Now) -> None:
@@ -579,13 +583,6 @@ class Reference:
         self._register(job.queue)
         self.stirred.add(job.queue)
 
-    def _to_tail(self, job: Job) -> None:
-        """Behind all others of its priority, though they came at the same instant."""
-        others = [each for each in self.ready(job.queue) if each.spec.priority == job.spec.priority and each.band == 1]
-        last = max(((each.stamp or 0.0, each.number) for each in others if each is not job), default=(0.0, 0))
-        if last > (job.stamp or 0.0, job.number):
-            job.stamp = math.nextafter(last[0], math.inf)
-
     def _to_old_place(self, job: Job, *, counted: bool) -> None:
         job.state, job.lease = State.READY, None
         job.attempts -= not counted
@@ -609,7 +606,10 @@ class Reference:
     def _failed(
         self, job: Job, now: Now, told: Said, *, lost: bool, final: bool, counted: bool = True, result: bytes = b""
     ) -> None:
-        at, before, leased, after = self.at, job.error, job.lease is not None, job.rules.exhausted
+        after = job.rules.exhausted
+        if final and after is Then.DEAD_QUEUE and job.deadqueue and not lost:
+            self._tail_of_this_instant()
+        at, before, leased = self.at, job.error, job.lease is not None
         next_at = before.next_at if before else 0.0
         self.processed += leased
         if counted and leased:
@@ -639,7 +639,6 @@ class Reference:
             job.spec = replace(job.spec, queue=job.deadqueue)
             job.deadqueue, job.spent, job.lease, job.failures, job.due, job.needs = "", True, None, 0, 0.0, []
             self._make_ready(job, self.at, 0.0)
-            self._to_tail(job)
             self.lost.append(job.number)
             return
         end = EXHAUSTED.get(after, State.GONE)

@@ -5,6 +5,7 @@
     unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
     early-reply   a batch counts as durable before it is written, by a slow disk
     lost-lease    a lease is forgotten at a restart: its job is handed out again
+    half-done     a success fails in the middle of its change
     short-tail    no fault: the journal is compacted after some thousand events
 """
 
@@ -15,7 +16,10 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from crossdock.engine import timers
+from crossdock.engine.engine import _APPLY
+from crossdock.engine.memory import Memory
 from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.events import Succeeded
 from crossdock.model.job import Bound
 from crossdock.server import compactor
 from crossdock.server.scribe import Scribe
@@ -50,11 +54,25 @@ def lost_lease() -> None:
     vars(timers)["Bound"] = SimpleNamespace(CONNECTION=Bound.NOBODY)
 
 
+def half_done() -> None:
+    def patched(memory: Memory, event: Succeeded) -> None:
+        memory.displace(memory.jobs[event.number])
+        raise RuntimeError("on purpose")
+
+    _APPLY[Succeeded] = patched
+
+
 def short_tail() -> None:
     compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
 
 
-FAULTS = {"unsynced": unsynced, "early-reply": early_reply, "lost-lease": lost_lease, "short-tail": short_tail}
+FAULTS = {
+    "unsynced": unsynced,
+    "early-reply": early_reply,
+    "lost-lease": lost_lease,
+    "half-done": half_done,
+    "short-tail": short_tail,
+}
 
 if __name__ == "__main__":
     fault = sys.argv.pop(1)

@@ -156,6 +156,14 @@ def test_a_queue_of_expired_jobs_is_empty(bench: Bench) -> None:
     assert bench.nothing_to_lease()
 
 
+def test_a_queue_of_expired_jobs_that_is_named_twice(bench: Bench) -> None:
+    bench.push("old", links=Links(expires=bench.now.wall + 10.0))
+    bench.push("next queue", queue="other")
+    bench.clock.pass_by(10.0)
+    assert bench.lease("default", "default", "other").jid == "next queue"
+    assert len(bench.memory.jobs) == 1
+
+
 def test_it_is_leased_until_then(bench: Bench) -> None:
     bench.push("a", links=Links(expires=bench.now.wall + 10.0))
     bench.clock.pass_by(9.999)

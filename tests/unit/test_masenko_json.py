@@ -1,7 +1,9 @@
 """JSON as Go reads it: requests, Go's words for bad ones, and payloads kept as they were spelled (pages 1.1, 3.4)."""
 
 import json
+import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -291,6 +293,22 @@ class TestFetch:
         body = json.dumps({"queues": ["q"] * 1_001}).encode()
         with pytest.raises(Invalid, match=r"^FETCH takes at most 1000 queues$"):
             fetch.read(body)
+
+
+@pytest.mark.parametrize(
+    ("read", "body", "why"),
+    [
+        (push.read, b'{"Name":"a"' + b',"k":0' * 500_000 + b"}", NOT_READ),
+        (push.read, b'{"Name":"a","blocked_by":[' + b"1," * 500_000 + b"1]}", "at most 255 blocked by"),
+        (fetch.read, b'{"Queues":[' + b'"",' * 500_000 + b'""]}', "FETCH takes at most 1000 queues"),
+    ],
+    ids=["members", "blockers", "queues"],
+)
+def test_the_slow_way_is_not_long(read: Callable[[bytes], object], body: bytes, why: str) -> None:
+    began = time.process_time()
+    with pytest.raises(Invalid, match=why):
+        read(body)
+    assert time.process_time() - began < 0.5
 
 
 def test_quoting() -> None:

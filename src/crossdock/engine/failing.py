@@ -6,18 +6,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from crossdock.engine import freely, links, needs
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, last_rows, to_old_place, unleased
 from crossdock.engine.memory import GONE, READY, Memory
-from crossdock.engine.places import tail
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed
 from crossdock.engine.stats import FAILURE
 from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, Verdict
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
-from crossdock.model.job import Extra, Failure, Job, Lease, Result
+from crossdock.model.job import BAND_NORMAL, Extra, Failure, Job, Lease, Result
 from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
 from crossdock.model.states import State
 
@@ -77,8 +76,9 @@ def _used_up(job: Job) -> bool:
 def _failure(
     memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told, random: Random, *, final: bool = False
 ) -> Failed:
+    at = later(memory, now)
     if final or job.failures >= job.rules.max_failures or _used_up(job):
-        return exhausted(memory, job, lease, now, told)
+        return exhausted(job, lease, at, now, told)
     before = job.extra.error if job.extra else None
     next_at = before.next_at if before else 0.0
     if lease is None:
@@ -89,26 +89,28 @@ def _failure(
     else:
         then = State.RETRYING
         due = next_at = now.wall + delay(job.rules.backoff, job.failures, random)
-    return _event(memory, job, lease, now, told, then, due, next_at)
+    return _event(job, lease, at, now, told, then, due, next_at)
 
 
-def exhausted(memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told) -> Failed:
+def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
     """The job's tries are over, however many it had left."""
     before = job.extra.error if job.extra else None
     rules, to_queue = job.rules, ""
     if rules.exhausted is Then.DEAD_QUEUE:
         to_queue = job.extra.deadqueue if job.extra is not None else ""
         then = READY if to_queue else GONE
+        if to_queue and not told.lost:  # several lapses of one look at the clock are one instant
+            at = just_after(at)
     else:
         then = ENDS[rules.exhausted]
     next_at = before.next_at if before else 0.0
-    return _event(memory, job, lease, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
+    return _event(job, lease, at, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
 
 
 def _event(
-    memory: Memory,
     job: Job,
     lease: Lease | None,
+    at: float,
     now: Now,
     told: Told,
     then: State,
@@ -117,7 +119,6 @@ def _event(
     to_queue: str = "",
     result: bytes = b"",
 ) -> Failed:
-    at = later(memory, now)
     before = job.extra.error if job.extra else None
     first_at = before.first_at if before else at
     failure = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost)
@@ -179,12 +180,11 @@ def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
     extra = job.extra or Extra()
     linked = replace(extra.links, needs=()) if extra.links is not None else None
     job.extra = replace(extra, links=linked, deadqueue="", spent=True)
-    queue = memory.queue(event.to_queue, event.at)
-    job.queue = queue.name
+    job.queue = memory.queue(event.to_queue, event.at).name
     job.failures = 0
     job.due = 0.0
     job.since = event.at
-    job.place = tail(queue, job.priority, event.at, job.number)
+    job.place = (-job.priority, BAND_NORMAL, event.at, job.number)
 
 
 def lapsed(memory: Memory, event: Lapsed) -> None:

@@ -30,6 +30,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
     if command.at_random:
         names = _at_random(memory, names, random)
+    emptied: set[str] | None = None  #: queues whose expired jobs are removed already; a name may come twice
     for name in names:
         queue = memory.queues.get(name)
         if queue is None:
@@ -42,8 +43,11 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 continue
         job = memory.jobs[queue.ready.first()[3]]
         if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
-            fresh = _next_fresh(memory, queue, now, events)
+            again = emptied is not None and name in emptied
+            fresh = None if again else _next_fresh(memory, queue, now, events)
             if fresh is None:
+                emptied = emptied or set()
+                emptied.add(name)
                 continue
             job = fresh
         own = job.rules.lease_s

@@ -6,7 +6,7 @@ from crossdock.engine import ends, links, needs, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory, row
-from crossdock.engine.places import due_place, tail
+from crossdock.engine.places import due_place
 from crossdock.model.clock import Now
 from crossdock.model.commands import Bury, Remove, Requeue
 from crossdock.model.events import Buried, Readied, Removed
@@ -42,12 +42,9 @@ def readied(memory: Memory, event: Readied) -> None:
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
-        queue = memory.queue(job.queue, event.at)
+        memory.queue(job.queue, event.at)
         due = 0.0 if event.why == "requeued" else job.due
-        if event.why == "met" and not due:
-            job.place = tail(queue, job.priority, event.at, job.number)
-        else:
-            job.place = due_place(job.priority, job.rules, due, job.since, job.number)
+        job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         job.due = 0.0
         memory.place(job)
     for each, end in zip(event.rows, event.ends, strict=False):

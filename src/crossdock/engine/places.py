@@ -1,8 +1,5 @@
 """Where a job stands among the ready ones (MODEL section 5)."""
 
-from math import inf, nextafter
-
-from crossdock.engine.queue import Queue
 from crossdock.model.job import BAND_NORMAL, Number, Place
 from crossdock.model.rules import Rules
 
@@ -15,13 +12,3 @@ def due_place(priority: float, rules: Rules, due: float, came: float, number: Nu
     if due and rules.due_band != BAND_NORMAL:
         return -priority, rules.due_band, due, number
     return -priority, BAND_NORMAL, came, number
-
-
-def tail(queue: Queue, priority: float, at: float, number: Number) -> Place:
-    """The last place of its priority: also behind younger jobs that came at the same instant."""
-    first, behind = (-priority, BAND_NORMAL, -inf, 0), (-priority, BAND_NORMAL + 1, -inf, 0)
-    for _, _, stamp, other in queue.ready.irange(first, behind, inclusive=(True, False), reverse=True):
-        if (stamp, other) > (at, number):
-            at = nextafter(stamp, inf)
-        break
-    return -priority, BAND_NORMAL, at, number

@@ -4,16 +4,16 @@ A job whose last need was met becomes ready, or scheduled. One that lost a need 
 so are all that need it, depth first in the order they were pushed.
 """
 
-from collections.abc import Iterator
-from math import inf, nextafter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from crossdock.engine import ends
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, exhausted
 from crossdock.engine.memory import BLOCKED, Memory, needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
-from crossdock.model.events import AnyEvent, Readied, Scheduled
+from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State, move
 
@@ -27,25 +27,40 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
         if not free:
             for lost, need in _dependents(memory, number, seen):
                 told = Told("", "", "need-lost", f"job {need}, which it needed, cannot succeed", counted=False)
-                at = nextafter(at, inf)  # a dead queue has them in this order, so each must come after the one before
-                event = exhausted(memory, lost, None, Now(at, now.steady), told)
+                event = exhausted(lost, None, at, now, told)
+                at = event.at
                 events.append(event)
                 if event.to_queue:
                     stirred[event.to_queue] = None
-    freed = [job for number, free in command.loose if free and (job := _freed(memory, number)) is not None]
-    ready = [job for job in freed if job.due <= now.wall]
-    later_on = [job for job in freed if job.due > now.wall]
+    freed = [
+        Freed(job.due, row(job), ends.begun(job, now))
+        for number, free in command.loose
+        if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
+    ]
+    more, queues = release(freed, at, now)
+    return [*events, *more], None, tuple(stirred | queues)
+
+
+class Freed(NamedTuple):
+    """A job that needs nothing any more."""
+
+    due: float
+    row: Row
+    end: float  #: steady; 0: it has none, or it runs already
+
+
+def release(freed: Sequence[Freed], at: float, now: Now) -> tuple[list[AnyEvent], dict[str, None]]:
+    """What becomes of them, and the queues in which one is ready."""
+    ready = [each for each in freed if each.due <= now.wall]
+    later_on = [each.row for each in freed if each.due > now.wall]
+    events: list[AnyEvent] = []
     if ready:
-        events.append(Readied(at, "met", "", [row(job) for job in ready], ends.readied(ready, now)))
-        stirred.update((job.queue, None) for job in ready)
+        at = just_after(at)
+        begun = tuple(each.end for each in ready)
+        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else ()))
     if later_on:
-        events.append(Scheduled(at, [row(job) for job in later_on]))
-    return events, None, tuple(stirred)
-
-
-def _freed(memory: Memory, number: Number) -> Job | None:
-    job = memory.jobs.get(number)
-    return job if job is not None and job.state is BLOCKED and not needs_of(job) else None
+        events.append(Scheduled(at, later_on))
+    return events, {each.row.queue: None for each in ready}
 
 
 def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[tuple[Job, Number]]:

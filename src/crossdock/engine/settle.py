@@ -55,18 +55,18 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
         target = freely.target(memory, command.jid, claim) if claim.free else UNKNOWN
         if isinstance(target, Verdict):
             return (), target, ()
-        event = success(memory, target, target.lease, command, now)
+        event = success(target, target.lease, command, later(memory, now), now)
         return (event,), DONE, (target.queue,) if memory.throttles else ()
     job, lease = found
     if job.extra is None:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
     else:
-        event = success(memory, job, lease, command, now)
+        event = success(job, lease, command, later(memory, now), now)
     return (event,), DONE, (job.queue,) if memory.throttles else ()
 
 
-def success(memory: Memory, job: Job, lease: Lease | None, command: Succeed, now: Now) -> Succeeded:
-    at, claim = later(memory, now), command.claim
+def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
+    claim = command.claim
     close = closing(job, lease, at, claim.via) if lease is not None else unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
     return Succeeded(*close, then, command.result, kept(job, then, now))

@@ -1,6 +1,7 @@
 """FETCH: which queues, and for how long (page 3.3)."""
 
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -69,7 +70,7 @@ def _read_as_go_does(body: bytes) -> tuple[tuple[str, ...], int | None]:
     try:
         for name, value in members(body, ("queues", "timeout")):
             if name == "queues":
-                named = tuple(item.string() for item in value.items())
+                named = tuple(item.string() for item in islice(value.items(), QUEUES_AT_MOST + 1))
             else:
                 timeout = _timeout(value)
     except (NotJson, WrongType, ValueError) as error:

@@ -7,6 +7,7 @@ become U+FFFD. The usual request has exact keys and none of this, and never come
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*+")
@@ -16,8 +17,12 @@ _UNSIGNED: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "bool", "f": "bool", "n": "null"}
 
 
+#: Members of one request. Each costs a step of Python here, and a line has room for millions.
+_MEMBERS_AT_MOST: Final = 1_000
+
+
 class NotJson(Exception):
-    """The text is not JSON; what exactly is wrong with it, `complaint` can tell."""
+    """The text is not JSON, or nothing a client would mean; what exactly is wrong with it, `complaint` can tell."""
 
 
 class WrongType(Exception):
@@ -58,6 +63,7 @@ class Value(NamedTuple):
         return int(self.text)
 
     def items(self) -> Iterator["Value"]:
+        """One after the other, each a step of Python: take no more than are needed."""
         if self.kind == "null":
             return
         if self.kind != "array":
@@ -117,7 +123,7 @@ def _pairs(text: str) -> Iterator[tuple[str, Value]]:
 def members(body: bytes, names: Iterable[str]) -> list[tuple[str, Value]]:
     """The members called one of `names`, whatever their case, in order. None of a null.
 
-    Raises NotJson, also for a text nested too deeply, or WrongType if it is no object.
+    Raises NotJson, also for a text nested too deeply or with too many members, or WrongType if it is no object.
     """
     text = body.decode("utf-8", "replace")
     try:
@@ -130,7 +136,9 @@ def members(body: bytes, names: Iterable[str]) -> list[tuple[str, Value]]:
                 return []
             raise WrongType(value.kind)
         known = frozenset(names)
-        pairs = [(whole(key).casefold(), value) for key, value in _pairs(text[at:])]
+        pairs = [(whole(key).casefold(), value) for key, value in islice(_pairs(text[at:]), _MEMBERS_AT_MOST + 1)]
     except (ValueError, IndexError, RecursionError) as error:
         raise NotJson from error
+    if len(pairs) > _MEMBERS_AT_MOST:
+        raise NotJson
     return [(key, value) for key, value in pairs if key in known]

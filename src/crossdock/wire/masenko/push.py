@@ -4,6 +4,7 @@ import os
 import re
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -168,8 +169,13 @@ def _read_as_go_does(body: bytes) -> PushBody:
         RETRIES if retry is None else retry.integer(0, 255),
         found["deadqueue"].string() if "deadqueue" in found else "",
         None if due is None or due.kind == "null" else due.string(),
-        () if blockers is None else tuple(item.integer(-(2**63), 2**63 - 1) for item in blockers.items()),
+        () if blockers is None else _blockers(blockers),
     )
+
+
+def _blockers(value: Value) -> tuple[int, ...]:
+    """One more than there may be is enough to be refused."""
+    return tuple(item.integer(-(2**63), 2**63 - 1) for item in islice(value.items(), BLOCKERS_AT_MOST + 1))
 
 
 _FIELDS: Final = frozenset(PushBody.__struct_fields__)
@@ -182,8 +188,7 @@ def _checked(name: str, value: Value) -> bool:
     if name == "retry":
         value.integer(0, 255)
     elif name == "blocked_by":
-        for item in value.items():
-            item.integer(-(2**63), 2**63 - 1)
+        _blockers(value)
     elif name == "execute_at":
         if value.kind != "null":
             _due(value.string())
