@@ -1,5 +1,6 @@
 """redis-py, unmodified, in both protocols: set-up, pipelines, transactions, pub/sub, blocking pops, scans, restarts."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -208,3 +209,19 @@ def test_a_password(protocol: int, tmp_path: Path) -> None:
             client.ping()
         with connect(server, protocol) as client, pytest.raises(redis.AuthenticationError):
             client.ping()
+
+
+def test_a_server_that_stops_ends_waits_and_subscriptions(protocol: int, tmp_path: Path) -> None:
+    with Server(tmp_path, doors=("redis",)) as server:
+        waiting, listening = (socket.create_connection(("127.0.0.1", server.ports["redis"]), 10) for _ in range(2))
+        with waiting, listening:
+            waiting.sendall(b"BLPOP l 0\r\n")
+            listening.sendall(b"HELLO %d\r\nSUBSCRIBE c\r\n" % protocol)
+            while not listening.recv(4_096).endswith(b":1\r\n"):
+                pass
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < 5.0
+            assert waiting.recv(100) == b"*-1\r\n"
+            assert waiting.recv(100) == b""
+            assert listening.recv(100) == b""
