@@ -66,9 +66,11 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
     try:
         if command.first:
             views = context.door.views
-            if views.prefixes:
+            prefixes = views.prefixes
+            if prefixes and (command.last != 1 or args[0].startswith(prefixes)):  # most have one key, their first word
                 owners = {views.of(key): None for key in command.keys(args)}
-                if owners.keys() - {None}:
+                owners.pop(None, None)
+                if owners:
                     return _viewed(context, command, args, [view for view in owners if view is not None])
             if command.flags & GROWS:
                 _refuse_if_full(context, args)
