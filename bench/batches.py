@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Final, TypeVar
@@ -33,6 +34,7 @@ from crossdock.model.commands import Command, Ticked
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
 from crossdock.server.standing import recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
+from crossdock.wire.channels import Channels
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.faktory.session import FaktorySession
 
@@ -57,6 +59,7 @@ class Desk:
         self.memory = Memory()
         self.ticked = Ticked()
         self.now = Now(time.time(), 1_000.0)
+        self.channels = Channels()
         self.engine = Engine(self.memory, Random(1))
         self._events: list[AnyEvent] = []
         self._commands = 0
@@ -70,6 +73,12 @@ class Desk:
             self._events = []
             self.now = Now(self.now.wall + 0.001, self.now.steady + 0.001)
         return outcome
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
+        return self.channels.publish(channel, text, to_patterns=to_patterns)
 
     def no_room(self, jobs: int) -> str | None:
         return None
