@@ -385,12 +385,14 @@ class Reference:
             self.stirred.add(job.queue)
 
     def _claimed(self, jid: str, claim: c.Claim) -> Job | None:
-        """Who was given a lease means that one; who was given none may mean any that is bound to nobody else."""
+        """Who was given a lease means that one; who was given none may mean any of its own door that is bound to nobody
+        else."""
         if claim.held is not None:
             number, token = claim.held
             job = self.jobs.get(number)
             return job if job and job.lease and job.lease.token == token else None
         leased = [job for job in self.jobs.values() if self._is_named(job, jid, claim) and job.lease]
+        leased = [job for job in leased if job.lease and job.lease.via == claim.via]
         own = [job for job in leased if job.lease and claim.worker and job.lease.worker == claim.worker]
         own = [job for job in own if job.lease and job.lease.bound is not Bound.CONNECTION]
         if own:

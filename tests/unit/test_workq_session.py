@@ -124,10 +124,13 @@ class TestFencing:
         assert not desk.memory.jobs
 
     def test_a_workq_job_that_faktory_has(self, desk: PlainDesk, peer: Peer, faktory: Conversation) -> None:
-        """Its lease is bound to nobody, so it may be settled; once it is over, Workq's freedom is back."""
+        """While another door has it nobody settles it here; once that is over, Workq's freedom is back."""
         add(peer, 1)
         faktory.ask("FETCH q")
-        assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
+        assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
+        assert peer.ask(f"fail {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
+        assert faktory.ask(f'ACK {{"jid":"{ident(1)}"}}') == OK
+        assert desk.memory.jobs[1].state is State.COMPLETE
         add(peer, 2, options="-max-fails=2")
         faktory.ask("FETCH q")
         desk.advance(60)

@@ -22,7 +22,10 @@ UNKNOWN, DONE = Verdict.UNKNOWN, Verdict.DONE
 
 
 def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
-    """The job this claim may settle. A lease it was given and that is over means: none, whoever holds the job now."""
+    """The job this claim may settle. A lease it was given and that is over means: none, whoever holds the job now.
+
+    One that was given none may end a lease that its own door gave: no door breaks the leases of another.
+    """
     if claim.held is not None:
         number, token = claim.held
         job = memory.jobs.get(number)
@@ -32,7 +35,7 @@ def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
     oldest: tuple[Job, Lease] | None = None
     for job in memory.numbered(claim.number) if claim.number else memory.named(jid):
         lease = job.lease
-        if lease is None:
+        if lease is None or lease.via != claim.via:
             continue
         if claim.worker and lease.worker == claim.worker and lease.bound is not Bound.CONNECTION:
             return job, lease
