@@ -5,6 +5,7 @@
     unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
     early-reply   a batch counts as durable before it is written, by a slow disk
     lost-lease    a lease is forgotten at a restart: its job is handed out again
+    kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
     short-tail    no fault: the journal is compacted after some thousand events
 """
 
@@ -50,11 +51,21 @@ def lost_lease() -> None:
     vars(timers)["Bound"] = SimpleNamespace(CONNECTION=Bound.NOBODY)
 
 
+def kept_lease() -> None:
+    timers._falls_back = lambda job: False
+
+
 def short_tail() -> None:
     compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
 
 
-FAULTS = {"unsynced": unsynced, "early-reply": early_reply, "lost-lease": lost_lease, "short-tail": short_tail}
+FAULTS = {
+    "unsynced": unsynced,
+    "early-reply": early_reply,
+    "lost-lease": lost_lease,
+    "kept-lease": kept_lease,
+    "short-tail": short_tail,
+}
 
 if __name__ == "__main__":
     fault = sys.argv.pop(1)
