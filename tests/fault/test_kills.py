@@ -98,7 +98,7 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
 
 def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     """The journal is compacted all the while."""
-    found = kill_under_load(tmp_path / "data", 12, "short-tail")
+    found = kill_under_load(tmp_path / "data", 10, "short-tail")
     ops, origins, jobs = found.load.ops, found.load.origins, on_disk(tmp_path / "data")
     verdict = found.verdict(jobs)
     count = Counter((op.kind, op.outcome) for op in ops)
@@ -124,7 +124,7 @@ def test_a_reply_before_the_write_would_be_noticed(tmp_path: Path) -> None:
 
 
 def test_a_lease_forgotten_at_a_restart_would_be_noticed(tmp_path: Path) -> None:
-    found = kill_under_load(tmp_path / "data", 3, "lost-lease", drain=False)
+    found = kill_under_load(tmp_path / "data", 2, "lost-lease", drain=False)
     names = {op.jid for op in found.load.ops}
     assert account(found.load.ops, names, kills=found.kills).overlapping
 
