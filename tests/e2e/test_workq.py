@@ -296,7 +296,7 @@ class TestCommandLine:
 
     def test_there_is_nothing_to_try(self, operator: Operator) -> None:
         ended = operator.run("try", "ping", "--via", "workq", "--wait", "0.1s", "--done")
-        assert ended == Ended("", "no job came in 0.1s through ping\n", 1)
+        assert ended == Ended("", "no job came in 0.1s in ping\n", 1)
         ended = operator.run("try", "ping", "--via", "workq", "--wait", "0s", "--done", "--json")
         assert (ended.code, ended.out) == (1, '{\n  "job": null,\n  "settled": null\n}\n')
 

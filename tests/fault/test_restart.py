@@ -8,7 +8,7 @@ import pytest
 from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite import SqliteJournal
-from tests.support.faktory_client import Refused
+from tests.support.faktory_client import Gone, Refused
 from tests.support.server import Server
 
 pytestmark = pytest.mark.fault
@@ -143,3 +143,16 @@ def test_a_second_server_on_the_same_folder_is_refused(server: Server) -> None:
             second.close()
         client.push("job-0002")
         assert client.sizes()["enqueued"] == 2
+
+
+def test_a_change_that_fails_in_the_middle_stops_the_server_and_is_not_there_after_it(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", fault="half-done") as server:
+        with server.client(wid="worker-1") as client:
+            client.push("job-0001")
+            client.fetch()
+            with pytest.raises(Gone):
+                client.ack("job-0001")
+        assert server.wait(10) == 1
+        assert "Succeed failed in the middle" in server.log()
+    found = on_disk(tmp_path / "data").memory
+    assert [job.jid for job in found.jobs.values() if job.lease is not None] == ["job-0001"]

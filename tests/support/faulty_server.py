@@ -6,6 +6,7 @@
     early-reply   a batch counts as durable before it is written, by a slow disk
     lost-lease    a lease is forgotten at a restart: its job is handed out again
     kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
+    half-done     a success fails in the middle of its change
     short-tail    no fault: the journal is compacted after some thousand events
 """
 
@@ -16,7 +17,10 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from crossdock.engine import timers
+from crossdock.engine.engine import _APPLY
+from crossdock.engine.memory import Memory
 from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.events import Succeeded
 from crossdock.model.job import Bound
 from crossdock.server import compactor
 from crossdock.server.scribe import Scribe
@@ -55,6 +59,14 @@ def kept_lease() -> None:
     timers._falls_back = lambda job: False
 
 
+def half_done() -> None:
+    def patched(memory: Memory, event: Succeeded) -> None:
+        memory.displace(memory.jobs[event.number])
+        raise RuntimeError("on purpose")
+
+    _APPLY[Succeeded] = patched
+
+
 def short_tail() -> None:
     compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
 
@@ -64,6 +76,7 @@ FAULTS = {
     "early-reply": early_reply,
     "lost-lease": lost_lease,
     "kept-lease": kept_lease,
+    "half-done": half_done,
     "short-tail": short_tail,
 }
 

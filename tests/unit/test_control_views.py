@@ -2,7 +2,7 @@
 
 import pytest
 
-from crossdock.model.commands import Bury, Enqueue, SetRecurrences
+from crossdock.model.commands import Bury, Claim, Enqueue, Fail, LeaseNext, SetRecurrences, Terms
 from crossdock.model.job import Form, Spec
 from crossdock.model.records import Recurrence
 from crossdock.wire.control.reads import TALLIED_AT_MOST
@@ -10,7 +10,7 @@ from tests.support.control_peer import VITALS, ControlPeer
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
-from tests.support.states import RULES
+from tests.support.states import RULES, spec
 
 
 @pytest.fixture
@@ -211,3 +211,10 @@ def test_status(client: Conversation, peer: ControlPeer) -> None:
     assert status["version"] == VITALS.version
     assert status["sync"] == {"batches": 3, "p50_ms": 0.5, "p99_ms": 0.9, "worst_ms": 1.0}
     assert status["rates"]["processed"] == 3.0
+
+
+def test_a_failure_without_words_is_shown_as_one(desk: PlainDesk, peer: ControlPeer) -> None:
+    desk.do(Enqueue("masenko", [spec("job-0001")]))
+    desk.do(LeaseNext("masenko", ("default",), "", Terms(60.0, 1.0, 60.0)))
+    desk.do(Fail("job-0001", Claim("masenko", ""), "", ""))
+    assert peer.ask("jobs")["jobs"][0]["error"] == "failed, without a word why"

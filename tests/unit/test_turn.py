@@ -5,10 +5,12 @@ from random import Random
 
 import pytest
 
+from crossdock.engine import engine
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
-from crossdock.model.events import Pushed, QueueSeen, Readied, decode_batch
+from crossdock.model.errors import CrossdockError, HalfDone
+from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
 from crossdock.server.turn import TICK_JOBS, Turn
@@ -257,3 +259,23 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> Non
     assert waiter.heard == [], "it is not durable yet"
     desk.scribe.synced()
     assert waiter.heard == [b"told"]
+
+
+def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_said(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[Exception] = []
+    desk.turn.on_failure = failures.append
+    peer = Peer()
+    desk.push(peer, "job-0001")
+
+    def broken(memory: Memory, event: Leased) -> None:
+        raise KeyError("on purpose")
+
+    monkeypatch.setattr(engine, "_APPLY", dict(engine._APPLY))
+    engine._APPLY[Leased] = broken
+    for error in (HalfDone, CrossdockError):
+        with pytest.raises(error, match="LeaseNext failed in the middle"):
+            desk.turn.do(LeaseNext("faktory", ("default",), "", REGISTERS))
+    desk.loop.run()
+    assert (len(failures), desk.scribe.batches, peer.heard) == (1, [], [])

@@ -46,7 +46,7 @@ def try_(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values
             if as_json:
                 print_json({"job": None, "settled": None})
             else:
-                tell(f"no job came in {age(wait)} through {', '.join(map(clean, queues))}")
+                tell(f"no job came in {age(wait)} in {', '.join(map(clean, queues))}")
             return 1
         if not as_json:
             click.echo(_shown(job))

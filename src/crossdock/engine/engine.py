@@ -29,6 +29,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model.clock import Now
+from crossdock.model.errors import HalfDone
 
 T = TypeVar("T")
 
@@ -107,17 +108,20 @@ class Engine:
         """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
         memory = self.memory
         events, outcome, notices = self._decide[type(command)](memory, command, now)
-        for event in events:
-            memory.counters.at = event.at
-            _APPLY[type(event)](memory, event)
-        if memory.touched or memory.loose:
-            events, notices = list(events), list(notices)
-            while memory.touched or memory.loose:
-                more, _, stirred = self.decide(self._what_follows(), now)
-                for event in more:
-                    self.apply(event)
-                events += more
-                notices += stirred
+        try:
+            for event in events:
+                memory.counters.at = event.at
+                _APPLY[type(event)](memory, event)
+            if memory.touched or memory.loose:
+                events, notices = list(events), list(notices)
+                while memory.touched or memory.loose:
+                    more, _, stirred = self.decide(self._what_follows(), now)
+                    for event in more:
+                        self.apply(event)
+                    events += more
+                    notices += stirred
+        except Exception as error:
+            raise HalfDone(f"{type(command).__name__} failed in the middle: {error!r}") from error
         return events, outcome, notices
 
     def _what_follows(self) -> c.Follow | c.Resolve:

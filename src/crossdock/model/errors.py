@@ -6,6 +6,7 @@ CrossdockError
 ├── Refusal            a command that cannot be carried out; the door puts it in its own words
 │   ├── Full           no room for more jobs; settling goes on
 │   └── Unknown        no such job, lease, batch …
+├── HalfDone           a change failed in the middle: memory is not what the journal says
 └── Damaged            stored data fails a check; the server stops and repairs nothing
 """
 
@@ -33,6 +34,10 @@ class Full(Refusal):
 
 class Unknown(Refusal):
     """What the command names does not exist."""
+
+
+class HalfDone(CrossdockError):
+    """Applying a change failed. Only a recovery from disk knows the true state."""
 
 
 class Damaged(CrossdockError):

@@ -52,6 +52,11 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     next_at: float  #: wall; the next try it led to. Stays as it was when the job ends; 0: it never had one
     lost: bool  #: nobody reported it: the lease ran out
 
+    @property
+    def text(self) -> str:
+        """For people. Masenko's workers and Workq's name neither group nor message."""
+        return ": ".join(filter(None, (self.group, self.message))) or "failed, without a word why"
+
 
 class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="faktory"):
     """What the Faktory door shows again and no rule reads."""

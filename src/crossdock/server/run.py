@@ -128,6 +128,7 @@ class Server:
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
         engine = Engine(recovered.memory, Random(secrets.randbits(64)))
         self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
+        self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
         self._pulse = Pulse(
@@ -223,7 +224,8 @@ class Server:
         self.turn.disk_refusal = room.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
 
     def _fail(self, error: Exception) -> None:
-        """The journal failed: nothing may be answered any more. The next start recovers from disk."""
+        """The journal failed, or a change did in the middle: nothing may be answered any more. The next start
+        recovers from disk."""
         log.critical("stopping: %s", error)
         self.failure = error
         for connection in list(self.connections):

@@ -7,12 +7,13 @@ batch and every batch before it are durable. A turn without hard events while no
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, Tick, Ticked
+from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
@@ -52,6 +53,7 @@ class Turn:
         self._clock = clock
         self._loop = loop
         self._max_jobs = max_jobs
+        self.on_failure: Callable[[Exception], None] = lambda error: None
         self._events: list[AnyEvent] = []
         self._hard = False
         self._replies: list[Reply] = []
@@ -82,7 +84,11 @@ class Turn:
         self.fresh = False
 
     def do(self, command: Command[T]) -> T:
-        events, outcome, notices = self._carry_out(command, self.now)
+        try:
+            events, outcome, notices = self._carry_out(command, self.now)
+        except HalfDone as error:
+            self._give_up(error)
+            raise
         if events:
             if not self._hard:
                 self._hard = any(type(event) not in SOFT for event in events)
@@ -97,6 +103,16 @@ class Turn:
             if notices and waits.by_queue:
                 waits.stir(notices)
         return outcome
+
+    def _give_up(self, error: HalfDone) -> None:
+        """From now on nothing is decided, written or answered: the next start recovers from disk."""
+
+        def refuse(command: Command[Any], now: Now) -> NoReturn:
+            raise CrossdockError(f"stopping: {error}")
+
+        self._carry_out = refuse
+        self._in_flight = True  # for ever: what was decided in this turn is not written either
+        self.on_failure(error)
 
     def _free(self) -> None:
         """A FLUSH left millions of objects; they go a slice at a time."""

@@ -25,7 +25,7 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
     if error is not None:
         if error.first_at != error.at:
             steps.append((error.first_at, "first failed", ""))
-        how = "the lease ran out" if error.lost else f"{error.group}: {error.message}"
+        how = "the lease ran out" if error.lost else error.text
         steps.append((error.at, "failed", how))
     if job.lease is not None:
         steps.append((job.lease.at, "leased", f"to {job.lease.worker or 'a nameless worker'} through {job.lease.via}"))

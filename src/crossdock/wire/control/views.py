@@ -47,7 +47,7 @@ def row(job: Job, now: Now) -> View:
         "attempts": job.attempts,
         "failures": job.failures,
         "worker": job.lease.worker if job.lease is not None else None,
-        "error": f"{error.group}: {error.message}"[:_PREVIEW] if error is not None else None,
+        "error": error.text[:_PREVIEW] if error is not None else None,
         "payload": job.payload[:_PREVIEW].decode("utf-8", "replace"),
         "payload_bytes": len(job.payload),
     }

@@ -9,23 +9,22 @@ import msgspec
 from crossdock.engine.lease import row_goes_on
 from crossdock.model.commands import (
     Claim,
-    Enqueue,
     Fail,
     Flush,
     LeaseNext,
-    Refused,
     Succeed,
     Terms,
 )
-from crossdock.model.job import Held, Spec
+from crossdock.model.job import Held
 from crossdock.wire.again import again
-from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.answer import Answer, Bye, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.batch import batch
 from crossdock.wire.faktory.info import info
-from crossdock.wire.faktory.job import NAME_BYTES, JobBody, read_many, read_one, show, spec
-from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, Invalid, MutateBody, bulk, error
-from crossdock.wire.faktory.mutate import SLICE, mutate
+from crossdock.wire.faktory.job import NAME_BYTES, show
+from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
+from crossdock.wire.faktory.mutate import mutate
+from crossdock.wire.faktory.push import push, push_bulk
 from crossdock.wire.faktory.queue import QUEUES_AT_MOST, queue
 from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Worker
@@ -126,48 +125,10 @@ class FaktorySession:
         return Bye(OK)
 
     def _push(self, body: bytes) -> Answer:
-        try:
-            one = spec(read_one(body), self._desk.now)
-        except Invalid as refused:
-            return error(str(refused))
-        no_room = self._desk.no_room(1)
-        if no_room is not None:
-            return error(no_room)
-        outcome = self._desk.do(Enqueue(VIA, [one]))
-        if not outcome:
-            return OK
-        code, _, text = _refusal(one, outcome[0]).partition(" ")
-        return error(text, code.encode())
+        return push(self._desk, VIA, body)
 
     def _push_bulk(self, body: bytes) -> Answer:
-        try:
-            bodies = read_many(body)
-        except Invalid as refused:
-            return error(str(refused))
-        return self._push_slices(bodies)
-
-    def _push_slices(self, bodies: list[JobBody]) -> Slices:
-        refused: dict[str, str] = {}
-        for first in range(0, len(bodies), 2 * SLICE):
-            specs: list[Spec] = []
-            for each in bodies[first : first + 2 * SLICE]:
-                try:
-                    specs.append(spec(each, self._desk.now))
-                except Invalid as wrong:
-                    refused[each.jid or ""] = str(wrong)
-            no_room = self._desk.no_room(len(specs))
-            if no_room is not None:
-                refused.update((each.jid, no_room) for each in specs)
-            elif specs:
-                outcome = self._desk.do(Enqueue(VIA, specs))
-                refused.update(
-                    (one.jid, _refusal(one, why).removeprefix("ERR "))
-                    for one, why in zip(specs, outcome, strict=False)
-                    if why is not None
-                )
-            if first + 2 * SLICE < len(bodies):
-                yield
-        return bulk(msgspec.json.encode(dict(sorted(refused.items()))))
+        return push_bulk(self._desk, VIA, body)
 
     def _fetch(self, body: bytes) -> Answer:
         if body.count(b" ") >= QUEUES_AT_MOST:
@@ -261,14 +222,6 @@ class FaktorySession:
 
     def _track(self, body: bytes) -> Answer:
         return track(self._desk, body)
-
-
-def _refusal(one: Spec, why: Refused | None) -> str:
-    """Why the server did not take it, with its code."""
-    if why is Refused.NOT_UNIQUE:
-        return "NOTUNIQUE Job not unique"
-    group = one.extra.links.group if one.extra is not None and one.extra.links is not None else ""
-    return f"ERR no such batch {group}"
 
 
 @lru_cache(maxsize=1_024)
