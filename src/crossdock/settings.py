@@ -31,7 +31,7 @@ class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     masenko: Annotated[
         str, Meta(description="Masenko door; port 0 takes a free one. It has no password: loopback or unix:PATH only")
     ] = "127.0.0.1:12345"
-    redis: Annotated[str, Meta(description="Redis door (qless, Resqu); not built yet, so only off")] = "off"
+    redis: Annotated[str, Meta(description="Redis door; port 0 takes one that is free")] = "127.0.0.1:7379"
     http: Annotated[str, Meta(description="HTTP door; not built yet, so only off")] = "off"
 
 
@@ -65,6 +65,21 @@ class MasenkoSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=1, le=86_400, description="Seconds a client may be silent; then its tasks are failed")
     ] = 45.0
     line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
+
+
+class RedisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    password: Annotated[str, _secret("Clients must send it by AUTH. Needed to listen beyond loopback")] = ""
+    databases: Annotated[
+        Literal["one", "shared"],
+        Meta(description="one: SELECT takes 0 alone. shared: it takes 0 to 15, and all of them are the same store"),
+    ] = "one"
+    keys_mib: Annotated[
+        int, Meta(ge=1, le=2_048, description="Memory for plain keys; what would need more is refused")
+    ] = 64
+    request_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request, and longest transaction")] = 16
+    handshake_s: Annotated[
+        float, Meta(gt=0, le=60, description="With a password, a client must have sent it by then")
+    ] = 5.0
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,6 +131,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faktory: FaktorySettings = FaktorySettings()
     workq: WorkqSettings = WorkqSettings()
     masenko: MasenkoSettings = MasenkoSettings()
+    redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
 
+from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
@@ -61,7 +62,7 @@ class Rig:
         self.replayed = Memory()
         self.events: list[AnyEvent] = []
         self.batches: list[bytes] = []
-        self.notices: Sequence[str] = ()
+        self.notices: Sequence[Topic] = ()
 
     @property
     def memory(self) -> Memory:

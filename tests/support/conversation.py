@@ -8,6 +8,7 @@ from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.faktory.door import Challenge, FaktoryDoor
 from crossdock.wire.faktory.session import FaktorySession
 from crossdock.wire.session import Door as AnyDoor
+from crossdock.wire.session import Told
 from tests.support.desk import NEVER, PlainDesk
 from tests.support.resp import replies
 
@@ -49,6 +50,8 @@ class Peer:
         self.desk = desk
         self.session: Any = door.session(desk, self.close)
         self.said = bytearray(self.session.greeting())
+        if isinstance(self.session, Told):
+            self.session.push = self.said.extend
         self.is_closed = False
         self.until = desk.now.steady + door.handshake_s if door.handshake_s else NEVER
         self._requests: deque[Any] = deque()

@@ -4,6 +4,7 @@ Every event goes through the journal's own encoding on its way into memory, so a
 would come back changed, shows in the test that made it.
 """
 
+from contextlib import AbstractContextManager
 from random import Random
 from typing import Protocol, TypeVar
 
@@ -14,6 +15,7 @@ from crossdock.model.commands import Command, Start, Tick, Ticked
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
+from crossdock.wire.channels import Channels
 
 T = TypeVar("T")
 
@@ -56,6 +58,7 @@ class PlainDesk:
         self.ticked = Ticked()
         self.events: list[AnyEvent] = []
         self.waits = Waits(lambda queue: self.engine.has_work(queue, self.now))
+        self.channels = Channels()
         self.timed: list[Timed] = []
         self.full: str | None = None  #: what `no_room` says
 
@@ -66,8 +69,14 @@ class PlainDesk:
         self.waits.stir(notices)
         return outcome
 
+    def together(self) -> AbstractContextManager[None]:
+        return self.waits.held()
+
+    def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
+        return self.channels.publish(channel, text, to_patterns=to_patterns)
+
     def no_room(self, jobs: int) -> str | None:
-        return self.full if jobs else None
+        return self.full
 
     def advance(self, seconds: float) -> None:
         """Let time pass: whatever falls due on the way happens at its own instant, as the server's timers do it."""

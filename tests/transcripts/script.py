@@ -3,6 +3,7 @@ r"""Conversations as text: what clients send, what the server must say, and when
     C: PUSH {}          a client's line; CRLF follows
     c: PUSH {}          the same, ended by LF alone
     C> PUSH {"ji        bytes without a line's end
+    R: SET a "b c"      a request of the Redis door, as an array of strings; "" is an empty one
     S: +OK              the server's line, exactly
     S$ {"a":1}          a bulk reply with this body
     S~ -ERR inv.*       a line that matches a regular expression; S$~ the same for a bulk body
@@ -22,7 +23,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-_LINE = re.compile(r"([Cc]|S)(\d*)(:|>|~|\$~|\$|!)(?: (.*))?|(X)(\d*)|(T\+) ([\d.]+)|(@) (.*)")
+_LINE = re.compile(r"([CcR]|S)(\d*)(:|>|~|\$~|\$|!)(?: (.*))?|(X)(\d*)|(T\+) ([\d.]+)|(@) (.*)")
+_WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
 _MACRO = re.compile(rb"<<(?:([^<>*]+)\*(\d+)|0x([0-9a-f]+))>>")
 
 
@@ -70,7 +72,14 @@ def _step(line: str) -> Step:
     peer, raw = peer or "1", _plain(text or "")
     if who == "S":
         return Expect(peer, how, raw)
+    if who == "R":
+        return Send(peer, _array(text or ""))
     return Send(peer, raw if how == ">" else raw + (b"\r\n" if who == "C" else b"\n"))
+
+
+def _array(text: str) -> bytes:
+    words = [_plain(quoted or plain) for quoted, plain in _WORD.findall(text)]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
 def read(path: Path) -> list[Step]:

@@ -6,12 +6,14 @@ from typing import Any
 
 from crossdock.wire.faktory.door import Challenge
 from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.session import Door as AnyDoor
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.conversation import Door, Peer
 from tests.support.desk import PlainDesk
 from tests.support.known_ids import known_ids
 from tests.support.masenko_peer import MasenkoPeer
+from tests.support.redis_parts import ECHOES, MIRROR
 from tests.transcripts.script import Close, Expect, Pass, Send, Set, Step
 
 #: How the bytes sent in a row are cut into chunks. Given where they stand in all that the clients send.
@@ -23,6 +25,7 @@ _SETTINGS = {
     "faktory": ("password", "one_round", "may_flush", "line_bytes"),
     "workq": ("lease_ttr",),
     "masenko": ("heartbeat_s", "line_bytes"),
+    "redis": ("password", "may_flush", "request_bytes", "keys_bytes", "shared_databases"),
 }
 
 
@@ -87,6 +90,8 @@ class Stage:
                 self._doors[name] = WorkqDoor(**settings)
             elif name == "masenko":
                 self._doors[name] = MasenkoDoor(**settings)
+            elif name == "redis":
+                self._doors[name] = RedisDoor(**settings, libraries=(ECHOES,), views=(MIRROR,))
             else:
                 self._doors[name] = Door(self._desk, self._challenge, **settings)
         return self._doors[name]
@@ -136,9 +141,9 @@ class Stage:
                 self._settings["password"] = values[0]
             case "challenge":
                 self._challenge = Challenge(int(values[0]), values[1])
-            case "one_round" | "may_flush" | "lease_ttr":
+            case "one_round" | "may_flush" | "lease_ttr" | "shared_databases":
                 self._settings[what] = values[0] == "on"
-            case "line_bytes":
+            case "line_bytes" | "request_bytes" | "keys_bytes":
                 self._settings[what] = int(values[0])
             case "heartbeat_s":
                 self._settings[what] = float(values[0])

@@ -58,6 +58,17 @@ def test_a_door_beyond_loopback_without_a_secret(where: str, monkeypatch: pytest
     assert warned(listen_faktory=where) == []
 
 
+def test_each_door_needs_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
+    (warning,) = warned(listen_redis="0.0.0.0:7379")
+    assert warning == (
+        "the server will not start: listen.redis = 0.0.0.0:7379 is reachable from other machines and has no secret; "
+        "set redis.password in the configuration file or CROSSDOCK_REDIS_PASSWORD, or listen on 127.0.0.1"
+    )
+    monkeypatch.setenv("CROSSDOCK_REDIS_PASSWORD", "y")
+    assert warned(listen_redis="0.0.0.0:7379") == []
+
+
 @pytest.mark.parametrize("where", ["0.0.0.0:9922", "[::]:9922", "example.com:9922"])
 @pytest.mark.parametrize("door", ["workq", "masenko"])
 def test_a_door_without_a_password_is_never_open_to_others(
@@ -74,8 +85,8 @@ def test_a_door_without_a_password_is_never_open_to_others(
 
 
 def test_a_door_that_is_not_built() -> None:
-    assert warned(listen_redis="127.0.0.1:7379") == [
-        "the server will not start: the redis door is not built yet; set listen.redis = off"
+    assert warned(listen_http="127.0.0.1:7420") == [
+        "the server will not start: the http door is not built yet; set listen.http = off"
     ]
 
 

@@ -19,6 +19,8 @@ from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import events as e
+from crossdock.model import keys as k
+from crossdock.model.clock import Now
 from crossdock.model.job import Call, Extra, FaktoryFace, Form, Freed, Job, Lease, Links, LockTerms, Spec
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.rules import Backoff, Lapse, Rules, Then
@@ -26,6 +28,7 @@ from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.coverage import KINDS
+from tests.model.key_reference import visible
 
 FILE: Final = Path(__file__).parent / "data" / "journal-v1.jsonl"
 
@@ -140,6 +143,14 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
         ("again", "0 * * * *", "Europe/Berlin")
     ]
+    assert visible(memory, Now(0.0, 0.0)) == {
+        b"string": (k.Kind.STRING, b"value", 0.0),
+        b"list": (k.Kind.LIST, [b"a", b"c"], 0.0),
+        b"set": (k.Kind.SET, {b"member": None}, 0.0),
+        b"hash": (k.Kind.HASH, {b"field": b"value"}, 0.0),
+        b"sorted": (k.Kind.SORTED, {b"member": 1.5}, 0.0),
+    }
+    assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
     assert (counters.number, counters.epoch, counters.processed, counters.failures) == (25, 2, 7, 4)
 
@@ -282,9 +293,26 @@ def story_of_needs(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_keys(bench: Bench) -> Bench:
+    bench.do(k.SetKey(b"string", b"value", bench.now.steady + 9e6))
+    bench.do(k.KeepKey(b"string", 0.0))
+    bench.do(k.ChangeList(b"list", 0, 0, [b"a", b"b", b"c"]))
+    bench.do(k.ChangeList(b"list", 0, drop=[1]))
+    bench.do(k.ChangeMembers(b"set", k.Kind.SET, [(b"member", None)]))
+    bench.do(k.ChangeMembers(b"hash", k.Kind.HASH, [(b"field", b"value"), (b"dropped", b"")]))
+    bench.do(k.ChangeMembers(b"hash", k.Kind.HASH, drop=[b"dropped"]))
+    bench.do(k.ChangeMembers(b"sorted", k.Kind.SORTED, [(b"member", 1.5)]))
+    bench.do(k.SetKey(b"dropped", b""))
+    bench.do(k.DropKeys([b"dropped"]))
+    bench.do(k.KnowScript("forgotten", "dialect"))
+    bench.do(k.ForgetScripts())
+    bench.do(k.KnowScript("0123", "dialect"))
+    return bench
+
+
 def main() -> None:
     """Print what the story has beyond the file."""
-    for batch in story_of_needs(story_of_records(story())).batches[len(lines()) :]:
+    for batch in story_of_keys(story_of_needs(story_of_records(story()))).batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

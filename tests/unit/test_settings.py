@@ -187,8 +187,8 @@ def test_every_setting_is_described_and_its_default_is_allowed() -> None:
         assert getattr(section, setting.key) == setting.default
 
 
-def test_the_password_is_a_secret() -> None:
-    assert [setting.name for setting in TABLE.values() if setting.is_secret] == ["faktory.password"]
+def test_passwords_are_secrets() -> None:
+    assert [setting.name for setting in TABLE.values() if setting.is_secret] == ["faktory.password", "redis.password"]
     assert TABLE["faktory.password"].show("hunter2") == "set"
     assert TABLE["faktory.password"].show("") == "not set"
 

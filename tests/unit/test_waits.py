@@ -22,12 +22,12 @@ class Hall:
     """Queues with so many jobs, and waiters that take one each."""
 
     def __init__(self) -> None:
-        self.ready: Counter[str] = Counter()
+        self.ready: Counter[str | bytes] = Counter()
         self.waits = Waits(lambda queue: self.ready[queue] > 0)
         self.served: list[str] = []
         self.quiet: set[str] = set()
 
-    def come(self, name: str, *queues: str) -> None:
+    def come(self, name: str, *queues: str | bytes) -> None:
         wait = Wait(queues, 0.0, lambda late: self._ask(name, wait, late))
         self.waits.add(wait, lambda answer: self.served.append(f"{name}: {self._text(answer)}"))
 
@@ -35,16 +35,40 @@ class Hall:
         for queue in wait.queues:
             if self.ready[queue] and name not in self.quiet:
                 self.ready[queue] -= 1
-                return queue.encode()
+                return queue if isinstance(queue, bytes) else queue.encode()
         return b"nothing" if late else wait
 
     @staticmethod
     def _text(answer: Answer) -> str:
         return answer.decode() if isinstance(answer, bytes) else repr(answer)
 
-    def push(self, *queues: str) -> None:
+    def push(self, *queues: str | bytes) -> None:
         self.ready.update(queues)
         self.waits.stir(list(dict.fromkeys(queues)))
+
+
+def test_a_key_is_not_the_queue_of_the_same_name() -> None:
+    hall = Hall()
+    hall.come("a", b"red")
+    hall.come("b", "red", b"red")
+    hall.push("red")
+    assert hall.served == ["b: red"]
+    hall.push(b"red")
+    assert hall.served == ["b: red", "a: red"]
+
+
+def test_what_is_done_together_is_served_when_it_is_over() -> None:
+    hall = Hall()
+    hall.come("a", "red", "blue")
+    hall.come("b", "red")
+    with hall.waits.held():
+        hall.push("red")
+        with hall.waits.held():
+            hall.push("blue")
+        assert hall.served == []
+    assert hall.served == ["a: red"]
+    hall.push("red")
+    assert hall.served == ["a: red", "b: red"]
 
 
 def test_first_come_first_served_over_all_queues() -> None:

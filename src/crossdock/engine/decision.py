@@ -10,8 +10,12 @@ from crossdock.model.events import AnyEvent
 
 T = TypeVar("T")
 
-#: (events, outcome, notices). A notice names a queue in which a job became ready: who waits on it is asked again.
-Decision = tuple[Sequence[AnyEvent], T, Sequence[str]]
+#: What somebody may wait on: a queue by its name, a key of the Redis door by its bytes.
+Topic = str | bytes
+
+#: (events, outcome, notices). A notice names a queue in which a job became ready, or a key that got something: who
+#: waits on it is asked again.
+Decision = tuple[Sequence[AnyEvent], T, Sequence[Topic]]
 
 
 def later(memory: Memory, now: Now) -> float:

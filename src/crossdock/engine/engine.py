@@ -13,6 +13,7 @@ from crossdock.engine import (
     enqueue,
     failing,
     groups,
+    key_changes,
     lease,
     moves,
     queues,
@@ -24,10 +25,11 @@ from crossdock.engine import (
     tracks,
     transaction,
 )
-from crossdock.engine.decision import Decision
+from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import events as e
+from crossdock.model import keys as k
 from crossdock.model.clock import Now
 from crossdock.model.errors import HalfDone
 
@@ -62,6 +64,13 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Spawned: recur.spawned,
     e.NumbersDrawn: transaction.numbers_drawn,
     e.TracksDated: tracks.tracks_dated,
+    k.KeySet: key_changes.key_set,
+    k.KeysDropped: key_changes.keys_dropped,
+    k.KeyKept: key_changes.key_kept,
+    k.ListChanged: key_changes.list_changed,
+    k.MembersChanged: key_changes.members_changed,
+    k.ScriptKnown: key_changes.script_known,
+    k.ScriptsForgotten: key_changes.scripts_forgotten,
 }
 
 
@@ -93,6 +102,13 @@ class Engine:
             c.SetTrack: tracks.set_track,
             c.SetThrottles: throttles.set_throttles,
             c.SetRecurrences: recur.set_recurrences,
+            k.SetKey: key_changes.set_key,
+            k.DropKeys: key_changes.drop_keys,
+            k.KeepKey: key_changes.keep_key,
+            k.ChangeList: key_changes.change_list,
+            k.ChangeMembers: key_changes.change_members,
+            k.KnowScript: key_changes.know_script,
+            k.ForgetScripts: key_changes.forget_scripts,
         }
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
@@ -132,8 +148,11 @@ class Engine:
         touched, memory.touched = memory.touched, []
         return c.Follow(touched)
 
-    def has_work(self, queue: str, now: Now) -> bool:
-        return queues.has_work(self.memory, queue, now)
+    def has_work(self, topic: Topic, now: Now) -> bool:
+        """Is it worth to ask who waits on that queue, or on that key?"""
+        if isinstance(topic, bytes):
+            return self.memory.keys.live(topic, now) is not None
+        return queues.has_work(self.memory, topic, now)
 
     def due_in(self, now: Now) -> float | None:
         return timers.due_in(self.memory, now)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from crossdock.engine.keys import Keys
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.stats import Stats
@@ -69,6 +70,8 @@ class Memory:
         self.throttles: dict[str, Throttle] = {}
         self.recurrences: dict[str, Recurrence] = {}
         self.recurring: Order[tuple[float, str]] = Order()
+        self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
+        self.keys = Keys()
         self.discarded: list[Discarded] = []
         self._empty()
 
@@ -82,6 +85,7 @@ class Memory:
             self.job_ends,
             self.needed_by,
             *self.scheduled_in.values(),
+            self.keys.entries,
         )
         self._empty()
 
@@ -100,6 +104,7 @@ class Memory:
         self.job_ends: Order[tuple[float, Number]] = Order()
         for throttle in self.throttles.values():
             throttle.holders = {}
+        self.keys = Keys(self.keys.changes)
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came

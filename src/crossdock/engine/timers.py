@@ -18,6 +18,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Row, Started
 from crossdock.model.job import Bound, Job, Number
+from crossdock.model.keys import KeysDropped
 from crossdock.model.states import State
 
 _WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
@@ -33,6 +34,8 @@ def due_in(memory: Memory, now: Now) -> float | None:
     steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends, memory.track_ends) if each]
     if memory.job_ends:
         steady.append(memory.job_ends.first()[0])
+    if memory.keys.ends:
+        steady.append(memory.keys.ends.first()[0])
     if memory.throttles:
         steady.append(throttles.next_end(memory))
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
@@ -94,6 +97,10 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
     left -= _forget(memory, at, now, left, events, stirred)
+    keys = memory.keys.over(now.steady, left)
+    if keys:
+        events.append(KeysDropped(at, keys))
+        left -= len(keys)
     done = Ticked(
         readied[State.SCHEDULED],
         readied[State.RETRYING],

@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crossdock.engine.keys import Stored
 from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
@@ -57,6 +58,9 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     tracks: dict[str, Track] = {}
     throttles: list[Throttle] = []
     recurrences: list[Recurrence] = []
+    keys: list[Stored] = []
+    key_changes: int = 0
+    scripts: dict[str, str] = {}
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -87,6 +91,9 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             memory.tracks,
             list(memory.throttles.values()),
             list(memory.recurrences.values()),
+            memory.keys.stored(),
+            memory.keys.changes,
+            memory.scripts,
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -148,6 +155,9 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.throttles = {throttle.queue: throttle for throttle in rest.throttles}
     memory.recurrences = {each.name: each for each in rest.recurrences}
     memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
+    memory.keys.restore(rest.keys)
+    memory.keys.changes = rest.key_changes
+    memory.scripts = rest.scripts
 
 
 def _read(file: BinaryIO) -> bytes:

@@ -10,18 +10,14 @@ from typing import Final
 
 import msgspec
 
+from crossdock.model.event import Event as Event
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
+from crossdock.model.keys import KeyEvent
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.states import State
 
 #: Written into each batch and snapshot; a reader refuses a newer one.
 EVENT_VERSION: Final = 1
-
-
-class Event(msgspec.Struct, array_like=True, gc=False):
-    """Never changed once it is made."""
-
-    at: float  #: the server's wall time, never decreasing; the lake's date
 
 
 class Pushed(Event, tag="pushed"):
@@ -193,7 +189,8 @@ class Expired(Event, tag="expired"):
     groups: list[str]
     tracks: list[str]
     steady: float = 0.0  #: locks that end later were taken anew by an event of the same tick
-    holders: list[tuple[str, Token]] = []  #: queue and lease: it goes on, and counts for its throttle no longer
+    #: queue and lease: it goes on, and counts for its throttle no longer
+    holders: list[tuple[str, Token]] = msgspec.field(default_factory=list)
 
 
 class GroupOpened(Event, tag="group-opened"):
@@ -309,6 +306,7 @@ AnyEvent = (
     | Spawned
     | TracksDated
     | NumbersDrawn
+    | KeyEvent
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

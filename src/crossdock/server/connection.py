@@ -11,11 +11,11 @@ from typing import Any, Final, Protocol, cast
 
 from crossdock.model.commands import GiveBack
 from crossdock.model.job import Held
-from crossdock.server.limits import READ_AHEAD, REQUESTS_A_PASS, Limits
+from crossdock.server.limits import PUSHED_UNREAD, READ_AHEAD, REQUESTS_A_PASS, Limits
 from crossdock.server.turn import Turn
 from crossdock.server.waits import Waiter
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
-from crossdock.wire.session import Door, Watched
+from crossdock.wire.session import Door, Told, Watched
 
 #: A peer that was told goodbye may go on sending this long before it is cut off.
 _LINGER_S: Final = 1.0
@@ -35,6 +35,8 @@ class Connection(asyncio.Protocol):
         self._turn = turn
         self._loop = loop
         self._session = door.session(turn, self.abort)
+        if isinstance(self._session, Told):
+            self._session.push = self.push
         self._receive = self._session.receive
         self._handle = self._session.handle
         self._unread_bytes = host.limits.unread_bytes
@@ -224,6 +226,18 @@ class Connection(asyncio.Protocol):
             self._watch(session, left)
         else:
             self._take(session.silent())
+
+    def push(self, data: bytes) -> None:
+        """Tell the peer what it did not ask for, behind all that was said before. Unlike with replies nobody can be
+        made to wait for it, so a peer that does not read is cut off."""
+        if self._closing:
+            return
+        unread = self._unreleased + self._transport.get_write_buffer_size() + len(data)
+        if unread > PUSHED_UNREAD * self._unread_bytes:
+            self.abort()
+            return
+        self._unreleased += len(data)
+        self._turn.reply(self, data, None)
 
     def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
         """Called by the turn when this reply, and all before it, may leave."""

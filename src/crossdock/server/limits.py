@@ -10,6 +10,10 @@ REQUESTS_A_PASS: Final = 64
 #: Requests read ahead while one blocks; then the socket is not read until they are worked off.
 READ_AHEAD: Final = 64 * 1024
 
+#: How many times the bound of unread replies a subscriber may be behind. A burst of one turn comes at once, however
+#: fast its reader is; Redis allows 8 MiB for a minute.
+PUSHED_UNREAD: Final = 8
+
 
 class Limits(msgspec.Struct, frozen=True):
     connections: int = 10_000

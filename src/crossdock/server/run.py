@@ -36,13 +36,14 @@ from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 
 log = logging.getLogger("crossdock")
 
 DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
-BUILT: Final = frozenset({"faktory", "workq", "masenko"})
+BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})
 
 #: Protocols that know no password, by the name their users know.
 _OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
@@ -88,10 +89,10 @@ def addresses(settings: Settings) -> dict[str, address.Address]:
                 f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
                 "password; listen on 127.0.0.1 or unix:PATH, and let others come through a tunnel (ssh -L, a VPN)"
             )
-        if not where.is_loopback and not settings.faktory.password:
+        if not where.is_loopback and not getattr(settings, name).password:
             raise CannotStart(
-                f"listen.{name} = {where} is reachable from other machines and has no secret; "
-                "set faktory.password in the configuration file or CROSSDOCK_FAKTORY_PASSWORD, or listen on 127.0.0.1"
+                f"listen.{name} = {where} is reachable from other machines and has no secret; set {name}.password in "
+                f"the configuration file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
             )
         found[name] = where
     return found
@@ -157,6 +158,15 @@ class Server:
         if name == "masenko":
             return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB)
         beyond = any(not where.is_loopback for where in self._where.values())
+        if name == "redis":
+            return RedisDoor(
+                password=settings.redis.password,
+                request_bytes=settings.redis.request_mib * room.MIB,
+                keys_bytes=settings.redis.keys_mib * room.MIB,
+                shared_databases=settings.redis.databases == "shared",
+                handshake_s=settings.redis.handshake_s,
+                may_flush=settings.server.flush or not beyond,
+            )
         return FaktoryDoor(
             password=settings.faktory.password,
             one_round=settings.faktory.one_round,

@@ -7,8 +7,10 @@ batch and every batch before it are durable. A turn without hard events while no
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
@@ -19,6 +21,7 @@ from crossdock.model.job import Held
 from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
+from crossdock.wire.channels import Channels
 
 T = TypeVar("T")
 
@@ -67,6 +70,7 @@ class Turn:
         self.now: Now = clock.now()
         self.ticked = Ticked()
         self.waits = Waits(self._has_work)
+        self.channels = Channels()
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
@@ -133,8 +137,14 @@ class Turn:
         if not self._scheduled:
             self._schedule()
 
-    def _has_work(self, queue: str) -> bool:
-        return self._engine.has_work(queue, self.now)
+    def together(self) -> AbstractContextManager[None]:
+        return self.waits.held()
+
+    def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
+        return self.channels.publish(channel, text, to_patterns=to_patterns)
+
+    def _has_work(self, topic: Topic) -> bool:
+        return self._engine.has_work(topic, self.now)
 
     def _schedule(self) -> None:
         self._scheduled = True

@@ -6,9 +6,11 @@ job ends, all who wait on it are told how, in the order they came.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
+from crossdock.engine.decision import Topic
 from crossdock.model.job import Number
 from crossdock.wire.answer import Answer, Ended, Wait
 
@@ -27,14 +29,15 @@ class Waiter:
 
 
 class Waits:
-    def __init__(self, has_work: Callable[[str], bool]) -> None:
+    def __init__(self, has_work: Callable[[Topic], bool]) -> None:
         self._has_work = has_work
-        self.by_queue: dict[str, OrderedDict[int, Waiter]] = {}
+        self.by_queue: dict[Topic, OrderedDict[int, Waiter]] = {}  #: queues, and keys of the Redis door
         self.by_job: dict[Number, OrderedDict[int, Waiter]] = {}
         self._tickets = 0
-        self._stirred: list[str] = []
+        self._stirred: list[Topic] = []
         self._ended: list[tuple[Number, Ended]] = []
         self._stirring = False
+        self._held = 0
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
@@ -60,7 +63,18 @@ class Waits:
         self._ended.extend(ended)
         self._go_on()
 
-    def stir(self, queues: Sequence[str]) -> None:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Several commands that are one step to those who wait: whatever stirs meanwhile is served at the end."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if self._stirred or self._ended:
+                self._go_on()
+
+    def stir(self, queues: Sequence[Topic]) -> None:
         """In these queues a job became ready."""
         self._stirred.extend(queues)
         self._go_on()
@@ -68,7 +82,7 @@ class Waits:
     def _go_on(self) -> None:
         """Asking may itself make a job ready, of a callback for one, or end one: that is told when the asking is over,
         so that nobody is asked while it is being asked."""
-        if self._stirring:
+        if self._stirring or self._held:
             return
         self._stirring = True
         try:
@@ -87,7 +101,7 @@ class Waits:
             wait = waiter.wait
             waiter.answered(wait.told(how) if wait.told is not None else wait.ask(False))
 
-    def _serve(self, queues: Sequence[str]) -> None:
+    def _serve(self, queues: Sequence[Topic]) -> None:
         passed: set[int] = set()
         while (waiter := self._first(queues, passed)) is not None:
             self.asked += 1
@@ -98,7 +112,7 @@ class Waits:
                 self.remove(waiter)
                 waiter.answered(answer)
 
-    def _first(self, queues: Sequence[str], passed: set[int]) -> Waiter | None:
+    def _first(self, queues: Sequence[Topic], passed: set[int]) -> Waiter | None:
         """Who came first of those that wait on one of these queues, of which it must have work."""
         first: Waiter | None = None
         for queue in queues:

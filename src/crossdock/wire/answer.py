@@ -25,7 +25,7 @@ class Wait(NamedTuple):
     """Nothing to say yet. `ask(late)` is called when one of the queues stirs, and with late=True at the deadline;
     `told` when the job ends, in the step that ended it."""
 
-    queues: tuple[str, ...]
+    queues: tuple[str | bytes, ...]  #: a key of the Redis door is named by its bytes
     until: float  #: steady
     ask: "Callable[[bool], Answer]"
     job: Number = 0

@@ -45,6 +45,13 @@ class Watched(Protocol):
         """It was."""
 
 
+@runtime_checkable
+class Told(Protocol):
+    """A session that tells its peer things it did not ask for (pub/sub)."""
+
+    push: Callable[[bytes], None]  #: set by the connection; a peer that does not read is cut off
+
+
 class Door(Protocol):
     name: str
     handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning

@@ -1,0 +1,135 @@
+"""Commands about the server: INFO, CONFIG, SLOWLOG, TIME and the flushes (qless page 12)."""
+
+from typing import Final
+
+from crossdock import __version__
+from crossdock.model.commands import Flush
+from crossdock.wire.redis.bounds import pattern
+from crossdock.wire.redis.command import WRITE, Act, Command, container
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.greet import DATABASES, REDIS_VERSION
+from crossdock.wire.redis.values import OK, Error, Result, Verbatim
+
+VIA: Final = "redis"
+
+
+def _sections(context: Context) -> dict[bytes, dict[str, object]]:
+    door, desk = context.door, context.desk
+    keys = desk.memory.keys
+    expiring = len(keys.ends)
+    return {
+        b"server": {
+            "redis_version": REDIS_VERSION.decode(),
+            "redis_mode": "standalone",
+            "crossdock_version": __version__,
+            "uptime_in_seconds": int(desk.now.steady - door.started),
+        },
+        b"clients": {"connected_clients": len(door.sessions)},
+        b"memory": {"used_memory": keys.size, "maxmemory": door.keys_bytes, "maxmemory_policy": "noeviction"},
+        b"persistence": {"loading": 0, "aof_enabled": 1},
+        b"stats": {
+            "total_connections_received": door.connected,
+            "total_commands_processed": door.commands,
+            "pubsub_channels": len(desk.channels.by_name),
+            "pubsub_patterns": len(desk.channels.by_pattern),
+        },
+        b"replication": {"role": "master", "connected_slaves": 0},
+        b"keyspace": {"db0": f"keys={len(keys.entries)},expires={expiring},avg_ttl=0"} if keys.entries else {},
+    }
+
+
+def info(context: Context, args: list[bytes]) -> Result:
+    sections = _sections(context)
+    wanted = {word.lower() for word in args}
+    if wanted & {b"all", b"default", b"everything"} or not wanted:
+        wanted = set(sections)
+    parts = []
+    for name, section in sections.items():
+        if name in wanted:
+            lines = "".join(f"{key}:{value}\r\n" for key, value in section.items())
+            parts.append(f"# {name.decode().capitalize()}\r\n{lines}")
+    return Verbatim("\r\n".join(parts).encode())
+
+
+def config(context: Context) -> dict[bytes, bytes]:
+    """What clients look for; only what is about the slow log may be set, and it does nothing."""
+    return {
+        b"appendonly": b"yes",
+        b"databases": b"%d" % (DATABASES if context.door.shared_databases else 1),
+        b"maxmemory": b"%d" % context.door.keys_bytes,
+        b"maxmemory-policy": b"noeviction",
+        b"notify-keyspace-events": b"",
+        b"proto-max-bulk-len": b"%d" % context.door.request_bytes,
+        b"save": b"",
+        b"timeout": b"0",
+        **context.door.slow_log,
+    }
+
+
+def _config_get(context: Context, args: list[bytes]) -> Result:
+    globs = [pattern(text.lower()) for text in args]
+    return {name: value for name, value in config(context).items() if any(glob.matches(name) for glob in globs)}
+
+
+def _config_set(context: Context, args: list[bytes]) -> Result:
+    pairs = dict(zip(args[::2], args[1::2], strict=False))
+    for name in pairs:
+        if len(args) % 2 or name.lower() not in context.door.slow_log:
+            raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % name[:128])
+    for name, value in pairs.items():
+        if not value.removeprefix(b"-").isdigit() or len(value) > 18:
+            raise Error(
+                b"ERR CONFIG SET failed (possibly related to argument '%b') - argument couldn't be parsed into an "
+                b"integer" % name[:128]
+            )
+    context.door.slow_log.update((name.lower(), value) for name, value in pairs.items())
+    return OK
+
+
+def _ok(context: Context, args: list[bytes]) -> Result:
+    return OK
+
+
+def _slow_log(context: Context, args: list[bytes]) -> Result:
+    return []
+
+
+def _slow_log_length(context: Context, args: list[bytes]) -> Result:
+    return 0
+
+
+def time(context: Context, args: list[bytes]) -> Result:
+    seconds, rest = divmod(context.desk.now.wall, 1)
+    return [b"%d" % int(seconds), b"%d" % int(rest * 1e6)]
+
+
+def flush(context: Context, args: list[bytes]) -> Result:
+    """One store for all doors, so everything goes (MODEL 11)."""
+    if [arg.upper() for arg in args] not in ([], [b"ASYNC"], [b"SYNC"]):
+        raise SYNTAX
+    if not context.door.may_flush:
+        raise Error("ERR FLUSH is off while a door listens beyond loopback; set server.flush = true")
+    context.desk.do(Flush(VIA))
+    return OK
+
+
+_CONFIG: Final[dict[bytes, tuple[int, Act]]] = {
+    b"GET": (-3, _config_get),
+    b"SET": (-4, _config_set),
+    b"RESETSTAT": (2, _ok),
+}
+_SLOWLOG: Final[dict[bytes, tuple[int, Act]]] = {
+    b"GET": (-2, _slow_log),
+    b"LEN": (2, _slow_log_length),
+    b"RESET": (2, _ok),
+}
+
+COMMANDS: Final = (
+    Command(b"info", -1, info),
+    Command(b"config", -2, container(b"config", _CONFIG)),
+    Command(b"slowlog", -2, container(b"slowlog", _SLOWLOG)),
+    Command(b"time", 1, time),
+    Command(b"flushdb", -1, flush, WRITE),
+    Command(b"flushall", -1, flush, WRITE),
+)

@@ -1,0 +1,29 @@
+"""Bounds on what a small request could make large: patterns, replies that repeat a value, published texts."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from crossdock.wire.glob import Glob
+from crossdock.wire.redis.values import Error
+
+PATTERN_BYTES: Final = 4_096
+
+#: Of a reply to one command, or to one EXEC: a value may be asked for many times over.
+REPLY_BYTES: Final = 64 * 1024 * 1024
+
+#: It is kept for each hearer until its socket takes it.
+TEXT_BYTES: Final = 1024 * 1024
+
+TOO_LARGE: Final = Error(f"ERR the reply would be larger than {REPLY_BYTES >> 20} MiB; ask for less at a time")
+
+
+def pattern(text: bytes) -> Glob:
+    """To compile one of many megabytes would take seconds."""
+    if len(text) > PATTERN_BYTES:
+        raise Error(f"ERR a pattern may have {PATTERN_BYTES} bytes")
+    return Glob(text)
+
+
+def refuse_large(values: Iterable[bytes | None]) -> None:
+    if sum(len(value) for value in values if value is not None) > REPLY_BYTES:
+        raise TOO_LARGE

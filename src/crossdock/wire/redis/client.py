@@ -1,0 +1,72 @@
+"""CLIENT: what connections say about themselves when they begin, and what may be asked about them."""
+
+from typing import Final
+
+from crossdock.wire.redis.command import Act, Command, container
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.greet import set_name
+from crossdock.wire.redis.values import OK, Error, Result, Verbatim
+
+
+def _id(context: Context, args: list[bytes]) -> Result:
+    return context.number
+
+
+def _get_name(context: Context, args: list[bytes]) -> Result:
+    return context.name or None
+
+
+def _set_info(context: Context, args: list[bytes]) -> Result:
+    if args[0].upper() not in (b"LIB-NAME", b"LIB-VER"):
+        raise Error(b"ERR Unrecognized option '%b'" % args[0][:128])
+    return OK
+
+
+def _accept(context: Context, args: list[bytes]) -> Result:
+    """Asks for nothing that this server could do, or would need to."""
+    return OK
+
+
+def _reply(context: Context, args: list[bytes]) -> Result:
+    if args[0].upper() != b"ON":
+        raise SYNTAX
+    return OK
+
+
+def _line(context: Context) -> bytes:
+    transaction = -1 if context.queued is None else len(context.queued)
+    return b"id=%d name=%b db=%d sub=%d psub=%d multi=%d watch=%d resp=%d\n" % (
+        context.number,
+        context.name,
+        context.database,
+        len(context.channels),
+        len(context.patterns),
+        transaction,
+        len(context.watched),
+        3 if context.resp3 else 2,
+    )
+
+
+def _info(context: Context, args: list[bytes]) -> Result:
+    return Verbatim(_line(context))
+
+
+def _list(context: Context, args: list[bytes]) -> Result:
+    return Verbatim(b"".join(map(_line, context.door.sessions.values())))
+
+
+_CLIENT: Final[dict[bytes, tuple[int, Act]]] = {
+    b"ID": (2, _id),
+    b"GETNAME": (2, _get_name),
+    b"SETNAME": (3, set_name),
+    b"SETINFO": (4, _set_info),
+    b"INFO": (2, _info),
+    b"LIST": (-2, _list),
+    b"REPLY": (3, _reply),
+    b"MAINT_NOTIFICATIONS": (-3, _accept),
+    b"NO-EVICT": (3, _accept),
+    b"NO-TOUCH": (3, _accept),
+}
+
+COMMANDS: Final = (Command(b"client", -2, container(b"client", _CLIENT)),)

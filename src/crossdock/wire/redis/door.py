@@ -1,0 +1,69 @@
+"""The Redis door: what its sessions share. qless and Resqu bring their scripts and views as arguments."""
+
+import hmac
+from collections.abc import Callable
+from itertools import count
+
+from crossdock.wire.desk import Desk
+from crossdock.wire.redis.encode import encode
+from crossdock.wire.redis.scripts import Library, Scripts
+from crossdock.wire.redis.session import RedisSession
+from crossdock.wire.redis.values import Push
+from crossdock.wire.redis.views import View, Views
+
+NAME = "redis"
+
+
+class RedisDoor:
+    name = NAME
+
+    def __init__(
+        self,
+        *,
+        password: str = "",
+        request_bytes: int = 16 * 1024 * 1024,
+        keys_bytes: int = 64 * 1024 * 1024,
+        shared_databases: bool = False,
+        handshake_s: float = 5.0,
+        may_flush: bool = True,
+        libraries: tuple[Library, ...] = (),
+        views: tuple[View, ...] = (),
+    ) -> None:
+        self._password = password.encode()
+        self.has_password = bool(password)
+        self.handshake_s = handshake_s if password else 0.0  #: without one there is nothing to wait for
+        self.request_bytes = request_bytes
+        self.keys_bytes = keys_bytes
+        self.shared_databases = shared_databases
+        self.may_flush = may_flush
+        self.scripts = Scripts(libraries)
+        self.views = Views(views)
+        self.sessions: dict[int, RedisSession] = {}
+        self.connected = 0
+        self.commands = 0
+        self.started = 0.0  #: steady; of the first connection
+        self.slow_log = {b"slowlog-log-slower-than": b"10000", b"slowlog-max-len": b"128"}
+        self._numbers = count(1)
+        self._told: tuple[object, bytes] = (None, b"")
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> RedisSession:
+        self.started = self.started or desk.now.steady
+        self.connected += 1
+        session = RedisSession(self, desk, next(self._numbers))
+        self.sessions[session.number] = session
+        return session
+
+    def tick(self, desk: Desk) -> None:
+        """Nothing to watch: what has an end is the engine's affair."""
+        self.started = self.started or desk.now.steady
+
+    def told(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
+        """A published text on the wire: made once for all who hear it by the same name and protocol."""
+        what = (pattern, channel, text, resp3)
+        if what != self._told[0]:
+            said = (b"message", channel, text) if pattern is None else (b"pmessage", pattern, channel, text)
+            self._told = (what, encode(Push(said), resp3))
+        return self._told[1]
+
+    def admits(self, password: bytes) -> bool:
+        return not self._password or hmac.compare_digest(self._password, password)

@@ -1,0 +1,41 @@
+"""Redis' own error texts: clients compare them, or at least their first word."""
+
+from typing import Final
+
+from crossdock.wire.redis.values import Error
+
+#: How much of a request an error repeats.
+_ECHO: Final = 128
+
+WRONG_TYPE: Final = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
+SYNTAX: Final = Error("ERR syntax error")
+NOT_AN_INTEGER: Final = Error("ERR value is not an integer or out of range")
+NOT_A_FLOAT: Final = Error("ERR value is not a valid float")
+NO_SCRIPT: Final = Error("NOSCRIPT No matching script. Please use EVAL.")
+NO_AUTH: Final = Error("NOAUTH Authentication required.")
+EXEC_ABORT: Final = Error("EXECABORT Transaction discarded because of previous errors.")
+NOT_IN_MULTI: Final = Error("ERR Command not allowed inside a transaction")
+
+
+def arity(name: bytes) -> Error:
+    return Error(b"ERR wrong number of arguments for '%b' command" % name)
+
+
+def unknown_command(request: list[bytes]) -> Error:
+    excerpt = b""
+    for word in request[1:]:
+        if len(excerpt) >= _ECHO:
+            break
+        excerpt += b"'%b' " % word[: _ECHO - len(excerpt)]
+    return Error(b"ERR unknown command '%b', with args beginning with: %b" % (request[0][:_ECHO], excerpt))
+
+
+def unknown_subcommand(container: bytes, word: bytes) -> Error:
+    return Error(b"ERR unknown subcommand '%b'. Try %b HELP." % (word[:_ECHO], container.upper()))
+
+
+def not_while_subscribed(name: bytes) -> Error:
+    return Error(
+        b"ERR Can't execute '%b': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+        b"context" % name
+    )

@@ -1,0 +1,185 @@
+"""Commands on keys of any kind: delete, ends, names."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crossdock.model.keys import DropKeys, KeepKey, Kind
+from crossdock.wire.glob import Glob
+from crossdock.wire.redis.bounds import pattern
+from crossdock.wire.redis.command import WRITE, Command
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.decode import integer
+from crossdock.wire.redis.errors import NOT_AN_INTEGER, SYNTAX
+from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.values import Error, Result, Simple, Value, Work
+from crossdock.wire.redis.views import find
+
+#: Keys looked at between the turns of others: about 5 ms.
+SLICE: Final = 5_000
+
+#: An end further away than this is a mistake.
+MOST_MS: Final = 2**53
+
+_TYPES: Final = {
+    Kind.STRING: b"string",
+    Kind.LIST: b"list",
+    Kind.SET: b"set",
+    Kind.HASH: b"hash",
+    Kind.SORTED: b"zset",
+}
+
+
+def delete(context: Context, args: list[bytes]) -> Result:
+    return context.desk.do(DropKeys(args))
+
+
+def exists(context: Context, args: list[bytes]) -> Result:
+    return sum(find(context, key) is not None for key in args)
+
+
+def type_(context: Context, args: list[bytes]) -> Result:
+    entry = find(context, args[0])
+    return Simple(b"none" if entry is None else _TYPES[entry.kind])
+
+
+def _left_ms(context: Context, key: bytes) -> int:
+    """-2: there is no such key; -1: it has no end."""
+    entry = find(context, key)
+    if entry is None:
+        return -2
+    return round((entry.end - context.desk.now.steady) * 1_000) if entry.end else -1
+
+
+def ttl(context: Context, args: list[bytes]) -> Result:
+    left = _left_ms(context, args[0])
+    return left if left < 0 else (left + 500) // 1_000
+
+
+def pttl(context: Context, args: list[bytes]) -> Result:
+    return _left_ms(context, args[0])
+
+
+def expire(context: Context, args: list[bytes]) -> Result:
+    return _expire(context, args, b"expire", 1_000)
+
+
+def pexpire(context: Context, args: list[bytes]) -> Result:
+    return _expire(context, args, b"pexpire", 1)
+
+
+def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> Result:
+    key, ms = args[0], whole(args[1]) * unit_ms
+    options = {option.upper() for option in args[2:]}
+    for option in options - {b"NX", b"XX", b"GT", b"LT"}:
+        raise Error(b"ERR Unsupported option %b" % option[:128])
+    if b"NX" in options and len(options) > 1:
+        raise Error("ERR NX and XX, GT or LT options at the same time are not compatible")
+    if {b"GT", b"LT"} <= options:
+        raise Error("ERR GT and LT options at the same time are not compatible")
+    if abs(ms) > MOST_MS:
+        raise Error(b"ERR invalid expire time in '%b' command" % name)
+    left = _left_ms(context, key)
+    if left == -2 or not _wanted(options, left, ms):
+        return 0
+    return int(context.desk.do(KeepKey(key, max(context.desk.now.steady + ms / 1_000, 1e-9))))
+
+
+def _wanted(options: set[bytes], left: int, ms: int) -> bool:
+    """No end counts as the latest of all."""
+    endless = left == -1
+    if (b"NX" in options and not endless) or (b"XX" in options and endless):
+        return False
+    if b"GT" in options:
+        return not endless and ms > left
+    return b"LT" not in options or endless or ms < left
+
+
+def persist(context: Context, args: list[bytes]) -> Result:
+    if _left_ms(context, args[0]) < 0:
+        return 0
+    return int(context.desk.do(KeepKey(args[0], 0.0)))
+
+
+def keys(context: Context, args: list[bytes]) -> Result:
+    return _keys(context, pattern(args[0]))
+
+
+def _keys(context: Context, glob: Glob) -> Work:
+    found: list[Value] = []
+    for seen, key in enumerate(_all(context), 1):
+        if glob.matches(key):
+            found.append(key)
+        if seen % SLICE == 0:
+            yield
+    return found
+
+
+def size(context: Context, args: list[bytes]) -> Result:
+    return _count(context)
+
+
+def _count(context: Context) -> Work:
+    seen = 0
+    for _ in _all(context):
+        seen += 1
+        if seen % SLICE == 0:
+            yield
+    return seen
+
+
+def _all(context: Context) -> Iterator[bytes]:
+    """Those shown first, then the plain ones: as they were when it was asked, without those that went meanwhile."""
+    for view in context.door.views.all:
+        yield from view.keys(context)
+    space = context.desk.memory.keys
+    for key in list(space.entries):
+        if space.live(key, context.desk.now) is not None:
+            yield key
+
+
+def scan(context: Context, args: list[bytes]) -> Result:
+    """Plain keys. COUNT is how many are looked at, as in Redis, not how many are found."""
+    cursor = integer(args[0])
+    if cursor is None or cursor < 0:
+        raise Error("ERR invalid cursor")
+    glob, count, kind = pattern(b"*"), 10, b""
+    if not len(args) % 2:
+        raise SYNTAX
+    for option, value in zip(args[1::2], args[2::2], strict=True):
+        match option.upper():
+            case b"MATCH":
+                glob = pattern(value)
+            case b"COUNT":
+                count = whole(value)
+                if count < 1:
+                    raise SYNTAX
+            case b"TYPE":
+                kind = value.lower()
+            case _:
+                raise SYNTAX
+    if count > 2**31:
+        raise NOT_AN_INTEGER
+    space, now = context.desk.memory.keys, context.desk.now
+    then, page = space.page(cursor, min(count, SLICE))
+    found: list[Value] = []
+    for key in page:
+        entry = space.live(key, now)
+        if entry is not None and glob.matches(key) and (not kind or _TYPES[entry.kind] == kind):
+            found.append(key)
+    return [b"%d" % then, found]
+
+
+COMMANDS: Final = (
+    Command(b"del", -2, delete, WRITE, 1, -1),
+    Command(b"unlink", -2, delete, WRITE, 1, -1),
+    Command(b"exists", -2, exists, 0, 1, -1),
+    Command(b"type", 2, type_, 0, 1, 1),
+    Command(b"ttl", 2, ttl, 0, 1, 1),
+    Command(b"pttl", 2, pttl, 0, 1, 1),
+    Command(b"expire", -3, expire, WRITE, 1, 1),
+    Command(b"pexpire", -3, pexpire, WRITE, 1, 1),
+    Command(b"persist", 2, persist, WRITE, 1, 1),
+    Command(b"keys", 2, keys),
+    Command(b"dbsize", 1, size),
+    Command(b"scan", -2, scan),
+)

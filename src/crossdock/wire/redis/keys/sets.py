@@ -1,0 +1,68 @@
+"""Sets. Their members come back in the order they were added, which is as good as any."""
+
+from itertools import islice
+from typing import Final
+
+from crossdock.model.keys import ChangeMembers, Kind
+from crossdock.wire.redis.command import GROWS, WRITE, Command
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.keys.values import members
+from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.values import Error, Result
+
+_NOT_POSITIVE: Final = Error("ERR value is out of range, must be positive")
+
+
+def _drop(context: Context, key: bytes, gone: list[bytes]) -> int:
+    if gone:
+        context.desk.do(ChangeMembers(key, Kind.SET, drop=gone))
+    return len(gone)
+
+
+def sadd(context: Context, args: list[bytes]) -> Result:
+    there = members(context, args[0])
+    new = [member for member in dict.fromkeys(args[1:]) if member not in there]
+    if new:
+        context.desk.do(ChangeMembers(args[0], Kind.SET, [(member, None) for member in new]))
+    return len(new)
+
+
+def srem(context: Context, args: list[bytes]) -> Result:
+    there = members(context, args[0])
+    return _drop(context, args[0], [member for member in dict.fromkeys(args[1:]) if member in there])
+
+
+def smembers(context: Context, args: list[bytes]) -> Result:
+    return members(context, args[0]).keys()
+
+
+def sismember(context: Context, args: list[bytes]) -> Result:
+    return int(args[1] in members(context, args[0]))
+
+
+def scard(context: Context, args: list[bytes]) -> Result:
+    return len(members(context, args[0]))
+
+
+def spop(context: Context, args: list[bytes]) -> Result:
+    if len(args) > 2:
+        raise SYNTAX
+    count = whole(args[1], _NOT_POSITIVE) if len(args) == 2 else 1
+    if count < 0:
+        raise _NOT_POSITIVE
+    taken = list(islice(members(context, args[0]), min(count, len(members(context, args[0])))))
+    _drop(context, args[0], taken)
+    if len(args) == 2:
+        return dict.fromkeys(taken).keys()
+    return taken[0] if taken else None
+
+
+COMMANDS: Final = (
+    Command(b"sadd", -3, sadd, WRITE | GROWS, 1, 1),
+    Command(b"srem", -3, srem, WRITE, 1, 1),
+    Command(b"smembers", 2, smembers, 0, 1, 1),
+    Command(b"sismember", 3, sismember, 0, 1, 1),
+    Command(b"scard", 2, scard, 0, 1, 1),
+    Command(b"spop", -2, spop, WRITE, 1, 1),
+)

@@ -1,0 +1,126 @@
+"""Strings and counters."""
+
+from typing import Final
+
+from crossdock.model.keys import DropKeys, Kind, SetKey
+from crossdock.wire.redis.bounds import refuse_large
+from crossdock.wire.redis.command import GROWS, WRITE, Command
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.keys.generic import MOST_MS
+from crossdock.wire.redis.keys.values import string
+from crossdock.wire.redis.numbers import INT64, whole
+from crossdock.wire.redis.values import OK, Error, Result
+from crossdock.wire.redis.views import find
+
+#: The words of SET that name an end: by how much they are milliseconds, and whether they are a time of day.
+_ENDS: Final = {b"EX": (1_000, False), b"PX": (1, False), b"EXAT": (1_000, True), b"PXAT": (1, True)}
+
+
+def get(context: Context, args: list[bytes]) -> Result:
+    return string(context, args[0])
+
+
+def mget(context: Context, args: list[bytes]) -> Result:
+    """A key of another kind is shown as if it were not there."""
+    found: list[bytes | None] = []
+    for key in args:
+        entry = find(context, key)
+        found.append(entry.data if entry is not None and entry.kind is Kind.STRING else None)
+    refuse_large(found)
+    return found
+
+
+def set_(context: Context, args: list[bytes]) -> Result:
+    key, value = args[:2]
+    words: set[bytes] = set()
+    end: float | None = 0.0
+    options = iter(args[2:])
+    for option in map(bytes.upper, options):
+        if option in _ENDS:
+            if words & {b"END", b"KEEPTTL"}:
+                raise SYNTAX
+            words.add(b"END")
+            end = _end(context, b"set", next(options, b""), *_ENDS[option])
+        elif option in (b"NX", b"XX", b"GET", b"KEEPTTL"):
+            words.add(option)
+        else:
+            raise SYNTAX
+    if {b"NX", b"XX"} <= words or {b"END", b"KEEPTTL"} <= words:
+        raise SYNTAX
+    before = string(context, key) if b"GET" in words else None
+    there = find(context, key) is not None
+    if (b"NX" in words and there) or (b"XX" in words and not there):
+        return before
+    context.desk.do(SetKey(key, value, None if b"KEEPTTL" in words else end))
+    return before if b"GET" in words else OK
+
+
+def _end(context: Context, name: bytes, text: bytes, unit_ms: int, is_time: bool) -> float:
+    if not text:
+        raise SYNTAX
+    ms = whole(text) * unit_ms
+    if not 0 < ms <= MOST_MS:
+        raise Error(b"ERR invalid expire time in '%b' command" % name)
+    now = context.desk.now
+    return max(now.steady + ms / 1_000 - (now.wall if is_time else 0.0), 1e-9)
+
+
+def setnx(context: Context, args: list[bytes]) -> Result:
+    if find(context, args[0]) is not None:
+        return 0
+    context.desk.do(SetKey(args[0], args[1]))
+    return 1
+
+
+def setex(context: Context, args: list[bytes]) -> Result:
+    context.desk.do(SetKey(args[0], args[2], _end(context, b"setex", args[1], 1_000, False)))
+    return OK
+
+
+def getdel(context: Context, args: list[bytes]) -> Result:
+    value = string(context, args[0])
+    if value is not None:
+        context.desk.do(DropKeys(args))
+    return value
+
+
+def _add(context: Context, key: bytes, amount: int) -> Result:
+    value = whole(string(context, key) or b"0") + amount
+    if not -INT64 <= value < INT64:
+        raise Error("ERR increment or decrement would overflow")
+    context.desk.do(SetKey(key, b"%d" % value, None))
+    return value
+
+
+def incr(context: Context, args: list[bytes]) -> Result:
+    return _add(context, args[0], 1)
+
+
+def decr(context: Context, args: list[bytes]) -> Result:
+    return _add(context, args[0], -1)
+
+
+def incrby(context: Context, args: list[bytes]) -> Result:
+    return _add(context, args[0], whole(args[1]))
+
+
+def decrby(context: Context, args: list[bytes]) -> Result:
+    amount = whole(args[1])
+    if amount == -INT64:
+        raise Error("ERR decrement would overflow")
+    return _add(context, args[0], -amount)
+
+
+COMMANDS: Final = (
+    Command(b"get", 2, get, 0, 1, 1),
+    Command(b"mget", -2, mget, 0, 1, -1),
+    Command(b"set", -3, set_, WRITE | GROWS, 1, 1),
+    Command(b"setnx", 3, setnx, WRITE | GROWS, 1, 1),
+    Command(b"setex", 4, setex, WRITE | GROWS, 1, 1),
+    Command(b"getdel", 2, getdel, WRITE, 1, 1),
+    Command(b"incr", 2, incr, WRITE | GROWS, 1, 1),
+    Command(b"decr", 2, decr, WRITE | GROWS, 1, 1),
+    Command(b"incrby", 3, incrby, WRITE | GROWS, 1, 1),
+    Command(b"decrby", 3, decrby, WRITE | GROWS, 1, 1),
+)

@@ -1,0 +1,111 @@
+"""MULTI, EXEC and WATCH (doors.md, question 12).
+
+EXEC carries out its commands in turn within one batch; nobody is served in between, and an error is one element of the
+reply. A command that was refused when it was queued refuses the whole.
+"""
+
+from collections.abc import Generator
+from typing import Final
+
+from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
+from crossdock.wire.redis.command import AT_ONCE, Command
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.encode import encode
+from crossdock.wire.redis.errors import EXEC_ABORT
+from crossdock.wire.redis.values import NULL_ARRAY, OK, Block, Encoded, Error, Hang, Result, Value
+from crossdock.wire.redis.views import run
+
+#: Commands of one transaction: about a tenth of a second in which nobody else is served.
+QUEUE_AT_MOST: Final = 16_384
+WATCHED_AT_MOST: Final = 10_000
+
+
+def multi(context: Context, args: list[bytes]) -> Result:
+    if context.queued is not None:
+        return Error("ERR MULTI calls can not be nested")
+    context.queued, context.queued_bytes, context.spoilt = [], 0, False
+    return OK
+
+
+def discard(context: Context, args: list[bytes]) -> Result:
+    if context.queued is None:
+        return Error("ERR DISCARD without MULTI")
+    end(context)
+    return OK
+
+
+def execute(context: Context, args: list[bytes]) -> Result:
+    queued, spoilt = context.queued, context.spoilt
+    if queued is None:
+        return Error("ERR EXEC without MULTI")
+    stale = any(version(context, key) != was for key, was in context.watched.items())
+    end(context)
+    if spoilt:
+        return EXEC_ABORT
+    if stale:
+        return NULL_ARRAY
+    replies: list[Value] = []
+    left = REPLY_BYTES
+    with context.desk.together():
+        for command, words in queued:
+            reply = encode(at_once(run(context, command, words)) if left > 0 else TOO_LARGE, context.resp3)
+            left -= len(reply)
+            replies.append(Encoded(reply))
+    return replies
+
+
+def at_once(result: Result) -> Value:
+    """The value of what may not wait: a blocking command finds what is there, and long work is done to its end."""
+    if isinstance(result, Block):
+        return result.late
+    if isinstance(result, Hang):
+        return result.value
+    if isinstance(result, Generator):
+        while True:
+            try:
+                next(result)
+            except StopIteration as ended:
+                value: Value = ended.value
+                return value
+            except Error as error:
+                return error
+    return result
+
+
+def end(context: Context) -> None:
+    """No transaction any more, and nothing watched."""
+    context.queued, context.spoilt = None, False
+    context.watched = {}
+
+
+def version(context: Context, key: bytes) -> int:
+    """Differs after each change; 0: there is no such key."""
+    entry = context.desk.memory.keys.live(key, context.desk.now)
+    return 0 if entry is None else entry.version
+
+
+def watch(context: Context, args: list[bytes]) -> Result:
+    if context.queued is not None:
+        return Error("ERR WATCH inside MULTI is not allowed")
+    for key in args:
+        if context.door.views.of(key) is not None:
+            return Error(b"ERR WATCH is not supported on '%b', which shows the state of jobs" % key[:128])
+    if len(context.watched) + len(args) > WATCHED_AT_MOST:
+        return Error(f"ERR a connection may watch {WATCHED_AT_MOST} keys")
+    for key in args:
+        context.watched.setdefault(key, version(context, key))
+    return OK
+
+
+def unwatch(context: Context, args: list[bytes]) -> Result:
+    context.watched = {}
+    return OK
+
+
+COMMANDS: Final = (
+    Command(b"multi", 1, multi, AT_ONCE),
+    Command(b"exec", 1, execute, AT_ONCE),
+    Command(b"discard", 1, discard, AT_ONCE),
+    Command(b"watch", -2, watch, AT_ONCE),
+    Command(b"unwatch", 1, unwatch),
+)

@@ -1,0 +1,169 @@
+"""Scripts: recognised by their text, answered natively, never run (qless page 1.1, Resqu page 4).
+
+A library knows the texts of one family of clients and has a handler for each of their dialects. What a client has
+loaded is journalled as hash and dialect, so EVALSHA goes on over a restart; the text itself is not kept.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from crossdock.model.keys import ForgetScripts, KnowScript
+from crossdock.wire.redis.command import Act, Command, container
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import NO_SCRIPT
+from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.values import OK, Error, Result, Value
+
+#: Distinct hashes kept: every build of a client's script has its own, and somebody may make them up.
+LOADED_AT_MOST: Final = 10_000
+
+
+class Call(NamedTuple):
+    """One call of a script: `handle` of its library gets it."""
+
+    context: Context
+    dialect: str
+    keys: list[bytes]
+    args: list[bytes]
+    sha: str  #: "" for FCALL
+
+
+class ScriptError(Exception):
+    """A script's own error: the client finds its text where Redis 7 puts it (qless page 1.3)."""
+
+
+Handler: TypeAlias = Callable[[Call], Value]
+
+
+class Library(NamedTuple):
+    dialects: Collection[str]  #: all it answers; no two libraries have the same
+    hashes: Mapping[str, str]  #: SHA-1 of a text, CRLF made LF, and its dialect
+    handle: Handler
+    recognise: Callable[[bytes], str | None] = lambda text: None  #: by content, where the hash is not known
+    functions: Mapping[str, str] = {}  #: FCALL's names and their dialects
+
+
+class Scripts:
+    """All libraries of a door."""
+
+    def __init__(self, libraries: tuple[Library, ...] = ()) -> None:
+        self._libraries = libraries
+        self._handlers = {dialect: library.handle for library in libraries for dialect in library.dialects}
+
+    def dialect(self, text: bytes) -> str | None:
+        """Which script this is; None if nobody knows it."""
+        text = text.replace(b"\r\n", b"\n")
+        sha = sha1(text)
+        for library in self._libraries:
+            found = library.hashes.get(sha) or library.recognise(text)
+            if found is not None:
+                return found
+        return None
+
+    def function(self, name: str) -> str | None:
+        return next((each.functions[name] for each in self._libraries if name in each.functions), None)
+
+    def handler(self, dialect: str) -> Handler | None:
+        """None for one that this server was not given: it was loaded when it was."""
+        return self._handlers.get(dialect)
+
+
+def sha1(text: bytes) -> str:
+    return hashlib.sha1(text, usedforsecurity=False).hexdigest()
+
+
+def _load(context: Context, text: bytes) -> tuple[str, str]:
+    """The hash of a text and its dialect, remembered from now on."""
+    sha = sha1(text)
+    known = context.desk.memory.scripts.get(sha)
+    if known is not None and context.door.scripts.handler(known) is not None:
+        return sha, known
+    dialect = context.door.scripts.dialect(text)
+    if dialect is None:
+        raise Error(f"ERR unknown script {sha}: this server runs no Lua, it knows the scripts of qless and Resqu V4")
+    if len(context.desk.memory.scripts) >= LOADED_AT_MOST:
+        raise Error(f"ERR {LOADED_AT_MOST} scripts are loaded, the limit; SCRIPT FLUSH forgets them")
+    context.desk.do(KnowScript(sha, dialect))
+    return sha, dialect
+
+
+def eval_(context: Context, args: list[bytes]) -> Result:
+    keys, rest = _keys(args)
+    sha, dialect = _load(context, args[0])
+    return _call(Call(context, dialect, keys, rest, sha))
+
+
+def evalsha(context: Context, args: list[bytes]) -> Result:
+    keys, rest = _keys(args)
+    sha = args[0].decode("latin-1").lower()
+    dialect = context.desk.memory.scripts.get(sha)
+    if dialect is None or context.door.scripts.handler(dialect) is None:
+        raise NO_SCRIPT
+    return _call(Call(context, dialect, keys, rest, sha))
+
+
+def fcall(context: Context, args: list[bytes]) -> Result:
+    keys, rest = _keys(args)
+    dialect = context.door.scripts.function(args[0].decode("utf-8", "replace"))
+    if dialect is None:
+        raise Error("ERR Function not found")
+    return _call(Call(context, dialect, keys, rest, ""))
+
+
+def _keys(args: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    count = whole(args[1])
+    if count < 0:
+        raise Error("ERR Number of keys can't be negative")
+    if count > len(args) - 2:
+        raise Error("ERR Number of keys can't be greater than number of args")
+    return args[2 : 2 + count], args[2 + count :]
+
+
+def _call(call: Call) -> Value:
+    handler = call.context.door.scripts.handler(call.dialect)
+    if handler is None:
+        raise NO_SCRIPT
+    try:
+        with call.context.desk.together():
+            return handler(call)
+    except ScriptError as error:
+        raise Error(f"ERR user_script:1: {error} script: {call.sha}, on @user_script:1.") from error
+
+
+def _script_load(context: Context, args: list[bytes]) -> Result:
+    return _load(context, args[0])[0].encode()
+
+
+def _script_exists(context: Context, args: list[bytes]) -> Result:
+    loaded = context.desk.memory.scripts
+    return [int(sha.decode("latin-1").lower() in loaded) for sha in args]
+
+
+def _script_flush(context: Context, args: list[bytes]) -> Result:
+    if [arg.upper() for arg in args] not in ([], [b"ASYNC"], [b"SYNC"]):
+        raise Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+    context.desk.do(ForgetScripts())
+    return OK
+
+
+def _script_kill(context: Context, args: list[bytes]) -> Result:
+    raise Error("NOTBUSY No scripts in execution right now.")
+
+
+_SCRIPT: Final[dict[bytes, tuple[int, Act]]] = {
+    b"LOAD": (3, _script_load),
+    b"EXISTS": (-3, _script_exists),
+    b"FLUSH": (-2, _script_flush),
+    b"KILL": (2, _script_kill),
+}
+
+COMMANDS: Final = (
+    Command(b"eval", -3, eval_),
+    Command(b"eval_ro", -3, eval_),
+    Command(b"evalsha", -3, evalsha),
+    Command(b"evalsha_ro", -3, evalsha),
+    Command(b"fcall", -3, fcall),
+    Command(b"fcall_ro", -3, fcall),
+    Command(b"script", -2, container(b"script", _SCRIPT)),
+)

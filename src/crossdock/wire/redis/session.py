@@ -1,0 +1,119 @@
+"""One Redis connection: finds the command of each request, keeps what MULTI gathers, and puts answers on the wire."""
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.desk import Desk
+from crossdock.wire.redis import errors
+from crossdock.wire.redis.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.decode import Fault, Request, Requests
+from crossdock.wire.redis.encode import encode
+from crossdock.wire.redis.multi import QUEUE_AT_MOST
+from crossdock.wire.redis.pubsub import leave_all
+from crossdock.wire.redis.table import COMMANDS
+from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
+from crossdock.wire.redis.views import run
+
+if TYPE_CHECKING:
+    from crossdock.wire.redis.door import RedisDoor
+
+_QUEUED: Final = Simple(b"QUEUED")
+
+#: A browser that was led to this port sends these lines; as inline requests they must not be passed over (Redis 3.2).
+_HTTP: Final = frozenset({b"post", b"host:"})
+
+
+class RedisSession(Context):
+    def __init__(self, door: "RedisDoor", desk: Desk, number: int) -> None:
+        super().__init__(door, desk, number)
+        self._requests = Requests(door.request_bytes, trusted=self.identified)
+        self.receive: Callable[[bytes], list[Request]] = self._requests.receive
+        self.push: Callable[[bytes], None] = lambda data: None
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def handle(self, request: Request) -> Answer:
+        if isinstance(request, Fault):
+            return Bye(encode(Error(f"ERR {request.text}"), self.resp3))
+        command = COMMANDS.get(request[0]) or COMMANDS.get(request[0].lower())
+        if command is None:
+            if request[0].lower() in _HTTP:
+                return Bye(b"")
+            return self._refuse(errors.unknown_command(request))
+        if not command.takes(len(request)):
+            return self._refuse(errors.arity(command.name))
+        flags = command.flags
+        if not self.identified and not flags & STRANGER:
+            return self._refuse(errors.NO_AUTH)
+        if (self.channels or self.patterns) and not self.resp3 and not flags & LISTENING:
+            return self._refuse(errors.not_while_subscribed(command.name))
+        self.door.commands += 1
+        if self.queued is not None and not flags & AT_ONCE:
+            return self._queue(command, request)
+        return self._answer(run(self, command, request[1:]))
+
+    def _refuse(self, error: Error) -> bytes:
+        """Before it is carried out; EXEC will not forget it."""
+        self.spoilt = True
+        return encode(error, self.resp3)
+
+    def _queue(self, command: Command, request: list[bytes]) -> bytes:
+        if command.flags & ALONE:
+            return self._refuse(errors.NOT_IN_MULTI)
+        self.queued_bytes += sum(map(len, request))
+        if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.door.request_bytes:
+            return self._refuse(Error("ERR the transaction is too large"))
+        self.queued.append((command, request[1:]))
+        return encode(_QUEUED, self.resp3)
+
+    def _answer(self, result: Result) -> Answer:
+        if isinstance(result, Block):
+            return Wait(result.on, result.until, partial(self._ask, result))
+        if isinstance(result, Hang):
+            return Bye(encode(result.value, self.resp3))
+        if isinstance(result, Generator):
+            return self._slices(result)
+        return encode(result, self.resp3)
+
+    def _ask(self, block: Block, late: bool) -> Answer:
+        if late:
+            return encode(block.late, self.resp3)
+        try:
+            return self._answer(block.again())
+        except Error as error:
+            return encode(error, self.resp3)
+
+    def _slices(self, work: Generator[Any, None, Value]) -> Slices:
+        try:
+            value = yield from work
+        except Error as error:
+            value = error
+        return encode(value, self.resp3)
+
+    def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
+        self.push(self.door.told(pattern, channel, text, self.resp3))
+
+    def trust(self) -> None:
+        self.identified = self._requests.trusted = True
+
+    def distrust(self) -> None:
+        self.identified = self._requests.trusted = not self.door.has_password
+
+    def broken(self) -> Bye | None:
+        return None  # the fault is a request of its own, so that it is answered behind those before it
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(encode(Error("ERR max number of clients reached"), self.resp3))
+
+    def farewell(self) -> bytes:
+        return b""
+
+    def closed(self) -> None:
+        leave_all(self)
+        self.door.sessions.pop(self.number, None)
+        for act in self.on_close:
+            act()

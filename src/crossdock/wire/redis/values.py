@@ -1,0 +1,91 @@
+"""What a Redis command answers, before it is put on the wire: a few Python types, the same for both protocols.
+
+`bytes` is a bulk string, `int` an integer, `None` the null, a list or tuple an array. A mapping, a set, a double and a
+boolean are that in RESP3 and their customary form in RESP2; so are the types below.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeAlias
+
+
+class Simple(NamedTuple):
+    """A status, `+OK`."""
+
+    text: bytes
+
+
+class Verbatim(NamedTuple):
+    """A text to be shown as it is; a bulk string in RESP2."""
+
+    text: bytes
+
+
+class Encoded(NamedTuple):
+    """On the wire already."""
+
+    data: bytes
+
+
+class Push(NamedTuple):
+    """Told without being asked for; an array in RESP2."""
+
+    items: "Sequence[Value]"
+
+
+class Many(NamedTuple):
+    """Several replies to one request: SUBSCRIBE answers once a channel."""
+
+    items: "Sequence[Value]"
+
+
+class Error(Exception):
+    """A reply that begins with its code, as in `ERR syntax error`. Raised or returned, it is the same."""
+
+    def __init__(self, text: str | bytes) -> None:
+        super().__init__(text)
+        self.text = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Error) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class Null(Enum):
+    """The null that RESP2 spells as an array: what blocking pops and a broken-off EXEC say."""
+
+    ARRAY = 0
+
+
+NULL_ARRAY: Final = Null.ARRAY
+
+Value: TypeAlias = (
+    "bytes | int | float | bool | Null | Simple | Verbatim | Encoded | Push | Many | Error"
+    " | Sequence[Value] | Mapping[bytes, Value] | AbstractSet[bytes] | None"
+)
+
+OK: Final = Simple(b"OK")
+
+
+class Block(NamedTuple):
+    """Nothing to say yet. `again()` is asked when one of these queues (str) or keys (bytes) stirs."""
+
+    on: tuple[str | bytes, ...]
+    until: float  #: steady
+    again: "Callable[[], Result]"
+    late: Value  #: said at the deadline, and inside of MULTI, where nothing waits
+
+
+class Hang(NamedTuple):
+    """A last reply, then the connection is closed."""
+
+    value: Value
+
+
+#: Long work: a slice a step, its reply at the end. Other connections are served in between.
+Work: TypeAlias = Generator[Any, None, Value]
+
+Result: TypeAlias = "Value | Block | Hang | Work"

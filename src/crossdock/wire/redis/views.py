@@ -1,0 +1,122 @@
+"""Views: keys under a prefix that are not plain ones but show what the engine holds (MODEL 7 and 10).
+
+A later door brings a view for its prefix. Each command is offered to it first; what it passes on is read from the value
+it makes up for that key, and what would write there is refused.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from crossdock.engine.keys import Entry
+from crossdock.wire.redis.command import GROWS, WRITE, Command
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.values import Error, Result
+
+
+class _Pass(Exception):
+    pass
+
+
+#: Raised by `View.call` for a command that it leaves to what `View.read` gives.
+PASS: Final = _Pass()
+
+
+class View(Protocol):
+    prefix: bytes
+
+    def owns(self, key: bytes) -> bool:
+        """Is this key, which has the prefix, one of the view? The others under it are plain keys."""
+
+    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+        """Carry out a command (lower case, as in `zcard`) of which at least one key is the view's. Raises PASS for
+        what it does not answer itself, Error for what it refuses."""
+
+    def read(self, context: Context, key: bytes) -> Entry | None:
+        """The value shown under that key, for commands that only read."""
+
+    def keys(self, context: Context) -> Iterator[bytes]:
+        """All keys shown. Taken in slices: the engine's state may change between two of them."""
+
+
+class Views:
+    """All views of a door, the longest prefix first."""
+
+    def __init__(self, views: tuple[View, ...] = ()) -> None:
+        self.all = tuple(sorted(views, key=lambda view: len(view.prefix), reverse=True))
+        self.prefixes = tuple(view.prefix for view in self.all)
+
+    def of(self, key: bytes) -> View | None:
+        if key.startswith(self.prefixes):
+            for view in self.all:
+                if key.startswith(view.prefix) and view.owns(key):
+                    return view
+        return None
+
+
+def find(context: Context, key: bytes) -> Entry | None:
+    """What is under that key, shown or plain."""
+    view = context.door.views.of(key)
+    if view is not None:
+        return view.read(context, key)
+    return context.desk.memory.keys.live(key, context.desk.now)
+
+
+def run(context: Context, command: Command, args: list[bytes]) -> Result:
+    """One command: views first, then the plain key space, if it has room. An Error is a result like others."""
+    try:
+        if command.first:
+            views = context.door.views
+            prefixes = views.prefixes
+            if prefixes and (command.last != 1 or args[0].startswith(prefixes)):  # most have one key, their first word
+                owners = {views.of(key): None for key in command.keys(args)}
+                owners.pop(None, None)
+                if owners:
+                    return _viewed(context, command, args, [view for view in owners if view is not None])
+            if command.flags & GROWS:
+                _refuse_if_full(context, args)
+        return command.act(context, args)
+    except Error as error:
+        return error
+
+
+def _viewed(context: Context, command: Command, args: list[bytes], views: list[View]) -> Result:
+    if command.name in (b"del", b"unlink") and len(args) > 1:
+        return _delete(context, command, args, views)
+    try:
+        return views[0].call(context, command.name, args)
+    except _Pass:
+        if command.flags & WRITE:
+            raise _refused(context, command, args) from None
+        return command.act(context, args)
+
+
+def _delete(context: Context, command: Command, args: list[bytes], views: list[View]) -> Result:
+    """DEL may name keys of several views and plain ones at once."""
+    of = context.door.views.of
+    done = 0
+    for view in views:
+        keys = [key for key in args if of(key) is view]
+        try:
+            result = view.call(context, command.name, keys)
+        except _Pass:
+            raise _refused(context, command, keys) from None
+        if not isinstance(result, int):
+            return result
+        done += result
+    plain = [key for key in args if of(key) is None]
+    rest = command.act(context, plain) if plain else 0
+    return done + rest if isinstance(rest, int) else rest
+
+
+def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
+    key = next(key for key in command.keys(args) if context.door.views.of(key) is not None)
+    return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
+
+
+def _refuse_if_full(context: Context, args: list[bytes]) -> None:
+    limit = context.door.keys_bytes
+    if context.desk.memory.keys.size + sum(map(len, args)) > limit:
+        raise Error(f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib")
+    no_room = context.desk.no_room(0)
+    if no_room is not None:
+        raise Error(f"OOM {no_room}")

@@ -1,0 +1,72 @@
+"""A script library and a view, as the doors that stand on the Redis endpoint bring them, for tests of the endpoint."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crossdock.engine.keys import Entry, Sorted
+from crossdock.model.keys import Kind, SetKey
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.scripts import Call, Library, ScriptError, sha1
+from crossdock.wire.redis.values import Block, Error, Result, Value
+from crossdock.wire.redis.views import PASS
+
+ECHO: Final = b"return\necho()"
+ECHO_SHA: Final = sha1(ECHO)
+
+
+def _echo(call: Call) -> Value:
+    """Answers what it was called with. `fail` raises, `both` sets two keys, `tell` publishes."""
+    match call.args:
+        case [b"fail", text]:
+            raise ScriptError(text.decode())
+        case [b"refuse", text]:
+            raise Error(text)
+        case [b"both", value]:
+            for key in call.keys:
+                call.context.desk.do(SetKey(key, value))
+            return len(call.keys)
+        case [b"tell", channel, text]:
+            return call.context.desk.publish(channel, text, to_patterns=False)
+    return [call.dialect.encode(), call.keys, call.args]
+
+
+ECHOES: Final = Library(
+    dialects=("echo", "echo like"),
+    hashes={ECHO_SHA: "echo"},
+    handle=_echo,
+    recognise=lambda text: "echo like" if b"echo" in text else None,
+    functions={"echo": "echo"},
+)
+
+
+class Mirror:
+    """Under `mirror:`: `mirror:score` is a sorted set, `mirror:list` a list that takes pushes and has them popped from
+    `mirror:queue`; what begins with `mirror:plain` is a plain key."""
+
+    prefix = b"mirror:"
+
+    def owns(self, key: bytes) -> bool:
+        return not key.startswith(b"mirror:plain")
+
+    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+        if name == b"zcard":
+            return 1_000_000
+        if name == b"rpush":
+            return len(args) - 1
+        if name in (b"del", b"unlink"):
+            return len(args)
+        if name == b"brpop":
+            now = context.desk.now.steady
+            return Block(("mirrored",), now + 1.0, lambda: self.call(context, name, args), b"late")
+        if name == b"set":
+            raise Error("ERR the mirror refuses")
+        raise PASS
+
+    def read(self, context: Context, key: bytes) -> Entry | None:
+        return Entry(Kind.SORTED, Sorted({b"a": 1.0, b"b": 2.0})) if key == b"mirror:score" else None
+
+    def keys(self, context: Context) -> Iterator[bytes]:
+        yield b"mirror:score"
+
+
+MIRROR: Final = Mirror()

@@ -1,0 +1,85 @@
+"""Small requests whose answers would be large: bounded, and refused in words."""
+
+from typing import Any
+
+import pytest
+
+from crossdock.wire.redis import bounds, multi, scripts
+from crossdock.wire.redis.door import RedisDoor
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk
+from tests.support.redis_parts import ECHOES
+from tests.support.resp_values import read
+from tests.unit.test_redis_fuzz import wire
+
+
+class Talk:
+    def __init__(self) -> None:
+        self.peer = Peer(PlainDesk(), RedisDoor(libraries=(ECHOES,)))
+
+    def ask(self, *words: bytes) -> Any:
+        self.peer.send(wire(words[0], list(words[1:])))
+        [reply] = read(self.peer.take())
+        return reply
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk()
+
+
+def test_a_value_asked_for_many_times_over(talk: Talk) -> None:
+    talk.ask(b"SET", b"k", b"x" * 1_000_000)
+    talk.ask(b"HSET", b"h", b"f", b"x" * 1_000_000)
+    too_large = ("error", b"ERR the reply would be larger than 64 MiB; ask for less at a time")
+    assert len(talk.ask(b"MGET", *[b"k"] * 50)) == 50
+    assert talk.ask(b"MGET", *[b"k"] * 100_000) == too_large
+    assert talk.ask(b"HMGET", b"h", *[b"f"] * 100_000) == too_large
+
+
+def test_a_transaction_of_large_replies_goes_on_with_errors(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multi, "REPLY_BYTES", 2_500)
+    talk.ask(b"SET", b"k", b"x" * 1_000)
+    talk.ask(b"MULTI")
+    for _ in range(5):
+        talk.ask(b"GET", b"k")
+    replies = talk.ask(b"EXEC")
+    assert replies[:3] == [b"x" * 1_000] * 3
+    assert [kind for kind, _ in replies[3:]] == ["error", "error"]
+
+
+def test_a_transaction_of_too_many_commands(talk: Talk) -> None:
+    talk.ask(b"MULTI")
+    for _ in range(multi.QUEUE_AT_MOST):
+        assert talk.ask(b"PING") == ("simple", b"QUEUED")
+    assert talk.ask(b"PING") == ("error", b"ERR the transaction is too large")
+    assert talk.ask(b"EXEC")[1].startswith(b"EXECABORT")
+    assert talk.ask(b"PING") == ("simple", b"PONG")
+
+
+@pytest.mark.parametrize("words", [[b"KEYS"], [b"SCAN", b"0", b"MATCH"], [b"PSUBSCRIBE"], [b"CONFIG", b"GET"]])
+def test_a_pattern(talk: Talk, words: list[bytes]) -> None:
+    assert talk.ask(*words, b"?" * 5_000) == ("error", b"ERR a pattern may have 4096 bytes")
+
+
+def test_a_published_text(talk: Talk) -> None:
+    assert talk.ask(b"PUBLISH", b"c", b"x" * (bounds.TEXT_BYTES - 1)) == 0
+    assert talk.ask(b"PUBLISH", b"c", b"x" * bounds.TEXT_BYTES)[1] == (
+        b"ERR a published text may have 1 MiB with its channel"
+    )
+
+
+def test_patterns_channels_and_watched_keys_of_a_connection(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert talk.ask(b"PSUBSCRIBE", *[b"%d" % n for n in range(1_001)])[1] == (
+        b"ERR a connection may subscribe to 1000 patterns"
+    )
+    assert talk.ask(b"WATCH", *[b"%d" % n for n in range(10_001)])[1] == b"ERR a connection may watch 10000 keys"
+
+
+def test_loaded_scripts(talk: Talk) -> None:
+    assert len(talk.ask(b"SCRIPT", b"LOAD", b"echo, a first one")) == 40
+    talk.peer.desk.memory.scripts.update((str(n), "echo like") for n in range(scripts.LOADED_AT_MOST))
+    assert talk.ask(b"SCRIPT", b"LOAD", b"echo, one more")[1] == (
+        b"ERR 10000 scripts are loaded, the limit; SCRIPT FLUSH forgets them"
+    )
+    assert len(talk.ask(b"EVAL", b"echo, a first one", b"0")) == 3

@@ -1,0 +1,169 @@
+"""Pub/sub in the shell: nothing is heard before it is durable, in order, and nobody's silence costs memory."""
+
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.server.clock import Clock
+from crossdock.server.connection import Connection
+from crossdock.server.limits import PUSHED_UNREAD, Limits
+from crossdock.server.turn import Turn
+from crossdock.wire.channels import Channels
+from crossdock.wire.glob import Glob
+from crossdock.wire.redis.door import RedisDoor
+from tests.support.hand_loop import HandLoop
+from tests.unit.test_turn import HeldScribe
+
+UNREAD = 16 * 1024
+
+
+class Transport:
+    """A socket whose peer reads when the test says so."""
+
+    def __init__(self) -> None:
+        self.said = bytearray()
+        self.reads = True
+        self.unread = 0
+        self.is_cut = False
+
+    def write(self, data: bytes) -> None:
+        self.said += data
+        if not self.reads:
+            self.unread += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def abort(self) -> None:
+        self.is_cut = True
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def is_closing(self) -> bool:
+        return self.is_cut
+
+
+class House:
+    def __init__(self) -> None:
+        self.connections: set[Connection] = set()
+        self.limits = Limits(unread_bytes=UNREAD)
+        self.loop = HandLoop()
+        self.scribe = HeldScribe()
+        self.turn = Turn(Engine(Memory(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), 1_000)
+        self.door = RedisDoor()
+
+    def connect(self) -> tuple[Connection, Transport]:
+        connection, transport = Connection(self, self.door, self.turn, self.loop.as_loop()), Transport()
+        connection.connection_made(cast(Any, transport))
+        return connection, transport
+
+    def say(self, connection: Connection, line: bytes) -> None:
+        connection.data_received(line + b"\r\n")
+        self.loop.run()
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def test_a_text_leaves_when_the_change_before_it_is_durable(house: House) -> None:
+    (listener, ear), (writer, mouth) = house.connect(), house.connect()
+    house.say(listener, b"SUBSCRIBE c")
+    ear.said.clear()
+    house.say(writer, b"SET a 1\r\nPUBLISH c hello")
+    assert not ear.said
+    assert not mouth.said
+    house.scribe.synced()
+    house.loop.run()
+    assert ear.said == b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$5\r\nhello\r\n"
+    assert mouth.said == b"+OK\r\n:1\r\n"
+
+
+def test_without_a_change_it_leaves_at_once_and_is_not_journalled(house: House) -> None:
+    (listener, ear), (writer, _) = house.connect(), house.connect()
+    house.say(listener, b"SUBSCRIBE c")
+    ear.said.clear()
+    house.say(writer, b"PUBLISH c hello")
+    assert ear.said
+    assert house.scribe.batches == []
+
+
+def test_a_subscriber_that_does_not_read_is_cut_off_within_bounds(house: House) -> None:
+    (listener, ear), (writer, _) = house.connect(), house.connect()
+    house.say(listener, b"SUBSCRIBE c")
+    ear.reads = False
+    text = b"x" * 1_000
+    for _ in range(2 * PUSHED_UNREAD * UNREAD // len(text)):
+        house.say(writer, b"PUBLISH c " + text)
+        if ear.is_cut:
+            break
+    assert ear.is_cut
+    assert ear.unread <= PUSHED_UNREAD * UNREAD
+    listener.connection_lost(None)
+    house.loop.run()
+    assert house.turn.channels.by_name == {}
+    assert house.door.sessions.keys() == {2}
+
+
+def test_so_is_one_whose_texts_wait_for_the_disk(house: House) -> None:
+    (listener, ear), (writer, _) = house.connect(), house.connect()
+    house.say(listener, b"SUBSCRIBE c")
+    house.say(writer, b"SET a 1")
+    for _ in range(PUSHED_UNREAD * UNREAD // 1_000):
+        house.turn.publish(b"c", b"x" * 1_000)
+    assert ear.is_cut
+
+
+def test_a_reader_keeps_up_with_any_amount(house: House) -> None:
+    (listener, ear), (writer, _) = house.connect(), house.connect()
+    house.say(listener, b"PSUBSCRIBE *")
+    for _ in range(1_000):
+        house.say(writer, b"PUBLISH c " + b"x" * 1_000)
+    assert not ear.is_cut
+    assert ear.said.count(b"pmessage") == 1_000
+
+
+def test_waiting_for_ever_is_no_number_of_seconds(house: House) -> None:
+    (waiter, ear), (writer, _) = house.connect(), house.connect()
+    house.say(waiter, b"BLPOP l 0")
+    house.say(writer, b"RPUSH l a")
+    house.scribe.synced()
+    house.loop.run()
+    assert ear.said == b"*2\r\n$1\r\nl\r\n$1\r\na\r\n"
+
+
+class Ear:
+    def __init__(self) -> None:
+        self.heard: list[tuple[bytes | None, bytes, bytes]] = []
+
+    def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
+        self.heard.append((pattern, channel, text))
+
+
+def test_a_second_name_goes_to_those_who_asked_for_it() -> None:
+    channels, exact, by_pattern = Channels(), Ear(), Ear()
+    channels.subscribe(b"put", exact)
+    channels.subscribe_pattern(b"*", Glob(b"*"), by_pattern)
+    assert channels.publish(b"ql:put", b"jid") == 1
+    assert channels.publish(b"put", b"jid", to_patterns=False) == 1
+    assert exact.heard == [(None, b"put", b"jid")]
+    assert by_pattern.heard == [(b"*", b"ql:put", b"jid")]
+
+
+def test_nothing_is_left_of_who_unsubscribed() -> None:
+    channels, ear, other = Channels(), Ear(), Ear()
+    channels.subscribe(b"a", ear)
+    channels.subscribe(b"a", ear)
+    channels.unsubscribe(b"a", other)
+    channels.subscribe_pattern(b"a*", Glob(b"a*"), ear)
+    channels.unsubscribe_pattern(b"a*", other)
+    assert channels.publish(b"a", b"") == 2
+    channels.unsubscribe(b"a", ear)
+    channels.unsubscribe_pattern(b"a*", ear)
+    channels.unsubscribe(b"a", ear)
+    channels.unsubscribe_pattern(b"a*", ear)
+    assert (channels.by_name, channels.by_pattern) == ({}, {})

@@ -1,0 +1,203 @@
+"""Redis' grammar: requests however they are cut, faults in Redis' own words, and replies in both protocols."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.wire.redis import decode
+from crossdock.wire.redis.decode import Fault, Request, Requests, integer, split
+from crossdock.wire.redis.encode import encode
+from crossdock.wire.redis.values import NULL_ARRAY, Error, Many, Push, Simple, Value, Verbatim
+
+LIMIT = 5_000
+
+
+def array(*words: bytes) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+
+
+def read(*chunks: bytes, trusted: bool = True) -> list[Request]:
+    requests = Requests(LIMIT, trusted)
+    return [request for chunk in chunks for request in requests.receive(chunk)]
+
+
+def fault(data: bytes, *, trusted: bool = True) -> str:
+    """The fault at the end of what is read; bytes behind it are not looked at."""
+    requests = Requests(LIMIT, trusted)
+    last = requests.receive(data)[-1]
+    assert isinstance(last, Fault)
+    assert requests.over
+    assert requests.receive(array(b"PING")) == []
+    assert last.text.startswith("Protocol error: ")
+    return last.text.removeprefix("Protocol error: ")
+
+
+@given(st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=70), max_size=5), st.data())
+def test_what_is_sent_is_what_is_read_however_it_is_cut(requests: list[list[bytes]], data: st.DataObject) -> None:
+    wire = b"".join(array(*words) for words in requests)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=4)))
+    chunks = [wire[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(wire)], strict=True)]
+    assert read(*chunks) == requests
+    assert read(*(wire[i : i + 1] for i in range(len(wire)))) == requests
+
+
+_PIECES = st.sampled_from([*b"*1\r\n *2\r\n *-1\r\n $4\r\n PING\r\n $0\r\n\r\n * $ \r \n \" ' \\x".split(b" ")])
+
+
+@given(st.lists(_PIECES | st.binary(max_size=6), max_size=12), st.booleans())
+def test_garbage_is_a_fault_or_requests_the_same_however_it_is_cut(pieces: list[bytes], trusted: bool) -> None:
+    wire = b"".join(pieces)
+    whole = read(wire, trusted=trusted)
+    assert read(*(wire[i : i + 1] for i in range(len(wire))), trusted=trusted) == whole
+    assert read(*pieces, trusted=trusted) == whole
+
+
+@given(st.binary(max_size=60))
+def test_an_inline_line_never_raises_anything_else(line: bytes) -> None:
+    for request in read(line + b"\n"):
+        assert isinstance(request, Fault) or request
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"*x\r\n", "invalid multibulk length"),
+        (b"*1048577\r\n", "invalid multibulk length"),
+        (b"*99999999999999999999\r\n", "invalid multibulk length"),
+        (b"*01\r\n", "invalid multibulk length"),
+        (b"*+1\r\n", "invalid multibulk length"),
+        (b"*\r\n", "invalid multibulk length"),
+        (b"*1\r\n:1\r\n", "expected '$', got ':'"),
+        (b"*1\r\n\xff\r\n", "expected '$', got 'ÿ'"),
+        (b"*1\r\n$-1\r\n", "invalid bulk length"),
+        (b"*1\r\n$x\r\n", "invalid bulk length"),
+        (b"*1\r\n$ 4\r\nPING\r\n", "invalid bulk length"),
+        (b"*1\r\n$5001\r\n", "invalid bulk length"),
+        (b"*2\r\n$3000\r\n" + b"a" * 3_000 + b"\r\n$3000\r\n" + b"a" * 3_000 + b"\r\n", "too big request"),
+        (b"*" + b"1" * decode.LINE_BYTES, "too big mbulk count string"),
+        (b"*1\r\n$" + b"1" * decode.LINE_BYTES, "too big bulk count string"),
+        (b"a" * (decode.LINE_BYTES + 1), "too big inline request"),
+        (b"a" * (decode.LINE_BYTES + 1) + b"\n", "too big inline request"),
+        (b'set "a\n', "unbalanced quotes in request"),
+        (b'set "a"b\n', "unbalanced quotes in request"),
+        (b"set 'a\n", "unbalanced quotes in request"),
+    ],
+)
+def test_faults(data: bytes, text: str) -> None:
+    assert fault(data) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"*11\r\n", "unauthenticated multibulk length"),
+        (b"*1\r\n$8193\r\n", "unauthenticated bulk length"),
+        (b"a" * 8_193, "too big inline request"),
+        (b"*" + b"1" * 8_193, "too big mbulk count string"),
+    ],
+)
+def test_a_stranger_has_less_room(data: bytes, text: str) -> None:
+    requests = Requests(16 * 1024 * 1024, trusted=False)
+    assert requests.receive(data) == [Fault(f"Protocol error: {text}")]
+    requests = Requests(16 * 1024 * 1024)
+    assert requests.receive(data) == []
+
+
+def test_what_was_whole_before_a_fault_is_still_answered() -> None:
+    assert read(array(b"PING") + b"*x\r\n" + array(b"PING")) == [
+        [b"PING"],
+        Fault("Protocol error: invalid multibulk length"),
+    ]
+
+
+def test_empty_requests_are_passed_over() -> None:
+    assert read(b"*0\r\n*-1\r\n\r\n  \r\n\n" + array(b"PING") + b"*-9\r\n") == [[b"PING"]]
+
+
+def test_a_string_may_hold_anything_and_its_end_is_not_looked_at() -> None:
+    """As in Redis: the length counts, the two bytes behind it are passed over whatever they are."""
+    assert read(b"*2\r\n$3\r\n\r\n*XX$0\r\n\r\n") == [[b"\r\n*", b""]]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"PING", [b"PING"]),
+        (b"  set\ta  b ", [b"set", b"a", b"b"]),
+        (b'set "a b" "\\x00\\xFf\\n\\r\\t\\b\\a\\\\\\"\\q"', [b"set", b"a b", b'\x00\xff\n\r\t\b\a\\"q']),
+        (b"set 'it\\'s' '\\n'", [b"set", b"it's", b"\\n"]),
+        (b'set "" x"y" ', [b"set", b"", b"xy"]),
+        (b'set "\\xg0"', [b"set", b"xg0"]),
+    ],
+)
+def test_inline_words(line: bytes, words: list[bytes]) -> None:
+    assert split(line) == words
+    assert read(line + b"\r\n") == [words]
+
+
+def test_a_large_string_in_small_chunks_is_looked_at_once() -> None:
+    requests = Requests(16 * 1024 * 1024)
+    body = b"x" * 4_000_000
+    wire = array(b"SET", b"k", body)
+    found = [each for i in range(0, len(wire), 1_000) for each in requests.receive(wire[i : i + 1_000])]
+    assert found == [[b"SET", b"k", body]]
+
+
+@pytest.mark.parametrize("text", [b"", b"-", b"+1", b" 1", b"1 ", b"01", b"-0", b"1_0", b"1.0", b"9223372036854775808"])
+def test_what_is_no_integer(text: bytes) -> None:
+    assert integer(text) is None
+
+
+@pytest.mark.parametrize("value", [0, -1, 12, 2**63 - 1, -(2**63)])
+def test_integers(value: int) -> None:
+    assert integer(b"%d" % value) == value
+
+
+REPLIES: list[tuple[Value, bytes, bytes]] = [
+    (b"a\r\n", b"$3\r\na\r\n\r\n", b"$3\r\na\r\n\r\n"),
+    (b"", b"$0\r\n\r\n", b"$0\r\n\r\n"),
+    (-5, b":-5\r\n", b":-5\r\n"),
+    (None, b"$-1\r\n", b"_\r\n"),
+    (NULL_ARRAY, b"*-1\r\n", b"_\r\n"),
+    (True, b":1\r\n", b"#t\r\n"),
+    (False, b":0\r\n", b"#f\r\n"),
+    (1.5, b"$3\r\n1.5\r\n", b",1.5\r\n"),
+    (3.0, b"$1\r\n3\r\n", b",3\r\n"),
+    (-0.1, b"$4\r\n-0.1\r\n", b",-0.1\r\n"),
+    (1e300, b"$6\r\n1e+300\r\n", b",1e+300\r\n"),
+    (math.inf, b"$3\r\ninf\r\n", b",inf\r\n"),
+    (-math.inf, b"$4\r\n-inf\r\n", b",-inf\r\n"),
+    (Simple(b"OK"), b"+OK\r\n", b"+OK\r\n"),
+    (Error("ERR a\r\nb"), b"-ERR a  b\r\n", b"-ERR a  b\r\n"),
+    (Verbatim(b"a:1"), b"$3\r\na:1\r\n", b"=7\r\ntxt:a:1\r\n"),
+    ([], b"*0\r\n", b"*0\r\n"),
+    ([b"a", 1, [None]], b"*3\r\n$1\r\na\r\n:1\r\n*1\r\n$-1\r\n", b"*3\r\n$1\r\na\r\n:1\r\n*1\r\n_\r\n"),
+    ((Error("ERR x"), Simple(b"y")), b"*2\r\n-ERR x\r\n+y\r\n", b"*2\r\n-ERR x\r\n+y\r\n"),
+    ({b"a": 1, b"b": []}, b"*4\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n*0\r\n", b"%2\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n*0\r\n"),
+    ({b"a"}, b"*1\r\n$1\r\na\r\n", b"~1\r\n$1\r\na\r\n"),
+    ({b"a": None}.keys(), b"*1\r\n$1\r\na\r\n", b"~1\r\n$1\r\na\r\n"),
+    (Push((b"a", b"c")), b"*2\r\n$1\r\na\r\n$1\r\nc\r\n", b">2\r\n$1\r\na\r\n$1\r\nc\r\n"),
+    (Many((1, Push((2,)))), b":1\r\n*1\r\n:2\r\n", b":1\r\n>1\r\n:2\r\n"),
+]
+
+
+@pytest.mark.parametrize(("value", "resp2", "resp3"), REPLIES, ids=lambda each: repr(each)[:20])
+def test_replies(value: Value, resp2: bytes, resp3: bytes) -> None:
+    assert encode(value, False) == resp2
+    assert encode(value, True) == resp3
+    assert encode([value], False) == b"*1\r\n" + resp2
+
+
+@given(st.floats(allow_nan=False))
+def test_a_double_reads_back_as_it_was(value: float) -> None:
+    text = encode(value, True)
+    assert float(text[1:-2]) == value
+
+
+def test_what_is_no_value_is_a_mistake() -> None:
+    wrong: Any = "text"
+    with pytest.raises(KeyError):
+        encode(wrong, True)

@@ -1,0 +1,78 @@
+"""Whatever is sent: one well-formed reply a request, no exception, and a journal that leads to the same state."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossdock.engine.engine import apply
+from crossdock.engine.memory import Memory
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.table import COMMANDS
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk, stored
+from tests.support.picture import picture
+from tests.support.redis_parts import ECHO, ECHO_SHA, ECHOES, MIRROR
+from tests.support.resp_values import read
+
+#: They close the connection, or answer several times.
+_OTHERS = {b"quit", b"subscribe", b"unsubscribe", b"psubscribe", b"punsubscribe"}
+NAMES = sorted({command.name for command in COMMANDS.values()} - _OTHERS)
+
+keys = st.sampled_from([b"a", b"b", b"c", b"mirror:score", b"mirror:plain"])
+numbers = st.sampled_from(b"0 1 -1 2 3 1.5 (1 inf -inf nan 9223372036854775807".split())
+words = st.sampled_from(
+    b"EX PX NX XX GT LT CH INCR KEEPTTL GET LEFT RIGHT LIMIT WITHSCORES REV BYSCORE MATCH COUNT TYPE SETNAME AUTH "
+    b"LOAD EXISTS FLUSH ID INFO LIST DOCS CHANNELS NUMSUB * * [a-c] x y z".split()
+)
+texts = st.sampled_from([b"", ECHO, ECHO_SHA.encode(), b"\r\n\xff\x00"]) | st.binary(max_size=4)
+arguments = st.lists(keys | numbers | words | texts, max_size=6)
+on_keys = st.builds(lambda key, rest: [key, *rest], keys, arguments)
+requests = st.tuples(st.sampled_from(NAMES), arguments | on_keys | on_keys)
+
+
+def wire(name: bytes, args: list[bytes]) -> bytes:
+    return b"*%d\r\n" % (len(args) + 1) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in [name, *args])
+
+
+class Talk:
+    def __init__(self, resp3: bool) -> None:
+        self.desk = PlainDesk()
+        door = RedisDoor(libraries=(ECHOES,), views=(MIRROR,))
+        self.peer = Peer(self.desk, door)
+        if resp3:
+            self.ask(b"HELLO", [b"3"])
+
+    def ask(self, name: bytes, args: list[bytes]) -> Any:
+        self.peer.send(wire(name, args))
+        if not self.peer.said:  # it waits, a year at most
+            self.desk.advance(86_400.0 * 366)
+        if not self.peer.said:
+            self.peer.close()
+            return None
+        [reply] = read(self.peer.take())
+        return reply
+
+
+@settings(max_examples=300)
+@given(st.lists(requests, min_size=1, max_size=25), st.booleans())
+def test_one_reply_a_request_and_the_same_state_after_a_restart(
+    asked: list[tuple[bytes, list[bytes]]], resp3: bool
+) -> None:
+    talk = Talk(resp3)
+    for name, args in asked:
+        talk.ask(name, args)
+        if talk.peer.is_closed:
+            break
+    memory = Memory()
+    for event in stored(talk.desk.events):
+        apply(memory, event)
+    assert picture(memory) == picture(talk.desk.memory)
+
+
+@given(st.lists(st.binary(max_size=30), max_size=6))
+def test_garbage_is_answered_or_ends_the_connection(chunks: list[bytes]) -> None:
+    talk = Talk(resp3=False)
+    for chunk in chunks:
+        talk.peer.send(chunk)
+    read(talk.peer.take())
