@@ -13,7 +13,7 @@ import pytest
 
 from crossdock.client.control import ControlClient
 from crossdock.client.errors import Broken, NoServer, Refused
-from crossdock.server.run import BUILT
+from crossdock.server.doors import BUILT
 from crossdock.wire.control.session import LINE_BYTES
 from crossdock.wire.control.where import PATH_BYTES
 from tests.support.command_line import Ended, Operator

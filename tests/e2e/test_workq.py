@@ -207,49 +207,6 @@ def test_a_restart(server: Server) -> None:
         peer.hear("-TIMEOUT", "+OK")
 
 
-def test_nothing_answered_is_lost_to_a_kill(server: Server) -> None:
-    """Adds, leases and results of eight connections; SIGKILL in the midst of them."""
-    added, completed, stop = set[str](), set[str](), threading.Event()
-
-    def load(first: int) -> None:
-        with WorkqPeer(server.ports["workq"]) as peer:
-            for number in range(first, first + 100_000, 8):
-                try:
-                    peer.send(f"add {ident(number)} ping 60000 600000 4", "pong")
-                    peer.hear("+OK")
-                    added.add(ident(number))
-                    peer.send("lease ping 0")
-                    peer.hear("+OK 1")
-                    leased = peer.line().split()[0].decode()
-                    peer.line()
-                    if number % 2:
-                        peer.send(f"complete {leased} 4", leased[-4:])
-                        peer.hear("+OK")
-                        completed.add(leased)
-                except (OSError, AssertionError):
-                    assert stop.is_set()
-                    return
-
-    threads = [threading.Thread(target=load, args=(first,)) for first in range(8)]
-    for thread in threads:
-        thread.start()
-    time.sleep(1.5)
-    stop.set()
-    server.restart()
-    for thread in threads:
-        thread.join()
-    assert len(completed) > 50
-    with WorkqPeer(server.ports["workq"]) as peer:
-        for each in completed:
-            peer.send(f"result {each} 0")
-            peer.hear("+OK 1", f"{each} 1 4", each[-4:])
-        for each in added - completed:
-            peer.send(f"inspect job {each}")
-            peer.hear("+OK 1", f"{each} 12")
-            for _ in range(12):
-                peer.line()
-
-
 def test_shutdown_ends_waits(server: Server, peer: WorkqPeer, other: WorkqPeer) -> None:
     peer.send("lease ping 60000")
     other.send(f"run {ident(1)} other 1000 60000 1", "x")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.accounting import Kind, Op, Outcome, account
 
-PUSH, FETCH, ACK, FAIL = Kind.PUSH, Kind.FETCH, Kind.ACK, Kind.FAIL
+PUSH, FETCH, ACK, FAIL, LOST = Kind.PUSH, Kind.FETCH, Kind.ACK, Kind.FAIL, Kind.LOST
 UNKNOWN, REFUSED = Outcome.UNKNOWN, Outcome.REFUSED
 
 
@@ -59,6 +59,47 @@ def test_each_fault_is_found(ops: list[Op], present: bool, fault: str) -> None:
 def test_a_settlement_of_what_another_was_given_and_settled_is_found_beside_the_cause() -> None:
     ops = [op(PUSH, 1), op(FETCH, 2), op(FETCH, 3, "b"), op(ACK, 4, "b"), op(FAIL, 5, outcome=REFUSED)]
     assert account(ops, set()).faults == {"overlapping": 1, "refused": 1}
+
+
+BOUND = op(FETCH, 2)._replace(bound=True)
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [BOUND, op(LOST, 3), op(FETCH, 4, "b")],
+        [BOUND, op(FETCH, 11, "b")],
+        [BOUND, op(ACK, 9.7, outcome=UNKNOWN), op(FETCH, 11, "b")],
+    ],
+)
+def test_a_lease_of_a_connection_ends_with_it(ops: list[Op]) -> None:
+    """The server was dead at 10."""
+    verdict = account([op(PUSH, 1), *ops, op(ACK, 20, "b")], set(), lease_s=60, kills=[10.0])
+    assert (verdict.faults, verdict.again) == ({}, 1)
+
+
+@pytest.mark.parametrize(
+    ("ops", "fault"),
+    [
+        ([BOUND, op(FETCH, 4, "b")], "overlapping"),
+        ([BOUND, op(FETCH, 4, "b"), op(LOST, 5)], "overlapping"),
+        ([BOUND, op(ACK, 3, outcome=UNKNOWN), op(FETCH, 4, "b")], "unexplained"),
+        ([BOUND, op(ACK, 3), op(FETCH, 11, "b")], "resurrected"),
+        ([op(FETCH, 2), op(FETCH, 11, "b")], "overlapping"),
+    ],
+)
+def test_no_sooner_and_no_other(ops: list[Op], fault: str) -> None:
+    assert account([op(PUSH, 1), *ops, op(ACK, 20, "b")], set(), lease_s=60, kills=[10.0]).faults == {fault: 1}
+
+
+def test_a_torn_transaction_is_found() -> None:
+    """One job settled and another pushed: both were done, or none was."""
+    first = [op(PUSH, 1), BOUND, op(ACK, 3, outcome=UNKNOWN, bulk=1)]
+    second = op(PUSH, 3, outcome=UNKNOWN, bulk=1)._replace(jid="part")
+    assert account([*first, second], {"part"}).faults == {}
+    assert account([*first, second], {"job"}).faults == {}
+    assert account([*first, second], {"job", "part"}).faults == {"torn": 1}
+    assert account([*first, second], set()).faults == {"torn": 1}
 
 
 def test_a_job_nobody_pushed_is_found_at_the_end() -> None:

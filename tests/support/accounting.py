@@ -9,12 +9,14 @@ it may have happened or not. Deliveries of one job are looked at in the order in
     resurrected   a delivery after an acknowledged ACK
     overlapping   a delivery while another one ran: not failed, not settled, its lease not over
     unexplained   any other second delivery without an explicit failure or a lease that ran out before it
-    torn          a bulk push without an answer of which some jobs are there and some are not
+    torn          a transaction or bulk push without an answer of which a part was done and a part was not
     refused       a settlement refused to one whose lease was neither settled nor over
+
+A lease that is bound to its connection is over when its client hung up (LOST), or the server was killed.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,6 +27,7 @@ class Kind(Enum):
     FETCH = "fetch"
     ACK = "ack"
     FAIL = "fail"
+    LOST = "lost"  #: its client hangs up on purpose
 
 
 class Outcome(Enum):
@@ -41,7 +44,8 @@ class Op(NamedTuple):
     ended: float  #: answered, or given up
     outcome: Outcome = Outcome.OK
     crc: int = 0  #: of the payload, pushed or delivered
-    bulk: int = 0  #: which bulk push it was part of
+    bulk: int = 0  #: which transaction or bulk push it was part of
+    bound: bool = False  #: a delivery whose lease ends with the connection
 
 
 class Verdict(NamedTuple):
@@ -61,8 +65,10 @@ class Verdict(NamedTuple):
         return {name: len(found) for name, found in self._asdict().items() if isinstance(found, list) and found}
 
 
-def account(ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_800.0) -> Verdict:
-    """`present` names the jobs that are still there after the last operation."""
+def account(
+    ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_800.0, kills: Sequence[float] = ()
+) -> Verdict:
+    """`present` names the jobs that are still there after the last operation. `kills`: when the server was dead."""
     by_job: dict[str, dict[Kind, list[Op]]] = defaultdict(lambda: {kind: [] for kind in Kind})
     for op in ops:
         by_job[op.jid][op.kind].append(op)
@@ -83,8 +89,11 @@ def account(ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_8
         for push in pushes:
             if push.bulk and push.outcome is Outcome.UNKNOWN:
                 bulks[push.bulk].add(bool(fetches) or jid in present)
+        for ack in did[Kind.ACK]:
+            if ack.bulk and ack.outcome is Outcome.UNKNOWN:
+                bulks[ack.bulk].add(jid not in present and not any(fetch.ended > ack.ended for fetch in fetches))
         again += max(0, len(fetches) - 1)
-        _check_repeats(verdict, did, fetches, lease_s)
+        _check_repeats(verdict, did, fetches, lease_s, kills)
         if any(_was_wronged(op, did, fetches, lease_s) for kind in (Kind.ACK, Kind.FAIL) for op in did[kind]):
             verdict.refused.append(jid)
         acked = [ack.ended for ack in did[Kind.ACK] if ack.outcome is Outcome.OK]
@@ -95,17 +104,25 @@ def account(ops: Iterable[Op], present: Collection[str], *, lease_s: float = 1_8
     return verdict._replace(again=again)
 
 
-def _check_repeats(verdict: Verdict, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float) -> None:
+def _check_repeats(
+    verdict: Verdict, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float, kills: Sequence[float]
+) -> None:
     for first, second in pairwise(fetches):
-        mine = [op for kind in (Kind.ACK, Kind.FAIL) for op in did[kind] if _ends(op, first, second)]
+        mine = [op for kind in (Kind.ACK, Kind.FAIL, Kind.LOST) for op in did[kind] if _ends(op, first, second)]
         if any(op.kind is Kind.ACK and op.outcome is Outcome.OK for op in mine):
             verdict.resurrected.append(first.jid)
-        elif second.ended - first.began >= lease_s or any(op.kind is Kind.FAIL for op in mine):
+        elif any(op.kind is not Kind.ACK for op in mine) or _was_over(first, second, lease_s, kills):
             continue
         elif mine:
             verdict.unexplained.append(first.jid)
         else:
             verdict.overlapping.append(first.jid)
+
+
+def _was_over(first: Op, second: Op, lease_s: float, kills: Sequence[float]) -> bool:
+    """Had the first delivery's lease ended by itself when the second was heard of?"""
+    killed = first.bound and any(first.began <= dead <= second.ended for dead in kills)
+    return killed or second.ended - first.began >= lease_s
 
 
 def _ends(op: Op, first: Op, second: Op) -> bool:

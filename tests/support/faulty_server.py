@@ -5,6 +5,7 @@
     unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
     early-reply   a batch counts as durable before it is written, by a slow disk
     lost-lease    a lease is forgotten at a restart: its job is handed out again
+    kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
     half-done     a success fails in the middle of its change
     short-tail    no fault: the journal is compacted after some thousand events
 """
@@ -54,6 +55,10 @@ def lost_lease() -> None:
     vars(timers)["Bound"] = SimpleNamespace(CONNECTION=Bound.NOBODY)
 
 
+def kept_lease() -> None:
+    timers._falls_back = lambda job: False
+
+
 def half_done() -> None:
     def patched(memory: Memory, event: Succeeded) -> None:
         memory.displace(memory.jobs[event.number])
@@ -70,6 +75,7 @@ FAULTS = {
     "unsynced": unsynced,
     "early-reply": early_reply,
     "lost-lease": lost_lease,
+    "kept-lease": kept_lease,
     "half-done": half_done,
     "short-tail": short_tail,
 }

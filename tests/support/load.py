@@ -1,42 +1,65 @@
-"""Producers and consumers in threads, against a server that comes and goes; all they do and hear is recorded."""
+"""Producers and consumers of all open doors in threads, against a server that comes and goes; all they do and hear is
+recorded. A job is named by a UUID, the first word of its text: the doors have other names for it."""
 
 import itertools
 import threading
 import time
+import uuid
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
+from contextlib import closing, suppress
 from random import Random
-from typing import Any, Final
+from typing import Final
 
+from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Kind, Op, Outcome
-from tests.support.faktory_client import Client, Gone, Refused, job
+from tests.support.peer import Got, Peer
+from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, reach
 from tests.support.server import Server
 
-BACKLOG: Final = 3_000
-BULK: Final = 40
+BACKLOG: Final = 1_000
+BULK: Final = 12
 HELD: Final = 10
+QUEUE: Final = "default"
+TRIES: Final = 200  #: more than anybody fails a job here
+PRODUCERS, CONSUMERS = 6, 6  #: of all doors together
+
+Role = Callable[[Peer, str, Random], None]
+
+
+def named(text: str) -> str:
+    """The job that has this text."""
+    return text.partition(" ")[0]
 
 
 class Load:
     """`up` is set while the server can be reached. `finish` ends all threads and raises what went wrong in one."""
 
-    def __init__(self, server: Server, *, producers: int = 3, bulk_producers: int = 1, consumers: int = 4) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
         self._stop = threading.Event()
         self.up = threading.Event()
         self._errors: list[BaseException] = []
         self._bulks = itertools.count(1)
         self.ops: list[Op] = []  # list.append is atomic
+        self.origins: dict[str, str] = {}  #: the doors jobs were pushed through
         self._fetched = self._pushed = 0
-        roles = [(self._produce, producers), (self._produce_bulk, bulk_producers), (self._consume, consumers)]
-        roles += [(self._hold, 1), (self._requeue, 1)]
+        doors = [door for door in PEERS if door in server.ports]
         self._threads = [
-            threading.Thread(target=self._run, args=(role, f"{role.__name__.strip('_')}-{n}"), daemon=True)
-            for role, count in roles
+            threading.Thread(target=self._run, args=(door, role, f"{door}-{role.__name__.strip('_')}-{n}"), daemon=True)
+            for door in doors
+            for role, count in self._roles(PEERS[door], len(doors))
             for n in range(count)
         ]
+
+    def _roles(self, peer: type[Peer], doors: int) -> list[tuple[Role, int]]:
+        roles: list[tuple[Role, int]] = [(self._produce, PRODUCERS // doors), (self._consume, CONSUMERS // doors)]
+        roles.append((self._hold, 1))
+        if peer.atomic:
+            roles.append((self._produce_bulk, 1))
+        if peer is ViaFaktory:
+            roles.append((self._requeue, 1))
+        return roles
 
     def start(self) -> None:
         self.up.set()
@@ -52,37 +75,35 @@ class Load:
             raise self._errors[0]
         assert not any(thread.is_alive() for thread in self._threads), "a client hangs"
 
-    def _run(self, role: Callable[[Client, str, Random], None], name: str) -> None:
+    def _run(self, door: str, role: Role, name: str) -> None:
         """Do the role's work again and again; connect anew whenever the connection was lost."""
         random = Random(name)
         try:
             while not self._stop.is_set():
                 self.up.wait()
-                with suppress(Gone), self._server.client(wid=name) as client:
+                with suppress(Broken, NoServer), closing(reach(self._server, door, name)) as peer:
                     while not self._stop.is_set():
-                        role(client, name, random)
+                        role(peer, name, random)
         except BaseException as error:  # noqa: BLE001, raised again by `finish`
             self._errors.append(error)
 
-    def _record(self, kind: Kind, name: str, jid: str, began: float, crc: int, act: Callable[[], Any]) -> None:
-        """Carry out and note the outcome. A lost connection is noted, and raised again; so is a push that was refused.
+    def _record(self, op: Op, act: Callable[[], object]) -> None:
+        """Carry out and note the outcome. A lost connection is noted, and raised again; False is a refusal.
 
-        A settlement that was refused is for the accounting to judge: it knows who else was given the job.
+        Whether a settlement was refused rightly is for the accounting to judge: it knows who else was given the job.
         """
+        outcome = Outcome.UNKNOWN
         try:
-            act()
-        except Gone:
-            self.ops.append(Op(kind, name, jid, began, time.monotonic(), Outcome.UNKNOWN, crc))
-            raise
-        except Refused:
-            self.ops.append(Op(kind, name, jid, began, time.monotonic(), Outcome.REFUSED, crc))
-            if kind is Kind.PUSH:
-                raise
-            return
-        self.ops.append(Op(kind, name, jid, began, time.monotonic(), Outcome.OK, crc))
+            outcome = Outcome.REFUSED if act() is False else Outcome.OK
+        finally:
+            self.ops.append(op._replace(ended=time.monotonic(), outcome=outcome))
 
-    def _payload(self, random: Random) -> str:
-        return random.randbytes(random.choice((10, 50, 300))).hex()
+    def _texts(self, peer: Peer, random: Random, count: int) -> dict[str, str]:
+        """New jobs by their names."""
+        self._pushed += count
+        names = [str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(count)]
+        self.origins.update(dict.fromkeys(names, peer.door))
+        return {name: f"{name} {random.randbytes(random.choice((10, 50, 300))).hex()}" for name in names}
 
     def _make_room(self) -> bool:
         if self._pushed - self._fetched < BACKLOG:
@@ -90,95 +111,117 @@ class Load:
         self._stop.wait(0.01)
         return False
 
-    def _produce(self, client: Client, name: str, random: Random) -> None:
+    def _produce(self, peer: Peer, name: str, random: Random) -> None:
         if self._make_room():
-            self._pushed += 1
-            jid, payload = f"{name}-{random.getrandbits(64):x}", self._payload(random)
-            crc = zlib.crc32(payload.encode())
-            self._record(Kind.PUSH, name, jid, time.monotonic(), crc, lambda: client.push(jid, args=[payload]))
+            ((job, text),) = self._texts(peer, random, 1).items()
+            op = Op(Kind.PUSH, name, job, time.monotonic(), 0.0, crc=_crc(text))
+            self._record(op, lambda: peer.push(QUEUE, text, retry=TRIES, ident=job))
 
-    def _produce_bulk(self, client: Client, name: str, random: Random) -> None:
-        if not self._make_room():
-            return
-        self._pushed += BULK
-        number = next(self._bulks)
-        payloads = {f"{name}-{random.getrandbits(64):x}": self._payload(random) for _ in range(BULK)}
-        began = time.monotonic()
-        outcome = Outcome.UNKNOWN
+    def _produce_bulk(self, peer: Peer, name: str, random: Random) -> None:
+        if self._make_room():
+            texts = self._texts(peer, random, BULK)
+            self._together(name, None, texts, lambda: peer.push_many(QUEUE, texts))
+
+    def _together(self, name: str, settled: str | None, texts: dict[str, str], act: Callable[[], None]) -> None:
+        """Jobs pushed, and perhaps one settled, all or none."""
+        number, began, outcome = next(self._bulks), time.monotonic(), Outcome.UNKNOWN
         try:
-            refused = client.push_many([job(jid, args=[payload]) for jid, payload in payloads.items()])
-            assert refused == {}
+            act()
             outcome = Outcome.OK
         finally:
             ended = time.monotonic()
-            self.ops += [
-                Op(Kind.PUSH, name, jid, began, ended, outcome, zlib.crc32(payload.encode()), number)
-                for jid, payload in payloads.items()
+            ops = [
+                Op(Kind.PUSH, name, job, began, ended, outcome, _crc(text), number) for job, text in texts.items()
             ]
+            if settled is not None:
+                ops.append(Op(Kind.ACK, name, settled, began, ended, outcome, bulk=number))
+            self.ops += ops
 
-    def _consume(self, client: Client, name: str, random: Random) -> None:
+    def _fetch(self, peer: Peer, name: str) -> Got | None:
         began = time.monotonic()
+        peer.ask(QUEUE)
+        got = peer.given()
+        if got is not None:
+            self._fetched += 1
+            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=_crc(got.text), bound=peer.bound)
+            self.ops.append(op)
+        return got
+
+    def _consume(self, peer: Peer, name: str, random: Random) -> None:
         if random.random() < 0.002:  # a client that dies while it fetches
-            client.ask("FETCH default")
-            raise Gone("on purpose")
-        found = client.fetch()
-        if found is None:
+            peer.ask(QUEUE)
+            raise Broken("on purpose")
+        got = self._fetch(peer, name)
+        if got is None:
             return
-        self._fetched += 1
-        jid = found["jid"]
-        crc = zlib.crc32(found["args"][0].encode())
-        self.ops.append(Op(Kind.FETCH, name, jid, began, time.monotonic(), Outcome.OK, crc))
-        if random.random() < 0.1:
+        chance, job = random.random(), named(got.text)
+        if chance < 0.1:
             self._fetched -= 1
-            self._record(Kind.FAIL, name, jid, time.monotonic(), 0, lambda: client.fail(jid))
-            return
+            self._record(Op(Kind.FAIL, name, job, time.monotonic(), 0.0), lambda: peer.fail(got.ident))
+        elif chance < 0.11 and peer.bound:
+            self._fetched -= 1
+            now = time.monotonic()
+            self.ops.append(Op(Kind.LOST, name, job, now, now))
+            raise Broken("on purpose")
+        elif chance < 0.3 and isinstance(peer, ViaMasenko):
+            texts = self._texts(peer, random, 2)
+            self._together(name, job, texts, lambda: peer.transact([got.ident], QUEUE, list(texts.values())))
+        else:
+            self._ack(peer, name, got, again=random.random() < 0.5)
+
+    def _ack(self, peer: Peer, name: str, got: Got, *, again: bool) -> None:
+        job = named(got.text)
         try:
-            self._record(Kind.ACK, name, jid, time.monotonic(), 0, lambda: client.ack(jid))
-        except Gone:
-            if random.random() < 0.5:
-                self._ack_again(name, jid)
+            self._record(Op(Kind.ACK, name, job, time.monotonic(), 0.0), lambda: peer.succeed(got.ident, job.encode()))
+        except Broken:
+            if again and not peer.bound:
+                self._ack_again(peer.door, name, got)
             raise
 
-    def _hold(self, client: Client, name: str, random: Random) -> None:
-        """A slow worker: it has several jobs for a second, over a restart too."""
-        held: list[str] = []
+    def _hold(self, peer: Peer, name: str, random: Random) -> None:
+        """A slow worker: it has several jobs for a second, over a restart too where leases are bound to nobody."""
+        held: list[Got] = []
         try:
             while len(held) < HELD and not self._stop.is_set():
-                began = time.monotonic()
-                found = client.fetch()
-                if found is not None:
-                    self._fetched += 1
-                    held.append(found["jid"])
-                    crc = zlib.crc32(found["args"][0].encode())
-                    self.ops.append(Op(Kind.FETCH, name, held[-1], began, time.monotonic(), Outcome.OK, crc))
+                got = self._fetch(peer, name)
+                if got is not None:
+                    held.append(got)
             self._stop.wait(random.uniform(0.5, 1.5))
+            while peer.bound and held:
+                self._ack(peer, name, held.pop(), again=False)
         finally:
-            for jid in held:
-                self._ack_again(name, jid)
+            for got in held if not peer.bound else ():
+                self._ack_again(peer.door, name, got)
 
-    def _ack_again(self, name: str, jid: str) -> None:
+    def _ack_again(self, door: str, name: str, got: Got) -> None:
         """As a worker does that finds its connection gone when its work is done."""
         while not self._stop.is_set():
             self.up.wait()
-            with suppress(Gone), self._server.client(wid=name) as client:
-                self._record(Kind.ACK, name, jid, time.monotonic(), 0, lambda: client.ack(jid))
+            with suppress(Broken, NoServer), closing(reach(self._server, door, name)) as peer:
+                self._ack(peer, name, got, again=False)
                 return
 
-    def _requeue(self, client: Client, name: str, random: Random) -> None:
-        client.mutate("requeue", "retries")
+    def _requeue(self, peer: Peer, name: str, random: Random) -> None:
+        """What waits for its next try need not."""
+        _requeue(peer)
         self._stop.wait(0.2)
 
     def drain(self) -> None:
         """Work off what is ready or waits for its retry, with the server up and all other clients gone."""
-        with self._server.client(wid="drain") as client:
-            while True:
-                client.mutate("requeue", "retries")
-                if not client.sizes()["enqueued"]:
-                    return
-                began = time.monotonic()
-                found = client.fetch()
-                if found is not None:
-                    crc = zlib.crc32(found["args"][0].encode())
-                    jid = found["jid"]
-                    self.ops.append(Op(Kind.FETCH, "drain", jid, began, time.monotonic(), Outcome.OK, crc))
-                    self._record(Kind.ACK, "drain", jid, time.monotonic(), 0, partial(client.ack, jid))
+        with closing(reach(self._server, "faktory", "drain")) as peer:
+            _requeue(peer)
+            while waiting := peer.look(QUEUE):
+                for _ in range(waiting):
+                    got = self._fetch(peer, "drain")
+                    assert got is not None
+                    self._ack(peer, "drain", got, again=False)
+                _requeue(peer)
+
+
+def _requeue(peer: Peer) -> None:
+    assert isinstance(peer, ViaFaktory)
+    peer.call('MUTATE {"cmd":"requeue","target":"retries"}')
+
+
+def _crc(text: str) -> int:
+    return zlib.crc32(text.encode())

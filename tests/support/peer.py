@@ -5,6 +5,7 @@ A peer speaks over a `Wire`: a socket's stream, or a session in this process wit
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 #: Payload as it is given to a peer, and as a peer is given it: any JSON value, or bytes
@@ -46,6 +47,7 @@ class Peer(ABC):
     door: ClassVar[str]
     bound: ClassVar[bool] = False  #: what it is given ends with its connection
     lease_s: ClassVar[float]  #: how long its door lends a job of another door that says nothing about it
+    atomic: ClassVar[bool] = False  #: `push_many` takes all or none
 
     def __init__(self, wire: Wire, name: str = "") -> None:
         """`name` is the worker's, for doors that ask."""
@@ -73,6 +75,11 @@ class Peer(ABC):
     def look(self, queue: str) -> int:
         """How many jobs are ready there."""
 
+    def push_many(self, queue: str, payloads: Mapping[str, Payload]) -> None:
+        """By the ids they are to have, for doors whose clients name their jobs."""
+        for ident, payload in payloads.items():
+            self.push(queue, payload, ident=ident)
+
     def fetch(self, *queues: str) -> Got | None:
         """What is there now, as far as the door can be asked for that."""
         self.ask(*queues, wait_s=0.0)
@@ -80,7 +87,3 @@ class Peer(ABC):
 
     def close(self) -> None:
         self.wire.close()
-
-
-class Refused(Exception):
-    """The server's own words."""

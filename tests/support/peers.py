@@ -6,17 +6,19 @@ A further door is one more class here, and its name in `PEERS`.
 import itertools
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from crossdock.client.errors import Refused
 from crossdock.client.stream import connect
-from tests.support.peer import Got, Payload, Peer, Refused, Wire
+from tests.support.peer import Got, Payload, Peer, Wire
 from tests.support.server import Server
 
 
 class ViaFaktory(Peer):
     door = "faktory"
     lease_s = 1_800.0
+    atomic = True
     _jids: Final = itertools.count(1)
 
     def __init__(self, wire: Wire, name: str = "") -> None:
@@ -30,8 +32,8 @@ class ViaFaktory(Peer):
         self._say("PUSH", {"jid": jid, "jobtype": "F", "queue": queue, "args": args, "retry": retry, **fields})
         return jid
 
-    def push_many(self, queue: str, payloads: Sequence[Payload]) -> None:
-        bodies = [{"jid": f"jid-{next(self._jids):08d}", "jobtype": "F", "queue": queue, "args": [p]} for p in payloads]
+    def push_many(self, queue: str, payloads: Mapping[str, Payload]) -> None:
+        bodies = [{"jid": jid, "jobtype": "F", "queue": queue, "args": [each]} for jid, each in payloads.items()]
         refused = self.call(f"PUSHB {json.dumps(bodies)}")
         if refused != "{}":
             raise Refused(refused)
@@ -143,6 +145,7 @@ class ViaMasenko(Peer):
     door = "masenko"
     bound = True
     lease_s = float("inf")
+    atomic = True
 
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "", **fields: Any) -> str:
         found = self._call("PUSH", {"name": "M", "queue": queue, "payload": payload, "retry": retry, **fields})
@@ -166,10 +169,13 @@ class ViaMasenko(Peer):
         rows = self._call("INFO", {})["queues"]
         return sum(row["ready"] for row in rows if row["name"] == queue)
 
-    def atomic(self, acks: Sequence[str], queue: str, payloads: Sequence[Payload]) -> None:
+    def push_many(self, queue: str, payloads: Mapping[str, Payload]) -> None:
+        self.transact((), queue, list(payloads.values()))
+
+    def transact(self, acks: Sequence[str], queue: str, payloads: Sequence[Payload]) -> None:
         """Settle these and push those, all or nothing."""
         lines = [f'ACK {{"id":{ident}}}' for ident in acks]
-        lines += [f"PUSH {json.dumps({'name': 'M', 'queue': queue, 'payload': p, 'retry': 255})}" for p in payloads]
+        lines += [f"PUSH {json.dumps({'name': 'M', 'queue': queue, 'payload': p})}" for p in payloads]
         self.wire.send("".join(f"{line}\n" for line in ("ATOMIC", *lines, "DONE")).encode())
         verb, found = self._said()
         if verb != "OK":

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from crossdock.server.run import BUILT
+from crossdock.server.doors import BUILT
 from tests.support.faktory_client import Client
 
 START_S: Final = 30.0

@@ -15,7 +15,7 @@ import pytest
 from crossdock import __version__
 from crossdock.cli.main import VERBS, main
 from crossdock.cli.table import TABLE
-from crossdock.server.run import BUILT
+from crossdock.server.doors import BUILT
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 

@@ -117,7 +117,13 @@ def test_a_payload_with_line_breaks_stays_on_its_line(desk: PlainDesk, peer: Con
 
 @pytest.mark.parametrize(
     ("payload", "form", "shown"),
-    [(b"", Form.NONE, None), (b"text\n", Form.RAW, "text\n"), (b"\xff", Form.RAW, {"base64": "/w=="})],
+    [
+        (b"", Form.NONE, None),
+        (b"text\n", Form.RAW, "text\n"),
+        (b"\xff", Form.RAW, {"base64": "/w=="}),
+        (b'["\\ud800"]', Form.JSON, '["\\ud800"]'),  # not every decoder reads these two
+        (b"[1e999]", Form.JSON, "[1e999]"),
+    ],
 )
 def test_payloads_of_other_doors(desk: PlainDesk, peer: ControlPeer, payload: bytes, form: Form, shown: object) -> None:
     desk.do(Enqueue("other", [Spec("job-00001", "q", "k", payload, form, 0, RULES)]))

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from crossdock.client.errors import Refused
 from crossdock.model.states import State
 from tests.support.desk import NEVER
 from tests.support.floor import Floor
-from tests.support.peer import Got, Peer, Refused
+from tests.support.peer import Got, Peer
 from tests.support.peers import PEERS, ViaFaktory
 
 DOORS = sorted(PEERS)

@@ -1,7 +1,12 @@
 """The registry of queues, and moves of many jobs by hand."""
 
+from random import Random
+
 import pytest
 
+from crossdock.engine.memory import Memory
+from crossdock.engine.queue import Queue
+from crossdock.engine.tallies import tally
 from crossdock.model.commands import (
     Bury,
     Enqueue,
@@ -15,7 +20,8 @@ from crossdock.model.commands import (
     Terms,
 )
 from crossdock.model.events import QueuePaused, QueueSeen
-from crossdock.model.job import Number
+from crossdock.model.job import Form, Job, Number
+from crossdock.model.rules import Rules
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held
 
@@ -163,3 +169,18 @@ def test_nothing_to_do_is_no_event(bench: Bench) -> None:
     assert bench.do(LeaseNext("faktory", (), "w", TERMS)) is None
     assert bench.tick() == bench.tick()
     assert len(bench.events) == so_far
+
+
+def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None:
+    """However many priorities and bands there are; parts of the row that are alike are passed over."""
+    random = Random(3)
+    for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, 1_500), (1, 0)):
+        queue, jobs = Queue("q", 0.0), dict[int, Job]()
+        for number in range(count):
+            place = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), number)
+            jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Rules(), State.READY, 0.0, place[2])
+            queue.ready.add(place)
+        memory = Memory()
+        memory.queues["q"] = queue
+        assert tally(memory, "q").overtaking == sum(place[1] == 0 for place in queue.ready)
+        assert queue.oldest(jobs) == min((job.since for job in jobs.values()), default=None)

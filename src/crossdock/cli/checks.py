@@ -15,7 +15,7 @@ from crossdock.journal.disk import free_bytes
 from crossdock.journal.folder import in_use_by
 from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.server import room, standing
-from crossdock.server.run import CannotStart, addresses
+from crossdock.server.doors import CannotStart, addresses
 from crossdock.settings import Settings
 
 #: Less is worth a word even where the watermark allows it: a compaction writes a second copy of all jobs.

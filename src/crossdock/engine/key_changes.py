@@ -71,8 +71,8 @@ def change_members(memory: Memory, command: k.ChangeMembers, now: Now) -> Decisi
     entry = _live(memory, command.key, command.kind, now)
     there: dict[bytes, Any] = {} if entry is None else _members(entry)
     missing = object()
-    put = [each for each in command.put if there.get(each[0], missing) != each[1]]
-    kept = dict(command.put)
+    kept = dict(command.put)  # of a member that is put twice the last counts
+    put = [each for each in kept.items() if there.get(each[0], missing) != each[1]]
     drop = [each for each in dict.fromkeys(command.drop) if each in there and each not in kept]
     if not (put or drop):
         return (), None, ()

@@ -4,6 +4,7 @@ The methods here reach into the list of lists that SortedList keeps; its own way
 job passes through them four times. Anything unusual is left to SortedList.
 """
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from sortedcontainers import SortedList
@@ -57,3 +58,7 @@ class Order(SortedList[T]):
                 del self._index[:]
         else:
             self.remove(value)
+
+    def parts(self) -> Iterator[list[T]]:
+        """All values, some hundred at a time and in order: for who would rather look at both ends of many."""
+        return iter(self._lists)

@@ -1,7 +1,6 @@
 """One queue: its name, and its ready jobs in the order in which they are leased."""
 
-from collections.abc import Mapping
-from math import inf
+from collections.abc import Iterator, Mapping
 
 from crossdock.engine.order import Order
 from crossdock.model.job import Job, Number, Place
@@ -18,11 +17,18 @@ class Queue:
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
         """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""
-        ready = self.ready
-        heads: list[float] = []
-        at = 0
-        while at < len(ready):
-            priority, band, _, number = ready[at]
-            heads.append(jobs[number].since)
-            at = ready.bisect_left((priority, band + 1, -inf, 0))
-        return min(heads, default=None)
+        return min((jobs[head[3]].since for head in self._heads()), default=None)
+
+    def _heads(self) -> Iterator[Place]:
+        """The first of each priority and band. Where all of a part are alike its first one is enough: priorities may be
+        as many as jobs, or one for a million."""
+        before: tuple[float, int] | None = None
+        for part in self.ready.parts():
+            last = part[-1][:2]
+            if last != before:
+                for place in part:
+                    if place[:2] != before:
+                        before = place[:2]
+                        yield place
+                        if before == last:
+                            break

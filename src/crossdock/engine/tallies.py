@@ -1,11 +1,10 @@
 """What a queue holds, state by state, without a walk over its jobs."""
 
-from math import inf
 from typing import NamedTuple
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
-from crossdock.model.job import BAND_NORMAL, BAND_OVERTAKES
+from crossdock.model.job import BAND_OVERTAKES
 
 
 class Tally(NamedTuple):
@@ -29,14 +28,11 @@ def tally(memory: Memory, name: str) -> Tally:
 
 
 def _overtaking(queue: Queue) -> int:
-    """They stand first within their priority: two steps a priority find them."""
-    ready, count, at = queue.ready, 0, 0
-    while at < len(ready):
-        priority, band, _, _ = ready[at]
-        if band == BAND_OVERTAKES:
-            behind = ready.bisect_left((priority, BAND_NORMAL, -inf, 0))
-            count += behind - at
-            at = behind
+    """They stand first within their priority, so most parts of the row are alike; priorities may be as many as jobs."""
+    count = 0
+    for part in queue.ready.parts():
+        if part[0][:2] == part[-1][:2]:
+            count += len(part) if part[0][1] == BAND_OVERTAKES else 0
         else:
-            at = ready.bisect_left((priority, band + 1, -inf, 0))
+            count += sum([place[1] == BAND_OVERTAKES for place in part])
     return count

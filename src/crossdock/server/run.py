@@ -22,31 +22,22 @@ from crossdock.journal.folder import BALLAST, Folder
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.commands import Start
-from crossdock.model.errors import CrossdockError
-from crossdock.server import address, control_socket, room, standing
+from crossdock.server import address, control_socket, doors, room, standing
 from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
+from crossdock.server.doors import CannotStart
 from crossdock.server.limits import Limits
-from crossdock.server.pulse import Pulse, memory_mib
+from crossdock.server.pulse import Pulse
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.session import Door
-from crossdock.wire.workq.door import WorkqDoor
 
 log = logging.getLogger("crossdock")
-
-DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
-BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})
-
-#: Protocols that know no password, by the name their users know.
-_OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
 
 #: How long goodbyes may take (SIGTERM); after that connections are cut.
 _LEAVE_S: Final = 1.5
@@ -54,10 +45,6 @@ _LEAVE_S: Final = 1.5
 #: Work in slices that is under way then gets this long, all of it together; after that its clients hear nothing.
 _LAST_SLICES_S: Final = 0.5
 _DOOR_TICK_S: Final = 5
-
-
-class CannotStart(CrossdockError):
-    """The settings do not allow a start; the text says what to change."""
 
 
 class Listening(msgspec.Struct, frozen=True):
@@ -72,37 +59,11 @@ class Ready(msgspec.Struct, frozen=True):
     recovered: Recovered
 
 
-def addresses(settings: Settings) -> dict[str, address.Address]:
-    """The doors to open. Raises CannotStart for one that is not built, badly written or open to others unprotected."""
-    found: dict[str, address.Address] = {}
-    for name in DOORS:
-        try:
-            where = address.parse(getattr(settings.listen, name))
-        except ValueError as error:
-            raise CannotStart(f"listen.{name}: {error}") from error
-        if where is None:
-            continue
-        if name not in BUILT:
-            raise CannotStart(f"the {name} door is not built yet; set listen.{name} = off")
-        if not where.is_loopback and name in _OPEN:
-            raise CannotStart(
-                f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
-                "password; listen on 127.0.0.1 or unix:PATH, and let others come through a tunnel (ssh -L, a VPN)"
-            )
-        if not where.is_loopback and not getattr(settings, name).password:
-            raise CannotStart(
-                f"listen.{name} = {where} is reachable from other machines and has no secret; set {name}.password in "
-                f"the configuration file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
-            )
-        found[name] = where
-    return found
-
-
 class Server:
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self._settings = settings
         self._loop = loop
-        self._where = addresses(settings)
+        self._where = doors.addresses(settings)
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
         self._orders = standing.throttles(settings), standing.recurrences(settings)
         self.limits = Limits(settings.limits.connections, settings.limits.jobs, settings.limits.unread_kib * 1024)
@@ -139,7 +100,7 @@ class Server:
             scribe=self._scribe,
             connections=self.connections,
         )
-        self._doors = {name: self._door(name) for name in self._where}
+        self._doors = doors.build(settings, self._where)
         faktory = self._doors.get("faktory")
         self._control = ControlDoor(self._pulse, faktory.workers if isinstance(faktory, FaktoryDoor) else None)
         self._scribe.start()
@@ -150,31 +111,6 @@ class Server:
         self.turn.start_timers()
         self._keep_house(0)
         return Ready([Listening(name, where) for name, where in self._where.items()], recovered)
-
-    def _door(self, name: str) -> Door:
-        settings = self._settings
-        if name == "workq":
-            return WorkqDoor(lease_ttr=settings.workq.lease_ttr)
-        if name == "masenko":
-            return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB)
-        beyond = any(not where.is_loopback for where in self._where.values())
-        if name == "redis":
-            return RedisDoor(
-                password=settings.redis.password,
-                request_bytes=settings.redis.request_mib * room.MIB,
-                keys_bytes=settings.redis.keys_mib * room.MIB,
-                shared_databases=settings.redis.databases == "shared",
-                handshake_s=settings.redis.handshake_s,
-                may_flush=settings.server.flush or not beyond,
-            )
-        return FaktoryDoor(
-            password=settings.faktory.password,
-            one_round=settings.faktory.one_round,
-            line_bytes=settings.faktory.line_mib * room.MIB,
-            handshake_s=settings.faktory.handshake_s,
-            may_flush=settings.server.flush or not beyond,
-            memory_mb=memory_mib,
-        )
 
     async def listen(self) -> list[Listening]:
         """Open the doors. An address with port 0 gets one that is free."""

@@ -24,6 +24,8 @@ _PREVIEW: Final = 160
 
 View = dict[str, Any]
 
+_decode = msgspec.json.Decoder().decode
+
 
 def when(at: float) -> str | None:
     return stamp(at) if at and math.isfinite(at) else None
@@ -64,7 +66,7 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
     shown = row(job, now) | {
         "origin": job.origin,
         "payload": _payload(job),
-        "custom": _one_line(extra.custom) if extra is not None and extra.custom else None,
+        "custom": _custom(extra.custom) if extra is not None and extra.custom else None,
         "created": stamp(job.created),
         "rules": {
             "max_failures": rules.max_failures,
@@ -85,12 +87,25 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
 def _payload(job: Job) -> Any:
     if job.form is Form.NONE:
         return None
-    if job.form is Form.JSON:
+    if job.form is Form.JSON and _is_readable(job.payload):
         return _one_line(job.payload)
     try:
         return job.payload.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(job.payload).decode()}
+
+
+def _custom(text: bytes) -> Any:
+    return _one_line(text) if _is_readable(text) else text.decode()
+
+
+def _is_readable(text: bytes) -> bool:
+    """Doors take in what not every decoder reads, half a surrogate pair or 1e999: it would spoil the whole answer."""
+    try:
+        _decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _one_line(text: bytes) -> msgspec.Raw:
