@@ -1,6 +1,7 @@
 """The Workq door of a real server: sockets, waits, restarts and the command line."""
 
 import shutil
+import socket
 import sys
 import threading
 import time
@@ -115,6 +116,14 @@ def test_a_client_that_is_gone_takes_no_job(server: Server, peer: WorkqPeer, how
     time.sleep(0.2)
     peer.send(f"add {ident(1)} ping 60000 60000 4", "pong", "lease ping 0")
     peer.hear("+OK", "+OK 1", f"{ident(1)} ping 4", "pong")
+
+
+def test_a_client_that_sends_no_more_is_answered(peer: WorkqPeer) -> None:
+    """As `printf … | nc -N` is one."""
+    peer.send(f"add {ident(1)} q 1000 60000 2", "hi", "inspect queue q", "lease other 60000")
+    peer.socket.shutdown(socket.SHUT_WR)
+    peer.hear("+OK", "+OK 1", "q 2", "ready-len 1", "scheduled-len 0")
+    assert peer.ended()
 
 
 def test_who_breaks_the_grammar_is_cut_off_after_its_answers(server: Server, peer: WorkqPeer) -> None:

@@ -29,6 +29,7 @@ class Transport:
     def __init__(self) -> None:
         self.heard = b""
         self.eof = False
+        self.closed = False
 
     def write(self, data: bytes) -> None:
         self.heard += data
@@ -46,6 +47,9 @@ class Transport:
     def resume_reading(self) -> None: ...
 
     def abort(self) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class House:

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from crossdock.model.states import State
+from crossdock.server.limits import REQUESTS_A_PASS
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.house import House
 
@@ -28,6 +29,56 @@ def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: House) -> Non
     assert unheard.heard == b""
     assert heard.heard == b"+OK 1\r\n61a444a0-6128-41c0-8078-cc757d3bd2d8 q 4\r\npong\r\n"
     assert house.look(State.LEASED) == [("q", 1, 0)], "what nobody heard of is no attempt"
+
+
+class TestAPeerThatSendsNoMore:
+    """It may listen or be gone: it hears what it asked for, and is neither given a job nor waited for."""
+
+    def test_what_it_asked_for_is_answered_once_it_is_on_disk(self, house: House) -> None:
+        peer, told = house.connect()
+        peer.data_received(f"{ADD}\r\ninspect queue q\r\n".encode())
+        assert peer.eof_received(), "there is something to say"
+        house.sync()
+        assert told.heard == b"+OK\r\n+OK 1\r\nq 2\r\nready-len 1\r\nscheduled-len 0\r\n"
+        assert told.eof
+
+    def test_nothing_is_owed(self, house: House) -> None:
+        peer, _ = house.connect()
+        assert not peer.eof_received()
+        house.say(peer, ADD)
+        peer.data_received(b"inspect que")
+        assert not peer.eof_received()
+
+    def test_what_waits_ends_behind_what_came_before(self, house: House) -> None:
+        peer, told = house.connect()
+        peer.data_received(f"{ADD}\r\nlease other 60000\r\ninspect queue q\r\n".encode())
+        assert peer.eof_received()
+        house.sync()
+        assert told.heard == b"+OK\r\n" and told.eof
+        assert not house.turn.waits
+
+    def test_what_would_wait_when_it_is_over(self, house: House) -> None:
+        """Its requests were read already, but not carried out: there were too many for one go."""
+        peer, told = house.connect()
+        many = 2 * REQUESTS_A_PASS
+        peer.data_received(b"inspect queue q\r\n" * many + b"lease q 60000\r\n" + RUN.encode() + b"\r\n")
+        assert peer.eof_received()
+        house.sync()
+        assert told.heard == b"-NOT-FOUND\r\n" * many and told.eof
+        assert not house.turn.waits and not house.memory.jobs
+
+    def test_a_job_is_given_back(self, house: House) -> None:
+        house.say(house.connect()[0], ADD)
+        peer, told = house.connect()
+        peer.data_received(b"inspect server\r\nlease q 0\r\ninspect server\r\n")
+        assert peer.eof_received()
+        house.sync()
+        assert told.heard.count(b"server") == 1 and b"pong" not in told.heard
+        assert told.closed
+        assert house.look(State.READY) == [("q", 0, 0)]
+        peer.connection_lost(None)
+        house.sync()
+        assert house.look(State.READY) == [("q", 0, 0)]
 
 
 class TestAStop:

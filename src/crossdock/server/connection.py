@@ -52,6 +52,7 @@ class Connection(asyncio.Protocol):
         self._pump_queued = False
         self._reading = True
         self._choked = False  #: the peer does not read
+        self._ended = False  #: the peer sends no more
         self._closing = False
         self._lost = False
         self._left = False
@@ -157,6 +158,8 @@ class Connection(asyncio.Protocol):
             self._closing = True
             return False
         if isinstance(answer, Wait):
+            if self._ended:
+                return self._take(Bye(b""))
             self._waiter = self._turn.waits.add(answer, self._stirred)
             self._deadline = self._loop.call_later(max(0.0, answer.until - self._turn.now.steady), self._too_late)
             return False
@@ -242,12 +245,13 @@ class Connection(asyncio.Protocol):
     def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
         """Called by the turn when this reply, and all before it, may leave."""
         self._unreleased -= len(reply)
-        if self._lost:
+        if self._lost or (self._ended and granted is not None):
             if granted is not None:  # nobody will ever know of these leases
                 self._turn.begin()
                 self._turn.do(GiveBack(self._door.name, granted))
-            if not self._unreleased:
-                self._leave()
+            if not self._lost:
+                self._transport.close()
+            self._lose()
             return
         if reply:
             self._write(reply)
@@ -256,6 +260,20 @@ class Connection(asyncio.Protocol):
                 self._hang_up()
         elif self._requests:
             self._queue_pump()
+        elif self._ended and not self._owes():
+            self._take(Bye(b""))
+
+    def _owes(self) -> bool:
+        return bool(self._unreleased or self._requests or self._slices is not None)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more. Whether it still listens cannot be told: so what it asked for is answered, but it
+        waits for nothing any more and is given no job, which would be lost with it. True: keep the connection."""
+        self._ended = True
+        if self._waiter is not None:
+            self._leave_wait()
+            self._take(Bye(b""))
+        return self._owes()
 
     def _hang_up(self) -> None:
         """Close, but let the peer hear the last words: a socket closed with bytes unread would cut them off."""
@@ -287,11 +305,15 @@ class Connection(asyncio.Protocol):
         self._queue_pump()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._lost = self._closing = True
         self._host.connections.discard(self)
         for timer in (self._handshake, self._linger, self._silence):
             if timer is not None:
                 timer.cancel()
+        self._lose()
+
+    def _lose(self) -> None:
+        """Nothing reaches the peer any more."""
+        self._lost = self._closing = True
         self._leave_wait()
         self._slices = None
         self._requests.clear()
