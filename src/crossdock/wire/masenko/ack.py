@@ -24,7 +24,8 @@ def read(body: bytes, verb: str) -> int:
     try:
         task = _decode(body).id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        task = _read_as_go_does(body, verb)
+        task = 0
+    task = task or _read_as_go_does(body, verb)  # the decoder takes -0 for a number without a sign
     if not task:
         raise Invalid(MISSING)
     return task

@@ -63,6 +63,8 @@ def read(body: bytes) -> Push:
         request = _decode(body)
         if not body.isascii():
             body.decode()  # the decoder does not look into the payload
+        if not request.retry and b"-0" in body:  # nor does it mind the sign
+            request = _read_as_go_does(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         request = _read_as_go_does(body)
     name, queue, deadqueue = request.name, request.queue or "default", request.deadqueue
