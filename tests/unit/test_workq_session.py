@@ -1,16 +1,18 @@
 """The Workq door beyond single conversations: chance, limits, fencing over time, and whatever bytes may come."""
 
 from collections import Counter
+from collections.abc import Generator
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crossdock.model.commands import ForgetQueue
 from crossdock.model.states import State
-from crossdock.wire.workq import session
+from crossdock.wire.workq import inspect, session
 from crossdock.wire.workq.door import WorkqDoor
-from tests.support.conversation import Conversation, Door, Peer, worker
+from tests.support.conversation import Conversation, Door, Peer, run_out, worker
 from tests.support.desk import PlainDesk, StoringEngine
 
 OK = b"+OK\r\n"
@@ -146,6 +148,24 @@ def test_a_lease_goes_past_any_number_of_expired_jobs(desk: PlainDesk, peer: Pee
     faktory.ask(f"PUSHB [{','.join([short] * 1_200)},{last}]")
     desk.advance(2)
     assert peer.ask("lease q 0").endswith(b" q 3\r\n[7]\r\n")
+
+
+def test_a_long_list_of_queues_is_made_in_slices(
+    desk: PlainDesk, door: WorkqDoor, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are served in between; one that is forgotten meanwhile has no row."""
+    monkeypatch.setattr(inspect, "SLICE", 3)
+    peer.ask("lease g f e d c b a 0")
+    assert peer.ask("inspect queues 5 2") == b"+OK 2\r\n%b" % b"".join(
+        b"%b 2\r\nready-len 0\r\nscheduled-len 0\r\n" % name for name in (b"f", b"g")
+    )
+    asked = inspect.inspect(door, desk, [b"inspect", b"queues", b"0", b"100"], {})
+    assert isinstance(asked, Generator)
+    next(asked)
+    desk.do(ForgetQueue("c"))
+    answer = run_out(asked)
+    assert isinstance(answer, bytes)
+    assert [line[:1] for line in answer.split(b"\r\n") if line.endswith(b" 2")] == [b"a", b"b", b"d", b"e", b"f", b"g"]
 
 
 def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqDoor, peer: Peer) -> None:

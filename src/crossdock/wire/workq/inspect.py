@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.queue import Queue
 from crossdock.model.job import Job
+from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk
 from crossdock.wire.workq import ids, messages
 from crossdock.wire.workq.messages import Invalid
 from crossdock.wire.workq.show import record
 from crossdock.wire.workq.times import stamp
-from crossdock.wire.workq.tokens import Flags, name, unsigned
+from crossdock.wire.workq.tokens import Flags, name, spells, unsigned
 
 if TYPE_CHECKING:
     from crossdock.wire.workq.door import WorkqDoor
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 LIMIT: Final = 100
 _OFFSET: Final = 2**32 - 1
 
+#: Names of queues looked at in one go.
+SLICE: Final = 1_000
+
 Words = list[bytes]
 
 
-def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> bytes:
+def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> Answer:
     """`inspect <object> …`. Raises Invalid."""
     known = _OBJECTS.get(words[1])
     if known is None:
@@ -45,12 +49,32 @@ def _queue(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     return _replies([_lengths(desk, _known(desk, _named(words[2])))])
 
 
-def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
+    names = list(desk.memory.queues)
+    if len(names) <= SLICE:
+        return _page_of_queues(desk, _spelled(names), offset, limit)
+    return _in_slices(desk, names, offset, limit)
+
+
+def _in_slices(desk: Desk, names: list[str], offset: int, limit: int) -> Slices:
+    """To sort what is sorted in long pieces takes a fraction of the time."""
+    found: list[str] = []
+    for first in range(0, len(names), SLICE):
+        found += _spelled(names[first : first + SLICE])
+        yield
+    return _page_of_queues(desk, sorted(found), offset, limit)
+
+
+def _spelled(names: list[str]) -> list[str]:
+    return sorted(each for each in names if spells(each))
+
+
+def _page_of_queues(desk: Desk, names: list[str], offset: int, limit: int) -> bytes:
+    """One that was forgotten meanwhile has no row."""
     queues = desk.memory.queues
-    names = sorted(each for each in queues if name(each.encode()) is not None)
-    return _replies([_lengths(desk, queues[each]) for each in names[offset : offset + limit]])
+    return _replies(_lengths(desk, queues[each]) for each in names[offset : offset + limit] if each in queues)
 
 
 def _lengths(desk: Desk, queue: Queue) -> bytes:
@@ -131,7 +155,7 @@ def _replies(found: Iterable[bytes]) -> bytes:
 
 
 #: The number of words, `inspect` and the object included, and what to show.
-_OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqDoor", Desk, Words], bytes]]]] = {
+_OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqDoor", Desk, Words], Answer]]]] = {
     b"server": (2, _server),
     b"queue": (3, _queue),
     b"queues": (4, _queues),

@@ -8,10 +8,11 @@ from crossdock.wire.payload import as_bytes
 from crossdock.wire.workq import ids
 from crossdock.wire.workq.job import HIGHEST, LEASE_S, LOWEST, TRIES
 from crossdock.wire.workq.times import stamp
+from crossdock.wire.workq.tokens import spelled
 
 _NEW, _COMPLETED, _FAILED, _PENDING, _LEASED = range(5)
 
-#: Where attempts tell the difference: one that was tried before is pending, not new.
+#: Where attempts do not tell the difference: one that was tried before, or failed without, is pending and not new.
 _STATES: Final = {
     State.LEASED: _LEASED,
     State.RETRYING: _PENDING,
@@ -25,11 +26,11 @@ def record(job: Job) -> bytes:
     rules, payload = job.rules, as_bytes(job)
     face = job.extra.face if job.extra is not None and isinstance(job.extra.face, WorkqFace) else None
     time = face.time if face is not None else job.due if job.state is State.SCHEDULED else 0.0
-    state = _STATES.get(job.state, _PENDING if job.attempts else _NEW)
+    state = _STATES.get(job.state, _PENDING if job.attempts or job.failures else _NEW)
     fails = face.max_fails if face is not None else min(max(rules.max_failures, -1) + 1, TRIES)
     lines = (
         b"%b %d" % (ids.shown(job).encode(), 13 if time else 12),
-        b"name %b" % job.queue.encode(),
+        b"name %b" % spelled(job.queue),
         b"ttr %d" % round((rules.lease_s or LEASE_S) * 1_000),
         b"ttl %d" % (face.ttl_ms if face is not None else 0),
         b"payload-size %d" % len(payload),

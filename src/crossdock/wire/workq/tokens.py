@@ -11,6 +11,8 @@ NO_FLAGS: Final[Flags] = {}
 
 NAME_BYTES: Final = 255
 _NAME: Final = re.compile(rb"[A-Za-z0-9_.-]+")
+_SPELLED: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_UNSPELLED: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _UINT64_DIGITS: Final = 20
 _UINT64: Final = 2**64 - 1
 
@@ -59,3 +61,13 @@ def name(text: bytes) -> str | None:
 @lru_cache(maxsize=4_096)
 def _known(text: bytes) -> str | None:
     return text.decode() if _NAME.fullmatch(text) else None
+
+
+def spells(text: str) -> bool:
+    """Could this name of a queue, of whatever door, be said here?"""
+    return len(text) <= NAME_BYTES and _SPELLED.fullmatch(text) is not None
+
+
+def spelled(text: str) -> bytes:
+    """The name with `?` for what cannot be said: a line end in it would begin a line of our reply."""
+    return (text if spells(text) else _UNSPELLED.sub("?", text)).encode()
