@@ -150,6 +150,13 @@ class TestCommandLine:
         ended = operator.run("try", "mail", "--via", "masenko", "--done", "--wait", "0s")
         assert ended.code == 1
 
+    def test_what_is_left_has_failed(self, operator: Operator) -> None:
+        operator.tell("push", "mail", "welcome", "--via", "masenko")
+        said = operator.tell("try", "mail", "--via", "masenko", "--leave")
+        assert said.endswith("left: it counts as failed, for its connection has ended\n")
+        (row,) = operator.json("jobs")["jobs"]
+        assert (row["state"], row["failures"]) == ("retrying", 1)
+
     def test_later(self, operator: Operator) -> None:
         operator.tell("push", "mail", "welcome", "--via", "masenko", "--at", "10m")
         (row,) = operator.json("jobs", "--state", "scheduled")["jobs"]
@@ -171,6 +178,7 @@ class TestCommandLine:
             (["push", "mail", "!", "--via", "masenko"], 'invalid task name "!"'),
             (["push", "mail", "a", "--via", "masenko", "--retry", "256"], "cannot unmarshal payload"),
             (["push", "mail", "a", "--via", "masenko", "--priority", "3"], "--priority means nothing to the masenko"),
+            (["push", "mail", "a", "--via", "masenko", "--reserve-for", "3"], "--reserve-for means nothing to the"),
             (["try", "a", "--via", "masenko", "--done", "--listen", "masenko=off"], "the Masenko door is closed"),
         ],
     )

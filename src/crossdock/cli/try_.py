@@ -27,7 +27,7 @@ Examples:
 @click.option("--wait", type=Span(), default="2s", metavar="SPAN", help="Wait so long for a job. [2s]")
 @click.option("--done", is_flag=True, help="It succeeded.")
 @click.option("--fail", "message", metavar="MESSAGE", help="It failed, and why.")
-@click.option("--leave", is_flag=True, help="Leave it leased: it comes back when the lease ends.")
+@click.option("--leave", is_flag=True, help="Leave it leased until the lease ends; Masenko's ends at once.")
 @click.option("--listen", multiple=True, metavar="DOOR=ADDRESS", help="Where the door is; else as the settings say.")
 def try_(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values: Any) -> int:
     """Take one job of these queues, show it, and settle it.
@@ -57,7 +57,7 @@ def try_(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values
         shown = job._asdict() | {"payload": job.payload.decode("utf-8", "replace")}
         print_json({"job": shown, "settled": settled})
     else:
-        click.echo(settled if settled != "left" else "left: it comes back when its lease ends")
+        click.echo(settled if settled != "left" else f"left: {worker.left}")
     return 0
 
 

@@ -16,7 +16,7 @@ def given(values: dict[str, Any], door: str, known: Sequence[str], foreign: Sequ
     found = {name: value for name in (*known, *foreign) if (value := values.pop(name)) is not None}
     for name in foreign:
         if name in found:
-            raise click.UsageError(f"--{name} means nothing to the {door} door")
+            raise click.UsageError(f"--{name.replace('_', '-')} means nothing to the {door} door")
     return found
 
 

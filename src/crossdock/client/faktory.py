@@ -8,7 +8,7 @@ import msgspec
 
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
-from crossdock.client.worker import Taken
+from crossdock.client.worker import LEFT, Taken
 from crossdock.wire.faktory.door import digest
 
 TIMEOUT_S: Final = 30.0
@@ -28,6 +28,8 @@ class _Fetched(msgspec.Struct):
 
 
 class FaktoryClient:
+    left = LEFT
+
     def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
         """Connect, by a UNIX socket if there is a path, and say who we are. Raises NoServer or Refused."""
         self._stream = connect("Faktory", host, port, path, timeout_s)

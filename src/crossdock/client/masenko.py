@@ -25,7 +25,7 @@ class _Reply(msgspec.Struct):
 
 
 class MasenkoClient:
-    """What was taken and not settled counts as failed when the connection is closed."""
+    left = "it counts as failed, for its connection has ended"
 
     def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
         """Connect, by a UNIX socket if there is a path. Raises NoServer."""

@@ -1,6 +1,6 @@
 """What a worker does with a job, whatever the door: take it, then say what became of it."""
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class Taken(NamedTuple):
@@ -12,7 +12,13 @@ class Taken(NamedTuple):
     payload: bytes
 
 
+#: Of a job that nobody settles, while its lease has nothing to do with the connection.
+LEFT: Final = "it comes back when its lease ends"
+
+
 class Worker(Protocol):
+    left: str  #: what becomes of a job that is not settled before `close`
+
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
         """Lease a job of these queues; None: none came in that time. Raises ClientError."""
 

@@ -5,12 +5,14 @@ from typing import Final, Self
 
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
-from crossdock.client.worker import Taken
+from crossdock.client.worker import LEFT, Taken
 
 TIMEOUT_S: Final = 30.0
 
 
 class WorkqClient:
+    left = LEFT
+
     def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
         """Connect, by a UNIX socket if there is a path. Raises NoServer."""
         self._stream = connect("Workq", host, port, path, timeout_s)
