@@ -1,6 +1,7 @@
 """What a Masenko session keeps and lets go: ids, leases, limits; the crossing over of odd payloads."""
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -166,6 +167,19 @@ class TestLimits:
         blanks = " " * 70_000
         assert told(peer.ask(f'PUSH {{"name":"a",{blanks}"payload":{blanks}1}}')) == {"id": 4}
         assert b"arguments too big" in peer.ask(f'PUSH {{"name":"a","payload":[{blanks}]}}')
+
+    @pytest.mark.parametrize("key", ["name", "queue", "deadqueue"])
+    def test_names_as_long_as_a_line_are_not_kept(self, peer: MasenkoPeer, key: str) -> None:
+        """They are refused, and nothing must remember that they were."""
+        peer.ask('PUSH {"name":"a","queue":"b","deadqueue":"c"}')
+        tracemalloc.start()
+        try:
+            for end in range(20):
+                fields = {"name": "a", key: f"{'!' * 1_000_000}{end if end % 2 else '!' * end}"}
+                assert peer.ask(f"PUSH {json.dumps(fields)}").startswith(b"ERR ")
+            assert tracemalloc.get_traced_memory()[0] < 2_000_000
+        finally:
+            tracemalloc.stop()
 
     def test_echoes_are_bounded(self, peer: MasenkoPeer) -> None:
         for line in ("x" * 100_000, f'PUSH {{"name":"{"!" * 100_000}"}}', f'ACK {{"id":{"9" * 100_000}}}'):

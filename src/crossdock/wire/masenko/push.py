@@ -123,9 +123,13 @@ def _bytes(text: str) -> int:
 _NAME: Final = re.compile(r"[0-9A-Za-z_-]", re.ASCII)
 
 
-@lru_cache(maxsize=10_000)
 def _is_name(name: str) -> bool:
     """One sound character anywhere will do: upstream's pattern is not anchored."""
+    return _is_known(name) if len(name) <= NAME_BYTES else _NAME.search(name) is not None
+
+
+@lru_cache(maxsize=10_000)  # a longer name may be as long as a line, and must not be kept
+def _is_known(name: str) -> bool:
     return _NAME.search(name) is not None
 
 
