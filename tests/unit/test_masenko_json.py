@@ -309,7 +309,7 @@ class TestFetch:
         (fetch.read, b'{"queues":[' + b'"",' * 5_000_000 + b'""]}', NOT_READ),
         (fetch.read, b'{"timeout":"' + b"1h" * 1_000_000 + b'"}', NOT_READ),
     ],
-    ids=["many members", "members", "blockers", "payload", "unknown", "settlement", "queues", "many queues", "duration"],
+    ids=["long", "members", "blockers", "payload", "unknown", "settlement", "queues", "many queues", "duration"],
 )
 def test_the_slow_way_is_not_long(read: Callable[[bytes], object], body: bytes, why: str) -> None:
     began = time.process_time()
