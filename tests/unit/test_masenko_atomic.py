@@ -1,6 +1,7 @@
 """Transactions of all lengths, and one that never ends (page 6)."""
 
 import json
+import time
 import tracemalloc
 
 import pytest
@@ -102,3 +103,19 @@ def test_acks_that_unblock_each_other(desk: PlainDesk, peer: MasenkoPeer) -> Non
     assert said == b'OK {"ids":[4]}\n'
     names = [json.loads(peer.ask("FETCH")[3:])["name"] for _ in range(2)]
     assert sorted(names) == ["c", "d"]
+
+
+def test_all_the_blockers_of_many_are_settled_at_once(desk: PlainDesk, peer: MasenkoPeer) -> None:
+    """Each need that is met costs one step, however many there are; counting them anew took seconds."""
+    blockers = list(range(1, 256))
+    peer.send(b"ATOMIC\n" + b'PUSH {"name":"a"}\n' * len(blockers) + b"DONE\n")
+    line = b'PUSH {"name":"b","queue":"freed","blocked_by":%b}\n' % json.dumps(blockers).encode()
+    for _ in range(2):
+        peer.send(b"ATOMIC\n" + line * 700 + b"DONE\n")
+    peer.send(b"FETCH\n" * len(blockers))
+    peer.take()
+    began = time.process_time()
+    peer.send(b"ATOMIC\n" + b"".join(b'ACK {"id":%d}\n' % each for each in blockers) + b"DONE\n")
+    assert time.process_time() - began < 1.5
+    assert peer.take() == b"OK {}\n"
+    assert len(desk.memory.queues["freed"].ready) == len(desk.memory.jobs) == 1_400

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -299,10 +300,16 @@ class TestFetch:
     ("read", "body", "why"),
     [
         (push.read, b'{"Name":"a"' + b',"k":0' * 500_000 + b"}", NOT_READ),
-        (push.read, b'{"Name":"a","blocked_by":[' + b"1," * 500_000 + b"1]}", "at most 255 blocked by"),
-        (fetch.read, b'{"Queues":[' + b'"",' * 500_000 + b'""]}', "FETCH takes at most 1000 queues"),
+        (push.read, b'{"Name":"a"' + b',"k":0' * 40_000 + b"}", NOT_READ),
+        (push.read, b'{"Name":"a","blocked_by":[' + b"1," * 100_000 + b"1]}", "at most 255 blocked by"),
+        (push.read, b'{"Name":"a","payload":[' + b"[]," * 5_000_000 + b"1]}", NOT_READ),
+        (push.read, b'{"name":"a","unknown":[' + b"[]," * 5_000_000 + b"1]}", NOT_READ),
+        (partial(ack.read, verb="ack"), b'{"id":1,"unknown":[' + b"[]," * 5_000_000 + b"1]}", "unmarshal payload: "),
+        (fetch.read, b'{"Queues":[' + b'"",' * 80_000 + b'""]}', "FETCH takes at most 1000 queues"),
+        (fetch.read, b'{"queues":[' + b'"",' * 5_000_000 + b'""]}', NOT_READ),
+        (fetch.read, b'{"timeout":"' + b"1h" * 1_000_000 + b'"}', NOT_READ),
     ],
-    ids=["members", "blockers", "queues"],
+    ids=["long", "members", "blockers", "payload", "unknown", "settlement", "queues", "many queues", "duration"],
 )
 def test_the_slow_way_is_not_long(read: Callable[[bytes], object], body: bytes, why: str) -> None:
     began = time.process_time()

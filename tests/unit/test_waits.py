@@ -82,6 +82,25 @@ def test_first_come_first_served_over_all_queues() -> None:
     assert not hall.waits
 
 
+def test_many_queues_stir_at_once_and_many_wait() -> None:
+    """The order is that of coming, and who is asked does not cost a look at all others."""
+    hall = Hall()
+    names = [f"q{n}" for n in range(2_000)]
+    for n in range(0, 2_000, 2):
+        hall.come(f"w{n}", names[-1 - n], names[-2 - n])
+    looks = 0
+
+    def has_work(queue: str | bytes) -> bool:
+        nonlocal looks
+        looks += 1
+        return hall.ready[queue] > 0
+
+    hall.waits._has_work = has_work
+    hall.push(*names, *(f"nobody {n}" for n in range(2_000)))
+    assert hall.served == [f"w{n}: {names[-1 - n]}" for n in range(0, 2_000, 2)]
+    assert looks < 10_000
+
+
 def test_one_that_waits_on_several_queues_is_served_once() -> None:
     hall = Hall()
     hall.come("a", "red", "blue")

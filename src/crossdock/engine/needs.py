@@ -14,8 +14,11 @@ def met(memory: Memory, number: Number) -> None:
     """That job succeeded."""
     for waiting in memory.needed_by.pop(number, ()):
         job = memory.jobs[waiting]
-        _set(job, tuple(need for need in needs_of(job) if need != number))
-        if not needs_of(job):
+        needs = needs_of(job)
+        at = needs.index(number)  # each is there once (`admit.resolved`)
+        needs = needs[:at] + needs[at + 1 :]
+        _set(job, needs)
+        if not needs:
             memory.loose.append((waiting, True))
 
 

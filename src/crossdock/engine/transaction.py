@@ -47,6 +47,7 @@ class _Change:
         self.settled: set[Number] = set()
         self._specs: list[Spec] = []  #: pushed since the last settlement
         self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by what they need
+        self._left: dict[Number, int] = {}  #: how many of its needs a job still has; so each one met is one step
 
     def push(self, spec: Spec) -> None:
         spec = admit.resolved(self._memory, spec, self.number, self.first, self.settled)
@@ -75,13 +76,26 @@ class _Change:
 
     def _freed(self, need: Number) -> list[Freed]:
         """Who waited for nothing else: before the next step it joins its queue."""
-        memory, settled = self._memory, self.settled
+        memory = self._memory
         old = [memory.jobs[number] for number in memory.needed_by.get(need, ())]
-        new = [(number, spec) for number, spec in self._waiting.get(need, ()) if settled.issuperset(_needs(spec))]
+        new = self._waiting.pop(need, ())
         return [
-            *(Freed(job.due, row(job), ends.begun(job, self._now)) for job in old if settled.issuperset(needs_of(job))),
-            *(Freed(spec.due, self._row(number, spec), 0.0) for number, spec in new),
+            *(
+                Freed(job.due, row(job), ends.begun(job, self._now))
+                for job in old
+                if self._was_the_last(job.number, needs_of(job))
+            ),
+            *(
+                Freed(spec.due, self._row(number, spec), 0.0)
+                for number, spec in new
+                if self._was_the_last(number, _needs(spec))
+            ),
         ]
+
+    def _was_the_last(self, number: Number, needs: tuple[Number, ...]) -> bool:
+        """One need of this job is met now."""
+        left = self._left[number] = self._left.get(number, len(needs)) - 1
+        return not left
 
     def _row(self, number: Number, spec: Spec) -> Row:
         return Row(number, spec.jid, spec.queue, spec.kind, self._via, 0, spec.priority, len(spec.payload))

@@ -8,6 +8,7 @@ job ends, all who wait on it are told how, in the order they came.
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from typing import TypeVar
 
 from crossdock.engine.decision import Topic
@@ -101,28 +102,42 @@ class Waits:
             wait = waiter.wait
             waiter.answered(wait.told(how) if wait.told is not None else wait.ask(False))
 
-    def _serve(self, queues: Sequence[Topic]) -> None:
+    def _serve(self, stirred: Sequence[Topic]) -> None:
+        """One transaction may stir twenty thousand queues, and a thousand may wait for them: so each queue stands in a
+        heap by who came first to it, and is looked at when its turn comes."""
         passed: set[int] = set()
-        while (waiter := self._first(queues, passed)) is not None:
-            self.asked += 1
-            answer = waiter.wait.ask(False)
-            if isinstance(answer, Wait) and answer.queues == waiter.wait.queues:
-                passed.add(waiter.ticket)
-            else:
-                self.remove(waiter)
-                waiter.answered(answer)
+        queues = [queue for queue in dict.fromkeys(stirred) if queue in self.by_queue]
+        heap: list[tuple[int, int]] = []
+        for at, queue in enumerate(queues):
+            self._line_up(heap, at, queue, passed)
+        while heap:
+            ticket, at = heappop(heap)
+            waiter = self._first(queues[at], passed)
+            if waiter is not None and waiter.ticket == ticket:
+                self._ask(waiter, passed)
+            self._line_up(heap, at, queues[at], passed)
 
-    def _first(self, queues: Sequence[Topic], passed: set[int]) -> Waiter | None:
-        """Who came first of those that wait on one of these queues, of which it must have work."""
-        first: Waiter | None = None
-        for queue in queues:
-            if queue in self.by_queue and self._has_work(queue):
-                for waiter in self.by_queue[queue].values():
-                    if waiter.ticket not in passed:
-                        if first is None or waiter.ticket < first.ticket:
-                            first = waiter
-                        break
-        return first
+    def _ask(self, waiter: Waiter, passed: set[int]) -> None:
+        self.asked += 1
+        answer = waiter.wait.ask(False)
+        if isinstance(answer, Wait) and answer.queues == waiter.wait.queues:
+            passed.add(waiter.ticket)
+        else:
+            self.remove(waiter)
+            waiter.answered(answer)
+
+    def _line_up(self, heap: list[tuple[int, int]], at: int, queue: Topic, passed: set[int]) -> None:
+        first = self._first(queue, passed)
+        if first is not None:
+            heappush(heap, (first.ticket, at))
+
+    def _first(self, queue: Topic, passed: set[int]) -> Waiter | None:
+        """Who came first of those that wait on this queue, if it has work."""
+        if queue in self.by_queue and self._has_work(queue):
+            for waiter in self.by_queue[queue].values():
+                if waiter.ticket not in passed:
+                    return waiter
+        return None
 
 
 def _take_out(waiting: dict[T, OrderedDict[int, Waiter]], on: T, waiter: Waiter) -> None:

@@ -20,15 +20,19 @@ _MOST: Final = 2**63 - 1  #: Go keeps nanoseconds in 64 bits
 _FRACTION_DIGITS: Final = 18
 _WHOLE_DIGITS: Final = 19
 
+#: A line has room for millions, each a step of Python.
+_PARTS_AT_MOST: Final = 1_000
+
 
 def parse(text: str) -> int:
-    """Nanoseconds. Raises ValueError for what Go's ParseDuration refuses."""
+    """Nanoseconds. Raises ValueError for what Go's ParseDuration refuses, and for what nobody would write."""
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
-    total, at = 0, 0
+    total, at, parts = 0, 0, 0
     while at < len(rest):
-        part = _PART.match(rest, at)
+        parts += 1
+        part = _PART.match(rest, at) if parts <= _PARTS_AT_MOST else None
         if part is None or part[4] not in _UNITS:
             raise ValueError("not a duration")
         unit = _UNITS[part[4]]

@@ -14,6 +14,9 @@ from crossdock.wire.masenko.push import NAME_BYTES, NOT_READ
 #: Each one named costs a look at every stir; upstream has no limit.
 QUEUES_AT_MOST: Final = 1_000
 
+#: So many of the longest names, each character escaped. What is longer takes a second to read.
+_BODY_BYTES: Final = 2 * 1024 * 1024
+
 _CACHED_BYTES: Final = 1_024
 _INT64: Final = 2**63
 
@@ -39,6 +42,8 @@ def read(body: bytes) -> Fetch:
 def _read(body: bytes) -> Fetch:
     if not body:
         return Fetch(("default",), None)
+    if len(body) > _BODY_BYTES:
+        raise Invalid(NOT_READ)
     try:
         request = _decode(body)
         given = request.timeout

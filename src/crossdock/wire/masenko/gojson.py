@@ -17,8 +17,10 @@ _UNSIGNED: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "bool", "f": "bool", "n": "null"}
 
 
-#: Members of one request. Each costs a step of Python here, and a line has room for millions.
+#: Members of one request, and its length. Each value costs an object here, and a line has room for millions: they would
+#: take seconds, in which nobody else is served. What could be accepted is far shorter.
 _MEMBERS_AT_MOST: Final = 1_000
+BYTES_AT_MOST: Final = 256 * 1024
 
 
 class NotJson(Exception):
@@ -123,8 +125,11 @@ def _pairs(text: str) -> Iterator[tuple[str, Value]]:
 def members(body: bytes, names: Iterable[str]) -> list[tuple[str, Value]]:
     """The members called one of `names`, whatever their case, in order. None of a null.
 
-    Raises NotJson, also for a text nested too deeply or with too many members, or WrongType if it is no object.
+    Raises NotJson, also for a text nested too deeply, too long or with too many members, or WrongType if it is no
+    object.
     """
+    if len(body) > BYTES_AT_MOST:
+        raise NotJson
     text = body.decode("utf-8", "replace")
     try:
         at = _after(text, 0)
