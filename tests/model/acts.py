@@ -180,9 +180,9 @@ def transact(scene: Scene, client: Client) -> c.Command[Any] | None:
     """Pushes, and successes of what it holds; now and then of what it does not."""
     if len(scene.memory.jobs) > JOBS_AT_MOST:
         return None
-    later = scene.clock.wall + 30.0
+    later = scene.clock.wall + 5 * DAY  # most needs are met before that: then the job is scheduled
     steps: list[Spec | c.Succeed] = [
-        _spec(scene, later if scene.chance(0.3) else 0.0) for _ in range(scene.one_of((0, 1, 2, 5)))
+        _spec(scene, later if scene.chance(0.5) else 0.0) for _ in range(scene.one_of((0, 1, 2, 5)))
     ]
     for jid in client.working[:2]:
         claim = client.claim(jid)

@@ -8,7 +8,7 @@ which command; a new command is one method and one line there.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -16,6 +16,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from crossdock.engine.lease import DRAWS
 from crossdock.model import commands as c
 from crossdock.model.clock import Now
 from crossdock.model.job import Bound, Held, Links, Number, Result, Spec, Token
@@ -212,11 +213,7 @@ class Reference:
                 if name not in self.queues:
                     self._happens(now)
                     self._register(name)
-        if command.at_random:
-            names = [name for name in dict.fromkeys(names) if self.ready(name)]
-        while names:
-            drawn = command.at_random and len(names) > 1
-            name = names.pop(int(self.random.random() * len(names)) if drawn else 0)
+        for name in self._drawn(names) if command.at_random else names:
             if (
                 name in self.queues
                 and not self.queues[name].paused
@@ -227,6 +224,17 @@ class Reference:
                         return self._lease(job, command, now)
                     self._gone(job, self._happens(now), success=False)
         return None
+
+    def _drawn(self, names: list[str]) -> Iterator[str]:
+        """Each name that has jobs, as likely as the others: a few blind draws, then what is left, drawn one by one."""
+        distinct = list(dict.fromkeys(names))
+        blind = (distinct[int(self.random.random() * len(distinct))] for _ in range(DRAWS if distinct else 0))
+        first = next((name for name in blind if self.ready(name)), None)
+        if first is not None:
+            yield first
+        left = [name for name in distinct if name != first and self.ready(name)]
+        while left:
+            yield left.pop(int(self.random.random() * len(left)) if len(left) > 1 else 0)
 
     def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> Held:
         at = self._happens(now)

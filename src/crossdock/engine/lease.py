@@ -1,6 +1,7 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from random import Random
 from typing import TypeAlias
 
@@ -21,15 +22,22 @@ from crossdock.model.states import State, move
 _EXPIRED_AT_MOST = 500
 
 
+#: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
+DRAWS = 4
+
+#: Longer lists of names are not remembered: a client could fill the memory with them.
+_NAMES_KEPT = 64
+
+
 def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
     names: Iterable[str] = command.queues
     terms = command.terms
-    if terms.registers:
+    if terms.registers and not all(map(memory.queues.__contains__, names)):
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
     if command.at_random:
-        names = _at_random(memory, names, random)
+        names = _at_random(memory, command.queues, random)
     emptied: set[str] | None = None  #: queues whose expired jobs are removed already; a name may come twice
     for name in names:
         queue = memory.queues.get(name)
@@ -79,12 +87,31 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
     return events, None, ()
 
 
-def _at_random(memory: Memory, names: Iterable[str], random: Random) -> Iterator[str]:
-    """Those that have jobs, one after the other, each as likely. The first is enough most often."""
+def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator[str]:
+    """Those that have jobs, one after the other, each as likely. The first is enough most often.
+
+    A name drawn from all, again until one has a job, is as likely as any other that has: so a few draws do, however
+    many names there are. Only who has no luck with them looks at every name.
+    """
     queues = memory.queues
-    left = [name for name in dict.fromkeys(names) if (queue := queues.get(name)) is not None and queue.ready]
+    distinct = _distinct(tuple(names)) if len(names) <= _NAMES_KEPT else tuple(dict.fromkeys(names))
+    drawn = ""
+    for _ in range(DRAWS if distinct else 0):
+        name = distinct[int(random.random() * len(distinct))]
+        queue = queues.get(name)
+        if queue is not None and queue.ready:
+            drawn = name
+            yield name
+            break
+    left = [name for name in distinct if name != drawn and (queue := queues.get(name)) is not None and queue.ready]
     while left:
         yield left.pop(int(random.random() * len(left)) if len(left) > 1 else 0)
+
+
+@lru_cache(maxsize=256)
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Workers ask for the same queues over and over."""
+    return tuple(dict.fromkeys(names))
 
 
 def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) -> Job | None:

@@ -1,7 +1,7 @@
 """One Workq connection: a reply a command, in order; `lease`, `result` and `run` may wait (page section 5)."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.lease import row_goes_on
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 VIA: Final = "workq"
 NAMES_AT_MOST: Final = 1_000  #: in one lease
+_NAMES_KEPT: Final = 64
 MESSAGE_BYTES: Final = 1_000
 
 #: Naming a queue makes it known, as upstream does; beyond so many it does not, for they never go away.
@@ -221,6 +222,12 @@ def _ident(words: list[bytes], flags: Flags) -> str:
 
 
 def _names(words: list[bytes]) -> tuple[str, ...]:
+    """Workers ask for the same names over and over; very many of them are not remembered."""
+    return _read_names(tuple(words)) if len(words) <= _NAMES_KEPT else _read_names.__wrapped__(tuple(words))
+
+
+@lru_cache(maxsize=256)
+def _read_names(words: tuple[bytes, ...]) -> tuple[str, ...]:
     """Each once, so that each is as likely as the others."""
     found: dict[str, None] = {}
     for word in words:
