@@ -9,6 +9,7 @@ import msgspec
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import Taken
+from crossdock.wire.masenko import messages
 
 TIMEOUT_S: Final = 30.0
 
@@ -33,27 +34,28 @@ class MasenkoClient:
 
     def push(self, task: dict[str, Any]) -> int:
         """Its id, once the server has it on disk. Raises Refused with the server's words."""
-        return self._call("PUSH", task, "OK").id
+        return self._call("PUSH", task, messages.OK).id
 
     def take(self, queues: list[str], wait_s: float) -> Taken | None:
         """Lease a task of these queues; None: none came in that time. Raises Refused."""
         give_up = time.monotonic() + wait_s
         while True:
             left = max(1, round(min(give_up - time.monotonic(), _FETCH_S) * 1e9))
-            task = self._call("FETCH", {"queues": queues, "timeout": left}, "OK", "EMPTY")
+            task = self._call("FETCH", {"queues": queues, "timeout": left}, messages.OK, messages.EMPTY)
             if task.id:
                 return Taken(str(task.id), task.queue, task.name, bytes(task.payload))
             if time.monotonic() >= give_up:
                 return None
 
     def done(self, job: Taken) -> None:
-        self._call("ACK", {"id": int(job.ident)}, "OK")
+        self._call("ACK", {"id": int(job.ident)}, messages.OK)
 
     def failed(self, job: Taken, message: str) -> None:
         """The protocol has no room for the message."""
-        self._call("NACK", {"id": int(job.ident)}, "OK")
+        self._call("NACK", {"id": int(job.ident)}, messages.OK)
 
-    def _call(self, verb: str, body: dict[str, Any], *expected: str) -> _Reply:
+    def _call(self, verb: str, body: dict[str, Any], *expected: bytes) -> _Reply:
+        """`expected` are replies of the door; their verbs count."""
         self._stream.send(verb.encode() + b" " + msgspec.json.encode(body) + b"\n")
         line = self._stream.line()
         answer, _, text = line.partition(b" ")
@@ -61,9 +63,9 @@ class MasenkoClient:
             reply = msgspec.json.decode(text, type=_Reply)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Broken(f"an unexpected answer to {verb}: {line[:80]!r}") from error
-        if answer == b"ERR":
+        if answer == messages.ERR:
             raise Refused(reply.msg)
-        if answer.decode("ascii", "replace") not in expected:
+        if answer not in [each.partition(b" ")[0] for each in expected]:
             raise Broken(f"an unexpected answer to {verb}: {line[:80]!r}")
         return reply
 

@@ -6,8 +6,13 @@ from typing import Final, Self
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import LEFT, Taken
+from crossdock.wire.workq import messages
+from crossdock.wire.workq.codec import Codec
 
 TIMEOUT_S: Final = 30.0
+
+#: The stream gives lines without it, the door's messages end in it.
+END: Final = b"\r\n"
 
 
 class WorkqClient:
@@ -31,9 +36,9 @@ class WorkqClient:
         self._send(f"lease {' '.join(queues)} {round(wait_s * 1_000)}")
         line = self._stream.line()
         self._stream.patience(self._timeout_s)
-        if line == b"-TIMEOUT":
+        if line + END == messages.TIMEOUT:
             return None
-        _expect(line, b"+OK 1")
+        _expect(line, messages.ONE)
         head = self._stream.line()
         words = head.decode("ascii", "replace").split(" ")
         if len(words) not in (3, 4) or not words[-1].isdecimal():  # the TTR is told or not, as the server is set
@@ -48,14 +53,18 @@ class WorkqClient:
         self._ok(f"fail {job.ident} {len(result)}", result)
 
     def _send(self, line: str, block: bytes | None = None) -> None:
-        """A line break in a word would be a second command."""
-        if not line.isprintable() or not line.isascii():
+        """Read by the door's own codec first: a line break in a word would be a second command."""
+        data = line.encode("utf-8", "replace") + (b"\r\n" if block is None else b"\r\n%b\r\n" % block)
+        read = Codec().receive(data)
+        if len(read) != 1 or read[0] is None or not line.isprintable():
             raise Refused(f"Workq's words are printable ASCII: {line!r}")
-        self._stream.send(line.encode() + (b"\r\n" if block is None else b"\r\n%b\r\n" % block))
+        if isinstance(read[0], bytes):
+            raise _refused(read[0])
+        self._stream.send(data)
 
     def _ok(self, line: str, block: bytes) -> None:
         self._send(line, block)
-        _expect(self._stream.line(), b"+OK")
+        _expect(self._stream.line(), messages.OK)
 
     def close(self) -> None:
         self._stream.close()
@@ -71,6 +80,10 @@ class WorkqClient:
 
 def _expect(line: bytes, wanted: bytes) -> None:
     if line.startswith(b"-"):
-        raise Refused(line[1:].decode("utf-8", "replace"))
-    if line != wanted:
+        raise _refused(line)
+    if line + END != wanted:
         raise Broken(f"an unexpected answer: {line[:80]!r}")
+
+
+def _refused(reply: bytes) -> Refused:
+    return Refused(reply[1:].decode("utf-8", "replace").rstrip())

@@ -14,6 +14,7 @@ VIA: Final = "masenko"
 OK: Final = b"OK {}\n"
 PONG: Final = b"PONG {}\n"
 EMPTY: Final = b"EMPTY {}\n"
+ERR: Final = b"ERR"  #: the verb of a refusal
 
 #: An error echoes what the client sent, within reason.
 ECHO: Final = 4_096
@@ -55,7 +56,7 @@ def quote(text: str) -> bytes:
 
 
 def error(text: str) -> bytes:
-    return b'ERR {"msg":%b}\n' % quote(text)
+    return b'%b {"msg":%b}\n' % (ERR, quote(text))
 
 
 _GO_ESCAPES: Final = {

@@ -38,7 +38,7 @@ def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> Answer
 
 def _server(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     """Three keys, and three announced: upstream says two (section 10, row 3)."""
-    return b"+OK 1\r\nserver 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
+    return messages.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
         door.connections,
         desk.memory.counters.evicted,
         stamp(door.started),

@@ -3,6 +3,7 @@
 from typing import Final
 
 OK: Final = b"+OK\r\n"
+ONE: Final = b"+OK 1\r\n"
 NONE: Final = b"+OK 0\r\n"
 NOT_FOUND: Final = b"-NOT-FOUND\r\n"
 TIMEOUT: Final = b"-TIMEOUT\r\n"  #: a blank behind it would be refused by the Go client
@@ -46,4 +47,4 @@ class Invalid(Exception):
 
 def result(ident: str, ok: bool, body: bytes) -> bytes:
     """How a job ended, told to `run` and `result`."""
-    return b"+OK 1\r\n%b %d %d\r\n%b\r\n" % (ident.encode(), ok, len(body), body)
+    return ONE + b"%b %d %d\r\n%b\r\n" % (ident.encode(), ok, len(body), body)

@@ -165,7 +165,7 @@ class WorkqSession:
             ident, payload = ids.shown(job), as_bytes(job)
         self._given.remember(ident, job, desk)
         ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
-        return b"+OK 1\r\n%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
+        return messages.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
 
     def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
         ident = _ident(words, flags)
