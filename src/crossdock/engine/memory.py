@@ -11,14 +11,17 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.standing import blocked_key, face_of, group_of, lease_of, needs_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
+from crossdock.engine.tags import Tags
+from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
-from crossdock.model.errors import Damaged
-from crossdock.model.events import Ended, Row
-from crossdock.model.job import Job, Lease, Number, Place
-from crossdock.model.records import Group, Recurrence, Throttle, Track
+from crossdock.model.faces import QlessFace
+from crossdock.model.job import Job, Lease, Number
+from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
 # Looked up once: a member of an enumeration costs as much as a call.
@@ -61,6 +64,7 @@ class Counters(msgspec.Struct):
     processed: int = 0
     failures: int = 0
     evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
+    failed: int = 0  #: the last failed job's `QlessFace.order`
 
 
 class Memory:
@@ -82,6 +86,9 @@ class Memory:
             self.job_ends,
             self.needed_by,
             *self.scheduled_in.values(),
+            self.completed,
+            *self.failed_in.values(),
+            *self.blocked_in.values(),
         )
         self._empty()
 
@@ -107,6 +114,16 @@ class Memory:
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
         self.retrying_in: defaultdict[str, int] = defaultdict(int)
         self.scheduled_in: dict[str, Order[Waiting]] = {}
+        self.blocked_in: dict[str, Order[ByCaller]] = {}
+        self.lazy = Lazy()
+        self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
+        self.tags = Tags()
+        self.workers = Workers()
+        self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
+        self.config: dict[str, str] = {}
+        self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
+        self.intervals: dict[str, Interval] = {}
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
@@ -123,12 +140,28 @@ class Memory:
                 self.discarded.pop()
         return bool(self.discarded)
 
-    def queue(self, name: str, at: float) -> Queue:
+    def queue(self, name: str, at: float, t: float | None = None) -> Queue:
         """The queue of that name, registered if it is new."""
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = Queue(name, at)
+            queue = self.queues[name] = Queue(name, at, first_t=t)
+        elif not queue.listed:
+            del self.queues[name]  # it is new to those who list it, and comes last
+            self.queues[name] = queue
+            queue.listed = True
+            queue.first_seen, queue.first_t = at, at if t is None else t
         return queue
+
+    def standing(self, name: str, at: float) -> Queue:
+        """The queue of that name, to hold something; it is registered by whoever wants it known."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, at, listed=False)
+        return queue
+
+    def stand_in(self, job: Job, at: float) -> Queue:
+        """The queue a job comes back to. A forgotten one is known again, but to qless it stays forgotten."""
+        return self.queue(job.queue, at) if face_of(job) is None else self.standing(job.queue, at)
 
     def share(self, name: str) -> str:
         """The one string object of that text that all jobs point to."""
@@ -153,6 +186,8 @@ class Memory:
         if job.extra is not None:
             if job.end:
                 self.job_ends.take((job.end, job.number))
+            if job.extra.tags:
+                self.tags.drop(job.number, job.jid, job.extra.tags)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
@@ -167,12 +202,17 @@ class Memory:
     def place(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            self.queues[job.queue].ready.add(_place(job))
+            self.queues[job.queue].ready.add(place_of(job))
         elif state is LEASED:
-            self.shelves[LEASED].add((_lease(job).end, job.number))
+            lease = lease_of(job)
+            self.shelves[LEASED].add((lease.end, job.number))
             self.leased_in[job.queue] += 1
+            if lease.until is not None or lease.late is not None:
+                self.lazy.lend(job, lease)
         else:
-            self.shelves[state].add((job.due, job.number))
+            self.shelves[state].add(shelf_key(job))
+            if job.extra is not None and type(job.extra.face) is QlessFace:
+                self._keep(job, job.extra.face)
             if state is SCHEDULED:
                 self.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
             elif state is RETRYING:
@@ -180,24 +220,47 @@ class Memory:
             elif state is BLOCKED:
                 for need in needs_of(job):
                     self.needed_by.setdefault(need, {})[job.number] = None
+                self.blocked_in.setdefault(job.queue, Order()).add(blocked_key(job))
+
+    def index(self, job: Job) -> None:
+        """A job of a snapshot: what `place` does besides putting it into its order."""
+        lease = job.lease
+        if lease is not None:
+            if lease.until is not None or lease.late is not None:
+                self.lazy.lend(job, lease)
+        elif job.state is not READY:
+            if job.extra is not None and type(job.extra.face) is QlessFace:
+                self._keep(job, job.extra.face)
+            if job.state is BLOCKED:
+                self.blocked_in.setdefault(job.queue, Order()).add(blocked_key(job))
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
-        self.queues[job.queue].ready.take(_place(job))
+        self.queues[job.queue].ready.take(place_of(job))
         job.state = LEASED
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))
         self.leased_in[job.queue] += 1
+        if lease.until is not None or lease.late is not None:
+            self.lazy.lend(job, lease)
+
+    def take_back(self, job: Job, lease: Lease) -> None:
+        """A leased job leaves the shelf; what it is next is the caller's affair."""
+        self.shelves[LEASED].take((lease.end, job.number))
+        self.leased_in[job.queue] -= 1
+        if lease.until is not None or lease.late is not None:
+            self.lazy.lend_no_more(job, lease)
 
     def displace(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            self.queues[job.queue].ready.take(_place(job))
+            self.queues[job.queue].ready.take(place_of(job))
         elif state is LEASED:
-            self.shelves[LEASED].take((_lease(job).end, job.number))
-            self.leased_in[job.queue] -= 1
+            self.take_back(job, lease_of(job))
         else:
-            self.shelves[state].take((job.due, job.number))
+            self.shelves[state].take(shelf_key(job))
+            if job.extra is not None and type(job.extra.face) is QlessFace:
+                self._keep_no_more(job, job.extra.face)
             if state is SCHEDULED:
                 waiting_in = self.scheduled_in[job.queue]
                 waiting_in.take((-job.priority, job.due, job.number))
@@ -211,6 +274,34 @@ class Memory:
                     del waiting[job.number]
                     if not waiting:
                         del self.needed_by[need]
+                blocked = self.blocked_in[job.queue]
+                blocked.take(blocked_key(job))
+                if not blocked:
+                    del self.blocked_in[job.queue]
+
+    def _keep(self, job: Job, face: QlessFace) -> None:
+        """What qless lists besides: by its callers' clocks, the newest first."""
+        state = job.state
+        if state is SCHEDULED or state is RETRYING:
+            if face.due is not None:
+                self.lazy.wait(job, face.due)
+        elif state is State.FAILED:
+            self.failed_in.setdefault(group_of(job), Order()).add((face.order, job.number))
+        elif state is State.COMPLETE:
+            self.completed.add((face.time, job.jid, job.number))
+
+    def _keep_no_more(self, job: Job, face: QlessFace) -> None:
+        state = job.state
+        if state is SCHEDULED or state is RETRYING:
+            if face.due is not None:
+                self.lazy.wait_no_more(job, face.due)
+        elif state is State.FAILED:
+            group = group_of(job)
+            self.failed_in[group].take((face.order, job.number))
+            if not self.failed_in[group]:
+                del self.failed_in[group]
+        elif state is State.COMPLETE:
+            self.completed.take((face.time, job.jid, job.number))
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""
@@ -225,26 +316,3 @@ class Memory:
                 yield self.jobs[number]
         elif numbers is not None:
             yield self.jobs[numbers]
-
-
-def needs_of(job: Job) -> tuple[Number, ...]:
-    """What a blocked job still waits for."""
-    return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
-
-
-def _place(job: Job) -> Place:
-    if job.place is None:
-        raise Damaged(f"job {job.number} is ready and has no place")
-    return job.place
-
-
-def _lease(job: Job) -> Lease:
-    if job.lease is None:
-        raise Damaged(f"job {job.number} is leased without a lease")
-    return job.lease
-
-
-def row(job: Job, ended: Ended | None = None) -> Row:
-    return Row(
-        job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended
-    )

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from crossdock.engine import ends
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import Told, exhausted
-from crossdock.engine.memory import BLOCKED, Memory, needs_of, row
+from crossdock.engine.memory import BLOCKED, Memory
+from crossdock.engine.standing import face_of, needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
 from crossdock.model.events import AnyEvent, Readied, Scheduled
 from crossdock.model.job import Job, Number
+from crossdock.model.rules import Lost
 from crossdock.model.states import State, move
 
 
@@ -21,24 +23,31 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
-    seen: set[Number] = set()
+    seen: set[Number] = set(command.spared)
     for number, free in command.loose:
         if not free:
             for lost, need in _dependents(memory, number, seen):
-                told = Told("", "", "need-lost", f"job {need}, which it needed, cannot succeed", counted=False)
+                group = "dependency-lost" if lost.rules.lost is Lost.WAITS_ON else "need-lost"
+                told = Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
                 event = exhausted(memory, lost, None, now, told)
                 events.append(event)
                 if event.to_queue:
                     stirred[event.to_queue] = None
     freed = [job for number, free in command.loose if free and (job := _freed(memory, number)) is not None]
-    ready = [job for job in freed if job.due <= now.wall]
-    later_on = [job for job in freed if job.due > now.wall]
+    later_on = [job for job in freed if _waits(job, now)]
+    ready = [job for job in freed if not _waits(job, now)]
     if ready:
-        events.append(Readied(at, "met", "", [row(job) for job in ready], ends.readied(ready, now)))
+        events.append(Readied(at, "met", "", [row(job) for job in ready], ends.readied(ready, now), command.t))
         stirred.update((job.queue, None) for job in ready)
     if later_on:
         events.append(Scheduled(at, [row(job) for job in later_on]))
     return events, None, tuple(stirred)
+
+
+def _waits(job: Job, now: Now) -> bool:
+    """For a time. One that waits lazily does so even if it has come."""
+    face = face_of(job)
+    return job.due > now.wall if face is None else face.due is not None
 
 
 def _freed(memory: Memory, number: Number) -> Job | None:
@@ -51,10 +60,12 @@ def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[t
     waiting = [(each, number) for each in reversed(memory.needed_by.get(number, {}))]
     while waiting:
         each, need = waiting.pop()
-        if each not in seen:
-            seen.add(each)
-            yield memory.jobs[each], need
-            waiting.extend((one, each) for one in reversed(memory.needed_by.get(each, {})))
+        job = memory.jobs[each]
+        if each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
+            continue
+        seen.add(each)
+        yield job, need
+        waiting.extend((one, each) for one in reversed(memory.needed_by.get(each, {})))
 
 
 def scheduled(memory: Memory, event: Scheduled) -> None:

@@ -12,8 +12,9 @@ from crossdock.engine import ends, groups, links, recur, throttles, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
 from crossdock.engine.lease import last_rows, to_old_place
-from crossdock.engine.memory import Memory, row
+from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, Failed, Readied, Removed, Row, Started

@@ -1,0 +1,70 @@
+"""The unified script: a command, the caller's time, arguments (protocol page, qless 5)."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from crossdock.wire.desk import Desk
+from crossdock.wire.redis.qless import config, lua, putting, queues, recur, settling, workers
+from crossdock.wire.redis.qless.call import Call, Raised, Reply
+
+COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
+    "put": putting.put,
+    "requeue": putting.requeue,
+    "get": putting.get,
+    "multiget": putting.multiget,
+    "cancel": putting.cancel,
+    "priority": putting.priority,
+    "depends": putting.depends,
+    "tag": putting.tag,
+    "track": putting.track,
+    "log": putting.log,
+    "pop": queues.pop,
+    "peek": queues.peek,
+    "jobs": queues.jobs,
+    "queues": queues.queues,
+    "length": queues.length,
+    "stats": queues.stats,
+    "failed": queues.failed,
+    "unfail": queues.unfail,
+    "pause": queues.pause,
+    "unpause": queues.unpause,
+    "queue.forget": queues.forget,
+    "complete": settling.complete,
+    "fail": settling.fail,
+    "retry": settling.retry,
+    "heartbeat": settling.heartbeat,
+    "timeout": settling.timeout,
+    "workers": workers.workers,
+    "worker.deregister": workers.deregister,
+    "config.get": config.get,
+    "config.set": config.put,
+    "config.unset": config.unset,
+    "recur": recur.recur,
+    "unrecur": recur.unrecur,
+    "recur.get": recur.get,
+    "recur.update": recur.update,
+    "recur.tag": recur.tag,
+    "recur.untag": recur.untag,
+}
+
+
+def call(desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Callable[[str, str], None]) -> Reply:
+    """Carry out one call. Raises Raised with the script's own text."""
+    if keys:
+        raise Raised("No Keys should be provided")
+    words = [arg.decode("utf-8", "surrogateescape") for arg in args]
+    if not words:
+        raise Raised("Must provide a command")
+    act = COMMANDS.get(words[0])
+    if act is None:
+        raise Raised(f"Unknown command {words[0]}")
+    return act(Call(desk, _now(words), words[2:], publish))
+
+
+def _now(words: Sequence[str]) -> float:
+    if len(words) < 2:
+        raise Raised("bad argument #1 to 'tonumber' (value expected)")
+    found = lua.number(words[1])
+    if found is None:
+        raise Raised('Arg "now" missing or not a number: nil')
+    return found
