@@ -55,7 +55,7 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Revived: frozenset({(S.FAILED, S.READY)}),
     e.Stalled: frozenset({(S.LEASED, S.READY)}),
     e.NeedsEdited: frozenset({(S.BLOCKED, S.READY)}),
-    e.Recurred: frozenset({(None, S.READY)}),
+    e.Recurred: frozenset({(before, S.READY) for before in (None, S.LEASED, S.FAILED, S.COMPLETE, S.DEAD)}),
 }
 
 #: Those that leave every job where it is.
@@ -106,7 +106,8 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
         if event.number:  # 0: nothing was spawned
             yield event.number
     elif isinstance(event, e.Recurred):
-        yield from range(event.number, event.number + len(event.specs))
+        for number, spec in enumerate(event.specs, event.number):  # one of that name is overwritten
+            yield from [job.number for job in memory.named(spec.jid)] or [number]
     elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):

@@ -108,7 +108,7 @@ def test_a_file_of_the_first_format_is_read(story: Story, tmp_path: Path, monkey
     for number, place in places.items():
         if place is not None:
             assert place[3] == b""
-            story.memory.jobs[number].place = (*place[:3], place[4])  # type: ignore[assignment]  # as it was then
+            story.memory.jobs[number].place = (*place[:3], place[4])  # as it was then
     monkeypatch.setattr(snapshot, "_FORMAT", 1)
     snapshot.write(path, story.memory, 1, 0.0, 0.0)
     monkeypatch.undo()

@@ -9,6 +9,7 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest, rules, stand
+from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
 from crossdock.model.faces import QlessFace, What
@@ -106,10 +107,16 @@ def recurred(memory: Memory, event: Recurred) -> None:
         number = event.number + behind
         memory.counters.number = number
         if known is not None:
-            _overwrite(memory, known, spec, event)
+            if not _of_another_door(known):
+                _overwrite(memory, known, spec, event)
             continue
         slot = spec.extra.face.time if spec.extra is not None and isinstance(spec.extra.face, QlessFace) else event.t
         enter(memory, spec, number, event.at, origin, event.at, slot, listed=False, tagged=event.t)
+
+
+def _of_another_door(job: Job) -> bool:
+    """Or held through one: no caller's clock takes such a job from anybody. The slot is passed over."""
+    return face_of(job) is None or (job.lease is not None and job.lease.until is None)
 
 
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:

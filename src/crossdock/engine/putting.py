@@ -73,10 +73,10 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         event = pushed(memory, command.via, [spec], number, now)
         event.t = t
         return (event,), None, () if delayed or needs else (command.queue,)
-    if not command.needs:
-        needs = needs_of(job)
-    else:
-        needs = tuple(dict.fromkeys((*(need for need in needs_of(job) if _named(memory, need, command)), *needs)))
+    old = needs_of(job) if job.state is BLOCKED else ()
+    if command.needs:
+        old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
+    needs = tuple(dict.fromkeys((*old, *needs)))
     if before is not None:
         face = replace(face, spawned_from=before.spawned_from)
     if tags is None:
@@ -100,10 +100,6 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     if not delayed and not needs:
         stirred[command.queue] = None
     return (move,), None, tuple(stirred)
-
-
-def _named(memory: Memory, need: Number, command: Put) -> bool:
-    return memory.jobs[need].jid in command.needs
 
 
 def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Extra) -> Spec:
