@@ -1,4 +1,5 @@
-"""The closed loop: every lane is a connection with one request in flight; all lanes of a phase share its requests.
+"""The closed loop: every lane is a connection with one request in flight; all lanes of a phase share its requests, or
+each has its own.
 
 The load has to be cheap, because on a small machine it shares the processors with the server. So a request costs one
 look at the clock, one call that judges the reply and one write; what else is to be checked waits until the clock has
@@ -6,7 +7,7 @@ stopped.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Final, cast
 
@@ -17,10 +18,19 @@ _PATIENCE_S: Final = 900.0
 
 
 class Phase:
-    """`whole` judges each reply; `keep` keeps them for a closer look afterwards."""
+    """`whole` judges each reply; `keep` keeps them for a closer look afterwards. `own` are the requests of each lane,
+    if they do not share them."""
 
-    def __init__(self, requests: Iterable[bytes], whole: Whole, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        requests: Iterable[bytes],
+        whole: Whole,
+        *,
+        keep: bool = False,
+        own: "Mapping[Lane, Iterable[bytes]] | None" = None,
+    ) -> None:
         self.requests = iter(requests)
+        self.own = own
         self.whole = whole
         self.keep = keep
         self.replies: list[bytes] = []
@@ -36,7 +46,9 @@ class Phase:
         for lane in lanes:
             lane.begin(self)
         async with asyncio.timeout(_PATIENCE_S):
-            return await self._end - started
+            took = await self._end - started
+        self.replies = [reply for lane in lanes for reply in lane.kept]
+        return took
 
     def leave(self, now: float) -> None:
         """A lane found no more requests."""
@@ -55,6 +67,7 @@ class Lane(asyncio.Protocol):
     def __init__(self) -> None:
         self._phase: Phase | None = None
         self._kept = b""
+        self.kept: list[bytes] = []  #: whole replies, of the phase that keeps them
         self._sent = 0.0
         self._broken: Unexpected | None = None
 
@@ -67,6 +80,8 @@ class Lane(asyncio.Protocol):
             phase.fail(self._broken)
             return
         self._phase = phase
+        self.kept = []
+        self._requests = phase.requests if phase.own is None else iter(phase.own[self])
         self._send(phase, perf_counter())
 
     def data_received(self, data: bytes) -> None:
@@ -87,11 +102,11 @@ class Lane(asyncio.Protocol):
         self._kept = b""
         phase.took.append(now - self._sent)
         if phase.keep:
-            phase.replies.append(data)
+            self.kept.append(data)
         self._send(phase, now)
 
     def _send(self, phase: Phase, now: float) -> None:
-        request = next(phase.requests, None)
+        request = next(self._requests, None)
         if request is None:
             self._phase = None
             phase.leave(now)

@@ -14,6 +14,8 @@ import msgspec
 import uvloop
 
 from bench.beanstalkd import BeanstalkdLoad
+from bench.doors import DOORS
+from bench.doors.phases import DoorLoad
 from bench.faktory import FaktoryLoad
 from bench.figures import Run
 from bench.lane import Lane
@@ -42,10 +44,19 @@ async def _lanes(order: Order) -> Sequence[Lane]:
     return lanes
 
 
+def _load(order: Order, lanes: Sequence[Lane]) -> Load:
+    door = order.target.door
+    if door == "beanstalkd":
+        return BeanstalkdLoad(lanes)
+    if door == "faktory":
+        return FaktoryLoad(lanes, order.queue)
+    return DoorLoad(lanes, DOORS[door](order.queue))
+
+
 async def _drive() -> None:
     order = msgspec.json.decode(sys.stdin.readline(), type=Order)
     lanes = await _lanes(order)
-    load: Load = FaktoryLoad(lanes, order.queue) if order.target.door == "faktory" else BeanstalkdLoad(lanes)
+    load = _load(order, lanes)
     for line in sys.stdin:
         name, size = line.split()
         run = await load.step(name, int(size))

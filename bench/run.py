@@ -15,6 +15,8 @@ import msgspec
 
 from bench.backlog import backlog
 from bench.compare import compare
+from bench.doors import DOORS
+from bench.doors.compare import compare_door
 from bench.driver import LoadFailed
 from bench.idle import idle
 from bench.machine import describe
@@ -27,8 +29,8 @@ from bench.sizes import QUICK, Sizes
 from bench.table import show_goals
 from bench.target import parse
 
-#: Doors that have a load.
-_DOORS: Final = ("faktory",)
+#: Doors that have a load. The modes, and what they are compared with, are Faktory's.
+_DOORS: Final = ("faktory", *DOORS)
 _MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle}
 
 
@@ -36,7 +38,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="bench/run.py", description="Measure Crossdock beside other servers. Without a mode: the comparison."
     )
-    parser.add_argument("--door", default="faktory", metavar="DOOR", help="which door to load: faktory")
+    parser.add_argument("--door", default="faktory", metavar="DOOR", help=f"which door to load: {', '.join(_DOORS)}")
     parser.add_argument("--against", action="append", default=[], metavar="faktory://[:password@]host:port",
                         help="a running server to compare with; may be repeated")  # fmt: skip
     parser.add_argument("--yardstick", default=os.environ.get("CROSSDOCK_YARDSTICK", ""), metavar="FILE",
@@ -53,8 +55,11 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()),
                         help="where the servers' temporary folders go; a disk, not memory [%(default)s]")  # fmt: skip
     found = parser.parse_args(words)
-    if (found.door or "faktory") not in _DOORS:
+    found.door = found.door or "faktory"
+    if found.door not in _DOORS:
         parser.error(f"there is no load for the door {found.door}; one of: {', '.join(_DOORS)}")
+    if found.door != "faktory" and (found.all or any(found.against) or any(getattr(found, mode) for mode in _MODES)):
+        parser.error("the modes and --against are for the door faktory")
     return found
 
 
@@ -75,7 +80,10 @@ def main(words: Sequence[str]) -> int:
         sizes, others = _sizes(arguments), _others(arguments)
         asked = [name for name in _MODES if arguments.all or getattr(arguments, name)]
         describe(arguments.folder)
-        goals = compare(sizes, others, arguments.folder) if arguments.all or not asked else []
+        if arguments.door != "faktory":
+            goals = compare_door(arguments.door, sizes, others, arguments.folder)
+        else:
+            goals = compare(sizes, others, arguments.folder) if arguments.all or not asked else []
         for name in asked:
             goals += _MODES[name](sizes, arguments.folder)
         if arguments.quick:

@@ -14,7 +14,9 @@ import msgspec
 from bench.process import Process, ServerFailed, clean_environment, free_port
 from bench.target import Target
 
-_DOOR: Final = re.compile(r"^\s*faktory\s+(\S+):(\d+)\s*$", re.MULTILINE)
+#: All that a server can be told to open; one is measured, the others are closed.
+_DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
+_DOOR: Final = re.compile(r"^ +(\w+) +(\S+):(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(r"^ready", re.MULTILINE)
 
 
@@ -29,12 +31,13 @@ class Contestant(msgspec.Struct, frozen=True):
 class Crossdock(Process):
     """`folder` is a data folder beside the server's log; started on it again, the server finds its jobs."""
 
-    def __init__(self, folder: Path, durability: str = "always") -> None:
+    def __init__(self, folder: Path, durability: str = "always", door: str = "faktory") -> None:
+        where = dict.fromkeys(_DOORS, "off") | {door: "127.0.0.1:0"}
         super().__init__(
             [
                 sys.executable, "-m", "crossdock", "up",
                 "--data", str(folder / "data"),
-                "--listen", "faktory=127.0.0.1:0",
+                *(word for name, address in where.items() for word in ("--listen", f"{name}={address}")),
                 "--journal-durability", durability,
             ],
             folder,
@@ -42,10 +45,10 @@ class Crossdock(Process):
         )  # fmt: skip
         try:
             self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")
-            door = _DOOR.search(self.said())
-            if door is None:
-                raise ServerFailed(f"the server names no faktory door: {self.said()}")
-            self.target = Target("faktory", door[1], int(door[2]))
+            open_door = _DOOR.search(self.said())
+            if open_door is None or open_door[1] != door:
+                raise ServerFailed(f"the server names no {door} door: {self.said()}")
+            self.target = Target(door, open_door[2], int(open_door[3]))
             self.await_hello(self.target)
         except BaseException:
             self.kill()
@@ -53,13 +56,13 @@ class Crossdock(Process):
 
 
 @contextmanager
-def _crossdock(durability: str, folder: Path) -> Iterator[Target]:
-    with Crossdock(folder, durability) as server:
+def _crossdock(durability: str, door: str, folder: Path) -> Iterator[Target]:
+    with Crossdock(folder, durability, door) as server:
         yield server.target
 
 
-def crossdock(durability: str) -> Contestant:
-    return Contestant(f"Crossdock {durability}", partial(_crossdock, durability))
+def crossdock(durability: str, door: str = "faktory") -> Contestant:
+    return Contestant(f"Crossdock {durability}", partial(_crossdock, durability, door))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ _HELLO_S = 30.0
 
 
 class Target(msgspec.Struct, frozen=True):
-    door: str  #: faktory or beanstalkd
+    door: str  #: faktory, beanstalkd, or one of bench/doors
     host: str
     port: int
     password: str = ""

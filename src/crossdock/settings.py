@@ -25,8 +25,12 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ListenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faktory: Annotated[str, Meta(description="Faktory door; port 0 takes one that is free")] = "127.0.0.1:7419"
-    workq: Annotated[str, Meta(description="Workq door; not built yet, so only off")] = "off"
-    masenko: Annotated[str, Meta(description="Masenko door; not built yet, so only off")] = "off"
+    workq: Annotated[
+        str, Meta(description="Workq door; port 0 takes one that is free. No password, so loopback or unix:PATH only")
+    ] = "127.0.0.1:9922"
+    masenko: Annotated[
+        str, Meta(description="Masenko door; port 0 takes a free one. It has no password: loopback or unix:PATH only")
+    ] = "127.0.0.1:12345"
     redis: Annotated[str, Meta(description="Redis door (qless, Resqu); not built yet, so only off")] = "off"
     http: Annotated[str, Meta(description="HTTP door; not built yet, so only off")] = "off"
 
@@ -48,6 +52,19 @@ class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = True
     line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
     handshake_s: Annotated[float, Meta(gt=0, le=60, description="A client must have said HELLO by then")] = 2.0
+
+
+class WorkqSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lease_ttr: Annotated[
+        bool, Meta(description="A lease tells the TTR, as Workq 0.2.0 does (go-workq); false: as before (python-workq)")
+    ] = False
+
+
+class MasenkoSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    heartbeat: Annotated[
+        float, Meta(ge=1, le=86_400, description="Seconds a client may be silent; then its tasks are failed")
+    ] = 45.0
+    line_mib: Annotated[int, Meta(ge=1, le=256, description="Longest request line")] = 16
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +114,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listen: ListenSettings = ListenSettings()
     journal: JournalSettings = JournalSettings()
     faktory: FaktorySettings = FaktorySettings()
+    workq: WorkqSettings = WorkqSettings()
+    masenko: MasenkoSettings = MasenkoSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from bench.doors.masenko import Masenko
+from bench.doors.workq import Workq
 from bench.driver import Driver, LoadFailed
+from bench.replies import Unexpected
 from bench.target import Target
 
 from tests.support.server import Server
@@ -64,6 +67,18 @@ def test_everything_is_measured_once(tmp_path: Path) -> None:
         "MiB with 100 idle connections",
     } <= set(goals)
     assert [path.name for path in tmp_path.iterdir()] == ["other"], "temporary folders stay behind"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("door", "phases"), [("workq", ["add", "lease", "complete"]), ("masenko", ["PUSH", "FETCH", "ACK"])]
+)
+def test_another_door(tmp_path: Path, door: str, phases: list[str]) -> None:
+    done = bench("--quick", "--door", door, "--jobs", "500", "--folder", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = rows(done.stdout)
+    assert [cells[0] for cells in found["Crossdock always"]] == phases
+    assert f"{phases[0]}, 64 connections, a second" in found
 
 
 class _Liar(socketserver.StreamRequestHandler):
@@ -123,6 +138,32 @@ def test_a_load_gives_figures_for_a_server_that_does_not_lie() -> None:
         assert 0 < figures.p50 <= figures.p99 <= figures.p999 <= figures.worst <= figures.seconds
 
 
+def test_the_workq_load_judges_each_reply() -> None:
+    dialect = Workq("q")
+    (add,) = dialect.pushes(1)
+    reply = b"+OK 1\r\n" + add.split()[1] + b" q 100\r\n" + b"x" * 100 + b"\r\n"
+    assert [dialect.taken(reply[:length]) for length in (1, 30, len(reply) - 1, len(reply))] == [False] * 3 + [True]
+    for lie in (b"-TIMEOUT\r\n", reply + b"+", reply.replace(b"x\r", b"y\r"), reply.replace(b" q ", b" r ")):
+        with pytest.raises(Unexpected):
+            dialect.taken(lie)
+    dialect.settle(reply)
+    with pytest.raises(Unexpected):
+        dialect.settle(reply)
+
+
+def test_the_masenko_load_judges_each_reply() -> None:
+    dialect = Masenko("q")
+    assert [dialect.pushed(b'OK {"id":7}\n'[:length]) for length in (1, 11, 12)] == [False, False, True]
+    reply = b'OK {"id":7,"queue":"q","name":"bench","payload":"%b"}\n' % (b"x" * 100)
+    assert [dialect.taken(reply[:length]) for length in (1, 30, len(reply) - 1, len(reply))] == [False] * 3 + [True]
+    for lie in (b"EMPTY {}\n", reply + b"O", reply.replace(b'x"', b'y"'), reply.replace(b'"q"', b'"r"')):
+        with pytest.raises(Unexpected):
+            dialect.taken(lie if lie.endswith(b"\n") else lie + b"\n")
+    assert dialect.settle(reply) == b'ACK {"id":7}\n'
+    with pytest.raises(Unexpected):
+        dialect.settle(reply)
+
+
 def test_the_bench_prints_no_table_when_a_load_has_failed(tmp_path: Path) -> None:
     with liar("no job") as port:
         done = bench("--quick", "--against", f"faktory://127.0.0.1:{port}", "--folder", str(tmp_path))
@@ -132,7 +173,7 @@ def test_the_bench_prints_no_table_when_a_load_has_failed(tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir()), "temporary folders stay behind"
 
 
-@pytest.mark.parametrize("words", [("--door", "workq"), ("--against", "http://127.0.0.1:1"), ("--against", "x")])
+@pytest.mark.parametrize("words", [("--door", "redis"), ("--against", "http://127.0.0.1:1"), ("--against", "x")])
 def test_what_cannot_be_measured_is_said(words: tuple[str, str]) -> None:
     done = bench("--quick", *words)
     assert done.returncode != 0

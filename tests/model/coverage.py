@@ -55,7 +55,7 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Revived: frozenset({(S.FAILED, S.READY)}),
     e.Stalled: frozenset({(S.LEASED, S.READY)}),
     e.NeedsEdited: frozenset({(S.BLOCKED, S.READY)}),
-    e.Recurred: frozenset({(before, S.READY) for before in (None, S.LEASED, S.FAILED, S.COMPLETE, S.DEAD)}),
+    e.Recurred: frozenset({(None, S.READY), *((before, S.READY) for before in _ANY if before is not S.READY)}),
 }
 
 #: Those that leave every job where it is.

@@ -212,10 +212,11 @@ class Reference:
                 if name not in self.queues:
                     self._happens(now)
                     self._register(name)
-        if command.at_random and len(set(names)) > 1:
-            names = list(dict.fromkeys(names))
-            self.random.shuffle(names)
-        for name in names:
+        if command.at_random:
+            names = [name for name in dict.fromkeys(names) if self.ready(name)]
+        while names:
+            drawn = command.at_random and len(names) > 1
+            name = names.pop(int(self.random.random() * len(names)) if drawn else 0)
             if (
                 name in self.queues
                 and not self.queues[name].paused
@@ -334,6 +335,7 @@ class Reference:
                 self._push(step, command.via, self._happens(now), now.wall, first, now)
             else:  # a second one of the same job finds it settled
                 self.succeed(step, now)
+                self._follow_needs(now)
         return c.Transacted(list(range(first, self.number + 1)))
 
     def draw_numbers(self, command: c.DrawNumbers, now: Now) -> None:
@@ -347,16 +349,22 @@ class Reference:
         freed, self.freed = self.freed, []
         for number in lost:
             self._fail_dependents(number, now)
-        for number in freed:
-            job = self.jobs.get(number)
-            if job is not None and job.state is State.BLOCKED:
-                at = self._happens(now)
-                if job.due > now.wall:
-                    job.state = State.SCHEDULED
-                else:
-                    self._begin(job, now)
-                    due, job.due = job.due, 0.0
-                    self._make_ready(job, at, due)
+        jobs = [job for number in freed if (job := self.jobs.get(number)) and job.state is State.BLOCKED]
+        if jobs:
+            self._happens(now)
+        if any(job.due <= now.wall for job in jobs):
+            self._tail_of_this_instant()
+        for job in jobs:
+            if job.due > now.wall:
+                job.state = State.SCHEDULED
+            else:
+                self._begin(job, now)
+                due, job.due = job.due, 0.0
+                self._make_ready(job, self.at, due)
+
+    def _tail_of_this_instant(self) -> None:
+        """What joins a queue now stands behind all that came before, though the clock has not moved since."""
+        self.at = math.nextafter(self.at, math.inf)
 
     def _fail_dependents(self, number: int, now: Now) -> None:
         for job in sorted(self.jobs.values(), key=lambda each: each.number):
@@ -598,7 +606,10 @@ class Reference:
     def _failed(
         self, job: Job, now: Now, told: Said, *, lost: bool, final: bool, counted: bool = True, result: bytes = b""
     ) -> None:
-        at, before, leased, after = self.at, job.error, job.lease is not None, job.rules.exhausted
+        after = job.rules.exhausted
+        if final and after is Then.DEAD_QUEUE and job.deadqueue and not lost:
+            self._tail_of_this_instant()
+        at, before, leased = self.at, job.error, job.lease is not None
         next_at = before.next_at if before else 0.0
         self.processed += leased
         if counted and leased:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from crossdock.model.commands import Command
 from crossdock.wire.redis.qless import unified
 from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import UNIFIED
 from crossdock.wire.redis.qless.notices import notices
 from tests.support.desk import PlainDesk
 
@@ -47,6 +48,8 @@ def lines(path: Path) -> Iterator[Line]:
 class QlessDesk(PlainDesk):
     """A desk that publishes, as the server's turn does."""
 
+    dialect = UNIFIED
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.published: list[list[str]] = []
@@ -62,7 +65,8 @@ class QlessDesk(PlainDesk):
 
     def call(self, *args: str) -> Any:
         """One call of the unified script; an error is an exception."""
-        return unified.call(self, [], [arg.encode("utf-8", "surrogateescape") for arg in args], self.publish)
+        words = [arg.encode("utf-8", "surrogateescape") for arg in args]
+        return unified.call(self, [], words, self.publish, self.dialect)
 
     def answer(self, call: list[str]) -> dict[str, Any]:
         """The reply in the recordings' form."""

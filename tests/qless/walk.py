@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
-from typing import Any
+from typing import Any, Final
 
+from crossdock.engine.standing import face_of
 from crossdock.model import commands as c
-from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.job import Extra as JobExtra
+from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.call import Raised
 from tests.model.bench import RULES, TERMS
@@ -43,13 +45,11 @@ class Walk:
         act()
 
     def call(self) -> None:
-        name, args = self.random.choice(self.calls)(self)
+        name, args = self.random.choice(CALLS)(self)
         foreign = self._foreign() if name in LOOKS else None
         call = [name, repr(self.t), *map(str, args)]
-        try:
+        with suppress(Raised):
             self.desk.call(*call)
-        except Raised:
-            pass
         if foreign is not None:
             assert self._foreign().items() >= foreign.items(), f"{call} changed what another door set"
 
@@ -61,9 +61,8 @@ class Walk:
             lease = job.lease
             if lease is not None and lease.via != "qless" and (lease.late is None or lease.late > now.steady):
                 found[number] = lease.token
-            elif job.state in (State.SCHEDULED, State.RETRYING) and job.origin != "qless" and job.due > now.wall:
-                if job.extra is None or job.extra.history == ():
-                    found[number] = job.state
+            elif job.state in (State.SCHEDULED, State.RETRYING) and face_of(job) is None and job.due > now.wall:
+                found[number] = job.state
         return found
 
     def other_door(self) -> None:
@@ -109,47 +108,7 @@ class Walk:
             self.desk.do(c.Flush("faktory"))
             self.held.clear()
 
-    calls: list[Callable[["Walk"], tuple[str, list[Any]]]] = [
-        lambda self: ("put", self._put()),
-        lambda self: ("put", self._put()),
-        lambda self: ("put", self._put()),
-        lambda self: ("requeue", self._put()),
-        lambda self: ("pop", [self.one(QUEUES), self.one(WORKERS), self.random.choice([0, 1, 2, 5])]),
-        lambda self: ("pop", [self.one(QUEUES), self.one(WORKERS), self.random.choice([1, 2, 5])]),
-        lambda self: ("pop", [self.one(QUEUES), self.one(WORKERS), self.random.choice([1, 2, 5])]),
-        lambda self: ("peek", [self.one(QUEUES), 3]),
-        lambda self: ("complete", self._complete()),
-        lambda self: ("complete", self._complete()),
-        lambda self: ("fail", [*self._running()[:2], self.one(GROUPS), "text"]),
-        lambda self: ("retry", self._retry()),
-        lambda self: ("heartbeat", self._running()[:2]),
-        lambda self: ("timeout", [self._running()[0]]),
-        lambda self: ("cancel", self.random.sample(JIDS, 2)),
-        lambda self: ("priority", [self.one(JIDS), self.random.choice([0, 2.5, "inf", -7])]),
-        lambda self: ("depends", [self.one(JIDS), *self.random.choice([["on", self.one(JIDS)], ["off", "all"]])]),
-        lambda self: ("tag", [self.random.choice(["add", "remove"]), self.one(JIDS), self.one(TAGS)]),
-        lambda self: ("track", [self.random.choice(["track", "untrack"]), self.one(JIDS)]),
-        lambda self: ("log", [self.one(JIDS), "text", '{"a":1}']),
-        lambda self: ("unfail", [self.one(QUEUES), self.one(GROUPS), 2]),
-        lambda self: ("recur", self._recur()),
-        lambda self: ("recur.update", ["r", "interval", self.random.choice([1, 30])]),
-        lambda self: ("unrecur", ["r"]),
-        lambda self: ("pause", [self.one(QUEUES)]),
-        lambda self: ("unpause", [self.one(QUEUES)]),
-        lambda self: ("queue.forget", [self.one(QUEUES)]),
-        lambda self: ("worker.deregister", [self.one(WORKERS)]),
-        lambda self: ("config.set", self._setting()),
-        lambda self: ("config.unset", [self._setting()[0]]),
-        lambda self: ("get", [self.one(JIDS)]),
-        lambda self: ("track", []),
-        lambda self: ("queues", []),
-        lambda self: ("jobs", [self.one(["running", "stalled", "scheduled", "depends"]), self.one(QUEUES)]),
-        lambda self: ("workers", self.random.choice([[], [self.one(WORKERS)]])),
-        lambda self: ("stats", [self.one(QUEUES), self.desk.now.wall]),
-        lambda self: ("failed", self.random.choice([[], [self.one(GROUPS)]])),
-    ]
-
-    def _running(self) -> list[str]:
+    def running(self) -> list[str]:
         """A job that is leased, if one can be found: jid, worker, queue."""
         leased = [self.desk.memory.jobs[number] for _, number in self.desk.memory.shelves[State.LEASED]]
         job: Job | None = self.random.choice(leased) if leased else None
@@ -157,17 +116,17 @@ class Walk:
             return [self.one(JIDS), self.one(WORKERS), self.one(QUEUES)]
         return [job.jid, job.lease.worker, job.queue]
 
-    def _complete(self) -> list[Any]:
-        more = self.random.choice(
-            [[], [], ["next", self.one(QUEUES)], ["next", "b", "delay", 9], ["next", "a", "depends", f'["{self.one(JIDS)}"]']]
-        )
-        return [*self._running(), "{}", *more]
+    def complete(self) -> list[Any]:
+        depends = json.dumps([self.one(JIDS)])
+        ways: list[list[Any]] = [[], [], ["next", "b", "delay", 9], ["next", "a", "depends", depends]]
+        more = self.random.choice([*ways, ["next", self.one(QUEUES)]])
+        return [*self.running(), "{}", *more]
 
-    def _retry(self) -> list[Any]:
-        jid, worker, queue = self._running()
+    def retry(self) -> list[Any]:
+        jid, worker, queue = self.running()
         return [jid, queue, worker, self.random.choice([0, 12.5])]
 
-    def _put(self) -> list[Any]:
+    def put(self) -> list[Any]:
         random = self.random
         args: list[Any] = [self.one(WORKERS), self.one(QUEUES), self.one(JIDS), "klass", "{}"]
         args.append(random.choice([0, 0, 0, 15.5]))
@@ -181,10 +140,10 @@ class Walk:
             args += ["priority", random.choice([-1, 0, 3])]
         return args
 
-    def _recur(self) -> list[Any]:
+    def recur(self) -> list[Any]:
         return [self.one(QUEUES), "r", "klass", "{}", "interval", 20, 0, "backlog", self.random.choice([0, 1, 3])]
 
-    def _setting(self) -> list[Any]:
+    def setting(self) -> list[Any]:
         return self.random.choice(
             [
                 ["a-max-concurrency", 2],
@@ -194,3 +153,44 @@ class Walk:
                 ["max-job-history", 3],
             ]
         )
+
+
+CALLS: Final[list[Callable[[Walk], tuple[str, list[Any]]]]] = [
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("requeue", walk.put()),
+    lambda walk: ("pop", [walk.one(QUEUES), walk.one(WORKERS), walk.random.choice([0, 1, 2, 5])]),
+    lambda walk: ("pop", [walk.one(QUEUES), walk.one(WORKERS), walk.random.choice([1, 2, 5])]),
+    lambda walk: ("pop", [walk.one(QUEUES), walk.one(WORKERS), walk.random.choice([1, 2, 5])]),
+    lambda walk: ("peek", [walk.one(QUEUES), 3]),
+    lambda walk: ("complete", walk.complete()),
+    lambda walk: ("complete", walk.complete()),
+    lambda walk: ("fail", [*walk.running()[:2], walk.one(GROUPS), "text"]),
+    lambda walk: ("retry", walk.retry()),
+    lambda walk: ("heartbeat", walk.running()[:2]),
+    lambda walk: ("timeout", [walk.running()[0]]),
+    lambda walk: ("cancel", walk.random.sample(JIDS, 2)),
+    lambda walk: ("priority", [walk.one(JIDS), walk.random.choice([0, 2.5, "inf", -7])]),
+    lambda walk: ("depends", [walk.one(JIDS), *walk.random.choice([["on", walk.one(JIDS)], ["off", "all"]])]),
+    lambda walk: ("tag", [walk.random.choice(["add", "remove"]), walk.one(JIDS), walk.one(TAGS)]),
+    lambda walk: ("track", [walk.random.choice(["track", "untrack"]), walk.one(JIDS)]),
+    lambda walk: ("log", [walk.one(JIDS), "text", '{"a":1}']),
+    lambda walk: ("unfail", [walk.one(QUEUES), walk.one(GROUPS), 2]),
+    lambda walk: ("recur", walk.recur()),
+    lambda walk: ("recur.update", ["r", "interval", walk.random.choice([1, 30])]),
+    lambda walk: ("unrecur", ["r"]),
+    lambda walk: ("pause", [walk.one(QUEUES)]),
+    lambda walk: ("unpause", [walk.one(QUEUES)]),
+    lambda walk: ("queue.forget", [walk.one(QUEUES)]),
+    lambda walk: ("worker.deregister", [walk.one(WORKERS)]),
+    lambda walk: ("config.set", walk.setting()),
+    lambda walk: ("config.unset", [walk.setting()[0]]),
+    lambda walk: ("get", [walk.one(JIDS)]),
+    lambda walk: ("track", []),
+    lambda walk: ("queues", []),
+    lambda walk: ("jobs", [walk.one(["running", "stalled", "scheduled", "depends"]), walk.one(QUEUES)]),
+    lambda walk: ("workers", walk.random.choice([[], [walk.one(WORKERS)]])),
+    lambda walk: ("stats", [walk.one(QUEUES), walk.desk.now.wall]),
+    lambda walk: ("failed", walk.random.choice([[], [walk.one(GROUPS)]])),
+]

@@ -1,4 +1,4 @@
-"""Connections without sockets: bytes into a Faktory session, and what it says, as the server's shell would do it."""
+"""Connections without sockets: bytes into a session, and what it says, as the server's shell would do it."""
 
 from collections import deque
 from typing import Any
@@ -7,6 +7,7 @@ from crossdock.server.waits import Waiter
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.faktory.door import Challenge, FaktoryDoor
 from crossdock.wire.faktory.session import FaktorySession
+from crossdock.wire.session import Door as AnyDoor
 from tests.support.desk import NEVER, PlainDesk
 from tests.support.resp import replies
 
@@ -39,15 +40,17 @@ class Door(FaktoryDoor):
         self.tick(self._desk)
 
 
-class Conversation:
-    """One connection: what the peer sends goes in by `send`, what it would read is in `said`."""
+class Peer:
+    """One connection to any door: what the peer sends goes in by `send`, what it would read is in `said`."""
 
-    def __init__(self, desk: PlainDesk, door: FaktoryDoor) -> None:
+    end = b"\r\n"  #: of the lines it sends, and of those it is told
+
+    def __init__(self, desk: PlainDesk, door: AnyDoor) -> None:
         self.desk = desk
-        self.session: FaktorySession = door.session(desk, self.close)
+        self.session: Any = door.session(desk, self.close)
         self.said = bytearray(self.session.greeting())
         self.is_closed = False
-        self.until = desk.now.steady + door.handshake_s
+        self.until = desk.now.steady + door.handshake_s if door.handshake_s else NEVER
         self._requests: deque[Any] = deque()
         self._waiter: Waiter | None = None
         desk.timed.append(self)
@@ -60,7 +63,7 @@ class Conversation:
     def ask(self, line: str) -> bytes:
         """Send one line, and take what is said to it at once."""
         self.take()
-        self.send(line.encode() + b"\r\n")
+        self.send(line.encode() + self.end)
         return self.take()
 
     def take(self) -> bytes:
@@ -79,7 +82,9 @@ class Conversation:
         if self._waiter is not None:
             self.desk.waits.remove(self._waiter)
             self._waiter = None
-        self.session.closed()
+        work: Slices | None = self.session.closed()
+        if work is not None:
+            run_out(work)
 
     def late(self) -> None:
         """A deadline: of the handshake, or of a wait."""
@@ -118,6 +123,12 @@ class Conversation:
             self.said += answer
         else:
             self._take(run_out(answer))
+
+
+class Conversation(Peer):
+    """A connection to a Faktory door."""
+
+    session: FaktorySession
 
 
 def run_out(slices: Slices) -> bytes | Bye | Wait:

@@ -94,6 +94,7 @@ class PlainDesk:
         self.ticked.retried += done.retried
         self.ticked.lapsed += done.lapsed
         self.ticked.purged += done.purged
+        self.ticked.ended += done.ended
         self.ticked.passes += 1
 
     def restarted(self) -> "PlainDesk":

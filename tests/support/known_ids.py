@@ -13,5 +13,6 @@ def known_ids() -> Iterator[None]:
     with (
         patch("crossdock.wire.faktory.batch.secrets.token_urlsafe", lambda _: f"{next(batches):014d}"),
         patch("crossdock.wire.faktory.batch.uuid.uuid4", lambda: UUID(int=next(jobs))),
+        patch("crossdock.wire.masenko.push.new_jid", lambda: str(UUID(int=next(jobs)))),
     ):
         yield

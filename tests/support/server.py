@@ -8,15 +8,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from crossdock.server.run import BUILT
 from tests.support.faktory_client import Client
 
 START_S: Final = 30.0
-_DOOR: Final = re.compile(rb"^\s*faktory\s+\S*:(\d+)\s*$", re.MULTILINE)
+_DOOR: Final = re.compile(r"^ +(\w+) +\S*:(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(rb"^ready", re.MULTILINE)
 _FAULTY: Final = Path(__file__).with_name("faulty_server.py")
 
@@ -24,16 +25,27 @@ _FAULTY: Final = Path(__file__).with_name("faulty_server.py")
 class Server:
     """`settings` are full names (`limits.jobs`); `fault` names one of faulty_server.py's."""
 
-    def __init__(self, data: Path, settings: Mapping[str, object] | None = None, fault: str = "") -> None:
+    def __init__(
+        self,
+        data: Path,
+        settings: Mapping[str, object] | None = None,
+        fault: str = "",
+        doors: Collection[str] = ("faktory",),
+    ) -> None:
         self.data = data
         self._fault = fault
+        self._doors = doors
         self._environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")
         } | {f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value) for name, value in (settings or {}).items()}
         self.password = str((settings or {}).get("faktory.password", ""))
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115, closed with the server
-        self.port = 0
+        self.ports: dict[str, int] = {}  #: of its doors, once it is ready
+
+    @property
+    def port(self) -> int:
+        return self.ports["faktory"]
 
     @property
     def address(self) -> tuple[str, int]:
@@ -54,20 +66,24 @@ class Server:
         """Start the process and do not wait."""
         how = ["-P", str(_FAULTY), self._fault] if self._fault else ["-m", "crossdock"]
         self._process = subprocess.Popen(
-            [sys.executable, *how, "up", "--data", str(self.data), "--listen", "faktory=127.0.0.1:0"],
+            [sys.executable, *how, "up", "--data", str(self.data), *self._listen()],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
         )
 
+    def _listen(self) -> Iterator[str]:
+        """Free ports: another server on this machine may have the usual ones."""
+        for name in BUILT:
+            yield from ("--listen", f"{name}={'127.0.0.1:0' if name in self._doors else 'off'}")
+
     def start(self) -> Self:
         self.spawn()
         said = self._read_until(_READY, START_S)
-        door = _DOOR.search(said)
-        if door is None:
-            raise AssertionError(f"the server names no faktory door: {said!r}")
-        self.port = int(door[1])
+        self.ports = {name: int(port) for name, port in _DOOR.findall(said.decode())}
+        if set(self.ports) != set(self._doors):
+            raise AssertionError(f"the server names other doors than {self._doors}: {said!r}")
         return self
 
     def _read_until(self, pattern: re.Pattern[bytes], seconds: float) -> bytes:

@@ -47,7 +47,7 @@ class SpecialServer(Server):
     def spawn(self) -> None:
         program = (sys.executable, "-m", "tests.support.special_server", self._fault)
         self._process = subprocess.Popen(
-            [*program, "up", "--data", str(self.data), "--listen", "faktory=127.0.0.1:0"],
+            [*program, "up", "--data", str(self.data), *self._listen()],
             cwd=Path(__file__).parents[2],
             env=self._environment,
             stdin=subprocess.DEVNULL,

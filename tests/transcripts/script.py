@@ -10,6 +10,7 @@ r"""Conversations as text: what clients send, what the server must say, and when
     X                   the client closes
     T+ 2.5              seconds pass; what was said until here must be exactly what stands above
     @ hello 2 w1        connection 2, past its handshake, of worker w1 (or of none)
+    @ via 3 faktory     connection 3 goes to that door, not to the one the transcript is about
     @ jitter 29         the set-up, see `Stage`; most settings stand before the first line of a conversation
     # …                 a comment
 

@@ -5,24 +5,40 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from crossdock.wire.faktory.door import Challenge
-from tests.support.conversation import Conversation, Door
+from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.session import Door as AnyDoor
+from crossdock.wire.workq.door import WorkqDoor
+from tests.support.conversation import Door, Peer
 from tests.support.desk import PlainDesk
 from tests.support.known_ids import known_ids
+from tests.support.masenko_peer import MasenkoPeer
 from tests.transcripts.script import Close, Expect, Pass, Send, Set, Step
 
 #: How the bytes sent in a row are cut into chunks. Given where they stand in all that the clients send.
 Cut = Callable[[int, bytes], Iterator[bytes]]
 
 
+#: What each door can be set to.
+_SETTINGS = {
+    "faktory": ("password", "one_round", "may_flush", "line_bytes"),
+    "workq": ("lease_ttr",),
+    "masenko": ("heartbeat_s", "line_bytes"),
+}
+
+
 class Stage:
-    def __init__(self, cut: Cut) -> None:
+    """`door` is the one that connections go to which are not said to go to another."""
+
+    def __init__(self, cut: Cut, door: str) -> None:
         self._cut = cut
+        self._usual = door
         self._sent = 0
         self._settings: dict[str, Any] = {}
         self._challenge: Challenge | None = None
         self._desk = PlainDesk()
-        self._door: Door | None = None
-        self._peers: dict[str, Conversation] = {}
+        self._doors: dict[str, AnyDoor] = {}
+        self._via: dict[str, str] = {}  #: connections to another door
+        self._peers: dict[str, Peer] = {}
         self._unsent: Send | None = None  #: bytes of one client, gathered until somebody else acts
         self._expected: list[Expect] = []
 
@@ -56,13 +72,24 @@ class Stage:
         else:
             self._unsent = Send(send.peer, before.data + send.data)
 
-    def _peer(self, name: str) -> Conversation:
+    def _peer(self, name: str) -> Peer:
         peer = self._peers.get(name)
         if peer is None:
-            if self._door is None:
-                self._door = Door(self._desk, self._challenge, **self._settings)
-            peer = self._peers[name] = Conversation(self._desk, self._door)
+            door = self._door(self._via.get(name, self._usual))
+            peer = MasenkoPeer(self._desk, door) if isinstance(door, MasenkoDoor) else Peer(self._desk, door)
+            self._peers[name] = peer
         return peer
+
+    def _door(self, name: str) -> AnyDoor:
+        if name not in self._doors:
+            settings = {key: value for key, value in self._settings.items() if key in _SETTINGS[name]}
+            if name == "workq":
+                self._doors[name] = WorkqDoor(**settings)
+            elif name == "masenko":
+                self._doors[name] = MasenkoDoor(**settings)
+            else:
+                self._doors[name] = Door(self._desk, self._challenge, **settings)
+        return self._doors[name]
 
     def _settle(self) -> None:
         """Send what was gathered; by then all that is expected must have been said, and nothing else."""
@@ -83,14 +110,14 @@ class Stage:
             del self._peers[name]
 
     @staticmethod
-    def _meet(peer: Conversation, expect: Expect) -> None:
+    def _meet(peer: Peer, expect: Expect) -> None:
         said, text = bytes(peer.said), expect.text
         if expect.how == "!":
             assert peer.is_closed, "the connection is still open"
             return
-        head, crlf, rest = said.partition(b"\r\n")
-        assert crlf, f"expected {text!r}, heard {said!r}"
-        length = len(head) + 2
+        head, end, rest = said.partition(peer.end)
+        assert end, f"expected {text!r}, heard {said!r}"
+        length = len(head) + len(end)
         if expect.how in ("$", "$~"):
             assert re.fullmatch(rb"\$\d+", head), f"expected a bulk {text!r}, heard {said!r}"
             size = int(head[1:])
@@ -109,16 +136,22 @@ class Stage:
                 self._settings["password"] = values[0]
             case "challenge":
                 self._challenge = Challenge(int(values[0]), values[1])
-            case "one_round" | "may_flush":
+            case "one_round" | "may_flush" | "lease_ttr":
                 self._settings[what] = values[0] == "on"
             case "line_bytes":
                 self._settings[what] = int(values[0])
+            case "heartbeat_s":
+                self._settings[what] = float(values[0])
             case "jitter":
                 self._desk.jitter.value = int(values[0])
             case "full":
                 self._desk.full = " ".join(values)
             case "signal":  # an operator's button
-                self._the_door().workers.by_wid[values[0]].signal(values[1])
+                door = self._doors["faktory"]
+                assert isinstance(door, Door)
+                door.workers.by_wid[values[0]].signal(values[1])
+            case "via":  # this connection goes to that door
+                self._via[values[0]] = values[1]
             case "connect":
                 self._peer(values[0]).take()
             case "hello":
@@ -128,17 +161,15 @@ class Stage:
             case "stopping":
                 for name, peer in list(self._peers.items()):
                     self._part(name, peer.session.farewell())
-            case "restart":
+            case "crash" | "restart":  # a crash gives nobody the time to let go of anything
                 for peer in self._peers.values():
-                    peer.close()
+                    if what == "restart":
+                        peer.close()
                 self._peers.clear()
-                self._desk, self._door = self._desk.restarted(), None
+                self._desk = self._desk.restarted()
+                self._doors.clear()
             case _:
                 raise ValueError(f"unknown setting {what}")
-
-    def _the_door(self) -> Door:
-        assert self._door is not None, "nobody has connected yet"
-        return self._door
 
     def _hello(self, name: str, wid: str = "") -> None:
         assert self._peer(name).ask(f'HELLO {{"v":2,"wid":"{wid}"}}') == b"+OK\r\n"

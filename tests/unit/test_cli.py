@@ -15,6 +15,7 @@ import pytest
 from crossdock import __version__
 from crossdock.cli.main import VERBS, main
 from crossdock.cli.table import TABLE
+from crossdock.server.run import BUILT
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 
@@ -23,6 +24,10 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 
 
 CROSSDOCK = [sys.executable, "-m", "crossdock"]
+
+#: Another server on this machine may have the usual ports.
+CLOSED = [word for name in sorted(BUILT) for word in ("--listen", f"{name}=off")]
+LISTEN = [word.replace("faktory=off", "faktory=127.0.0.1:0") for word in CLOSED]
 
 
 class Ended(NamedTuple):
@@ -69,7 +74,7 @@ def run(arguments: list[str], folder: Path) -> Ended:
 
 
 def test_up_prints_its_doors_and_stops_when_told(tmp_path: Path) -> None:
-    ended = run(["up", "--data", "jobs", "--listen", "faktory=127.0.0.1:0"], tmp_path)
+    ended = run(["up", "--data", "jobs", *LISTEN], tmp_path)
     assert ended.code == 0
     assert ended.err == ""
     door = re.search(r"^  faktory   127\.0\.0\.1:(\d+)$", ended.out, re.MULTILINE)
@@ -79,7 +84,7 @@ def test_up_prints_its_doors_and_stops_when_told(tmp_path: Path) -> None:
 
 
 def test_up_raises_its_descriptor_limit(tmp_path: Path) -> None:
-    command = ["sh", "-c", 'ulimit -Sn 256 && exec "$0" "$@"', *CROSSDOCK, "up", "--listen", "faktory=off"]
+    command = ["sh", "-c", 'ulimit -Sn 256 && exec "$0" "$@"', *CROSSDOCK, "up", *CLOSED]
     with started(command, tmp_path) as process:
         until_ready(process)
         limits = Path(f"/proc/{process.pid}/limits").read_text("ascii")
@@ -89,7 +94,7 @@ def test_up_raises_its_descriptor_limit(tmp_path: Path) -> None:
 
 
 def test_a_second_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    first = ["up", "--data", "jobs", "--listen", "faktory=127.0.0.1:0"]
+    first = ["up", "--data", "jobs", *LISTEN]
     with started([*CROSSDOCK, *first], tmp_path) as process:
         until_ready(process)
         second = run(first, tmp_path)
@@ -117,7 +122,7 @@ def test_a_wrong_cron_line_stops_up_before_anything_is_written(tmp_path: Path) -
 
 def test_a_warning_of_up_is_logged_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CLEAN, "CROSSDOCK_LIMIT_JOBS", "1")
-    ended = run(["up", "--listen", "faktory=off"], tmp_path)
+    ended = run(["up", *CLOSED], tmp_path)
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING CROSSDOCK_LIMIT_JOBS is no setting and has no effect; "
         r"did you mean CROSSDOCK_LIMITS_JOBS\?\n",
@@ -127,7 +132,7 @@ def test_a_warning_of_up_is_logged_with_its_time(tmp_path: Path, monkeypatch: py
 
 def test_a_secret_is_never_printed(tmp_path: Path) -> None:
     (tmp_path / "crossdock.toml").write_text('[faktory]\npassword = "hunter2"\n[server]\nlog = "debug"\n', "utf-8")
-    up = run(["up", "--listen", "faktory=127.0.0.1:0"], tmp_path)
+    up = run(["up", *LISTEN], tmp_path)
     doctor, as_json = run(["doctor"], tmp_path), run(["doctor", "--json"], tmp_path)
     assert up.code == 0
     assert re.search(r"faktory\.password +set +file crossdock\.toml", doctor.out)
@@ -199,4 +204,4 @@ def test_the_examples_of_the_reference_are_true(command: str, expected: str, tmp
 
 
 def test_the_reference_has_its_examples() -> None:
-    assert len(EXAMPLES) == 11
+    assert len(EXAMPLES) == 14

@@ -58,6 +58,21 @@ def test_a_door_beyond_loopback_without_a_secret(where: str, monkeypatch: pytest
     assert warned(listen_faktory=where) == []
 
 
+@pytest.mark.parametrize("where", ["0.0.0.0:9922", "[::]:9922", "example.com:9922"])
+@pytest.mark.parametrize("door", ["workq", "masenko"])
+def test_a_door_without_a_password_is_never_open_to_others(
+    door: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSDOCK_FAKTORY_PASSWORD", "x")
+    (warning,) = warned(None, **{f"listen_{door}": where})
+    assert warning == (
+        f"the server will not start: listen.{door} = {where} is reachable from other machines, and "
+        f"{door.capitalize()}'s protocol has no password; listen on 127.0.0.1 or unix:PATH, and let others come "
+        "through a tunnel (ssh -L, a VPN)"
+    )
+    assert warned(None, **{f"listen_{door}": "unix:/run/door.sock"}) == []
+
+
 def test_a_door_that_is_not_built() -> None:
     assert warned(listen_redis="127.0.0.1:7379") == [
         "the server will not start: the redis door is not built yet; set listen.redis = off"

@@ -112,7 +112,7 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
     assert state(bench, dropped) is State.GONE
     assert state(bench, free) is State.READY
     assert "dead" in bench.notices
-    assert bench.work_order("dead") == ["a", "b", "c", "d", "e"]
+    assert bench.work_order("dead") == ["a", "b", "d", "e", "c"]
     assert bench.memory.needed_by == {}
     assert (bench.memory.counters.processed, bench.memory.counters.failures) == (1, 1)
 
@@ -213,3 +213,16 @@ def test_a_ready_job_may_go_to_its_dead_queue_as_well(bench: Bench) -> None:
     assert bench.notices == ("dead",)
     assert bench.nothing_to_lease()
     assert bench.lease("dead").number == a
+
+
+def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> None:
+    a = push(bench, "a", deadqueue="default")
+    b = push(bench, "b")
+    push(bench, "met", b)
+    bench.lease()
+    bench.lease()
+    push(bench, "younger")
+    bench.succeed("b")
+    bench.fail("a")
+    assert bench.job(a).since == pytest.approx(bench.now.wall)
+    assert bench.work_order() == ["younger", "met", "a"]

@@ -85,6 +85,14 @@ def test_later_steps_see_earlier_ones(bench: Bench, ack_first: bool) -> None:
     assert lease(bench).jid == "b"
 
 
+def test_who_is_freed_joins_its_queue_before_the_next_step(bench: Bench) -> None:
+    transact(bench, spec("a"), spec("b"))
+    a, b = lease(bench), lease(bench)
+    transact(bench, spec("old", a.number))
+    transact(bench, spec("new", a.number, b.number), spec("before"), ack(b), ack(a), spec("after"))
+    assert bench.work_order("q") == ["before", "old", "new", "after"]
+
+
 def test_the_same_success_twice_is_done_once(bench: Bench) -> None:
     transact(bench, spec("a"))
     a = lease(bench)

@@ -7,11 +7,12 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
-from crossdock.model.commands import Enqueue, LeaseNext, Terms
+from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.events import Pushed, QueueSeen, Readied, decode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
 from crossdock.server.turn import TICK_JOBS, Turn
+from crossdock.wire.answer import Ended, Wait
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -234,3 +235,25 @@ def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
     assert "limits.jobs" in (desk.turn.no_room(2) or "")
     desk.turn.disk_refusal = "the disk is nearly full"
     assert desk.turn.no_room(1) == "the disk is nearly full"
+
+
+def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> None:
+    worker, waiter = Peer(), Peer()
+    desk.push(worker, "job-0001")
+    desk.loop.run()
+    desk.scribe.synced()
+    told: list[Ended] = []
+
+    def tell(how: Ended) -> bytes:
+        told.append(how)
+        return b"told"
+
+    wait = Wait((), 0.0, lambda late: b"late", desk.turn.memory.counters.number, tell)
+    desk.turn.waits.add(wait, lambda answer: desk.turn.reply(waiter, b"told", None))
+    desk.turn.begin()
+    desk.turn.do(Succeed("job-0001", Claim("faktory", "", free=True), b"result"))
+    assert told == [Ended(settled=True, ok=True, body=b"result")]
+    desk.loop.run()
+    assert waiter.heard == [], "it is not durable yet"
+    desk.scribe.synced()
+    assert waiter.heard == [b"told"]

@@ -3,6 +3,7 @@
 import difflib
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import Final
 
 import click
@@ -15,7 +16,7 @@ from crossdock.model.errors import CrossdockError
 #: should not wait for the server's code to load.
 VERBS: Final = (
     "up", "doctor",
-    "push", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
+    "push", "try", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
     "workers", "quiet", "terminate", "batches", "cron", "top", "backup", "restore", "check", "version",
 )  # fmt: skip
 
@@ -26,6 +27,7 @@ Examples:
   crossdock doctor --data DIR                      settings in effect, and warnings
   crossdock up --help                              every setting
   crossdock push mail welcome '[42]'               a job
+  crossdock try mail                               take one, as a worker would
   crossdock queues                                 what waits
   crossdock top                                    what happens, live
 """
@@ -40,7 +42,8 @@ class Verbs(click.Group):
             close = difflib.get_close_matches(cmd_name, VERBS, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else " crossdock --help lists all."
             raise click.UsageError(f"No such command {cmd_name!r}.{hint}")
-        command = getattr(import_module(f"crossdock.cli.{cmd_name}"), cmd_name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command = getattr(import_module(f"crossdock.cli.{name}"), name)
         return command if isinstance(command, click.Command) else None
 
 

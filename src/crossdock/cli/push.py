@@ -1,17 +1,15 @@
-"""`crossdock push`: a job, through the Faktory door."""
+"""`crossdock push`: a job, through the door of one's choice."""
 
 import uuid
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
-import msgspec
 
-from crossdock.cli.control import OperatorCommand, print_json, server, settings_of
-from crossdock.cli.filters import span
-from crossdock.client.errors import NoServer, Refused
-from crossdock.client.faktory import FaktoryClient
-from crossdock.server import address
+from crossdock.cli.control import OperatorCommand, print_json
+from crossdock.cli.doors import WORKERS, faktory, masenko, workq
+from crossdock.cli.filters import Span
+from crossdock.cli.values import given, json_text, moment, whole_second
 
 _EXAMPLES = """\b
 Examples:
@@ -19,73 +17,95 @@ Examples:
   crossdock push reports monthly '[]' --at 2026-12-01T03:00:00Z --retry 3
   crossdock push mail remind '[42]' --at 10m --priority 9 --custom '{"unique_for": 600}'
   crossdock push mail welcome '[42]' --listen faktory=10.0.0.5:7419
+  crossdock push ping 'any text' --via workq --reserve-for 30 --ttl 2h
+  crossdock push mail welcome '{"to": 42}' --via masenko --at 10m
 """
 
 
 @click.command("push", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.argument("queue")
-@click.argument("kind")
-@click.argument("args", metavar="ARGS_JSON")
-@click.option("--jid", metavar="JID", help="Its name; without it a random one.")
-@click.option("--priority", type=click.IntRange(1, 9), help="1 to 9, higher first. [5]")
+@click.argument("words", nargs=-1, required=True, metavar="QUEUE KIND ARGS_JSON")
+@click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The door. [faktory]")
+@click.option("--jid", metavar="JID", help="Its name; without it a random one. Workq: a UUID.")
+@click.option("--priority", type=int, metavar="N", help="Higher first. Faktory: 1 to 9 [5]; Workq: any [0].")
 @click.option("--at", metavar="TIME|SPAN", help="Not before: 2026-12-01T03:00:00Z, or 45s, 10m, 2h, 7d from now.")
-@click.option("--retry", type=int, metavar="N", help="Retries after failures; 0: drop it, -1: bury it. [25]")
-@click.option("--reserve-for", type=int, metavar="SECONDS", help="How long a worker may take. [1800]")
-@click.option("--custom", metavar="JSON", help="An object: unique_for, expires_in, bid, track, or the worker's own.")
-@click.option("--listen", multiple=True, metavar="faktory=ADDRESS", help="Where the door is; else as the settings say.")
-def push(queue: str, kind: str, args: str, as_json: bool, **values: Any) -> None:
+@click.option("--retry", type=int, metavar="N", help="[Faktory 25; 0 drops it, -1 buries it. Workq 0, Masenko 20]")
+@click.option("--reserve-for", type=int, metavar="SECONDS", help="How long a worker may take. [Faktory 1800, Workq 60]")
+@click.option("--ttl", type=Span(), metavar="SPAN", help="Workq: job and result are gone after this. [1d]")
+@click.option("--custom", metavar="JSON", help="Faktory: unique_for, expires_in, bid, track, or the worker's own.")
+@click.option("--listen", multiple=True, metavar="DOOR=ADDRESS", help="Where the door is; else as the settings say.")
+def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None:
     """Push one job and print its jid once it is on disk.
 
-    It goes through the Faktory door, as any client's job would, at the address and with the password of the settings.
+    It goes through a door as any client's job would, at the address and with the password of the settings. Through
+    Workq, whose queues hold one kind each: crossdock push NAME PAYLOAD --via workq, with a payload of any text.
+    Through Masenko: crossdock push QUEUE NAME [PAYLOAD_JSON] --via masenko, and it prints the id that door gave it.
     """
-    job: dict[str, Any] = {
-        "jid": values.pop("jid") or str(uuid.uuid4()),
-        "queue": queue,
-        "jobtype": kind,
-        "args": _json("ARGS_JSON", args, "["),
-    }
-    custom, at = values.pop("custom"), values.pop("at")
-    job |= {name: values.pop(name) for name in ("priority", "retry", "reserve_for")}
-    job["custom"] = None if custom is None else _json("--custom", custom, "{")
-    job["at"] = None if at is None else _time(at)
-    with _door(values) as client:
-        client.push({name: value for name, value in job.items() if value is not None})
+    named = _DOORS[via](words, values)
     if as_json:
-        print_json({"jid": job["jid"]})
+        print_json(named)
     else:
-        click.echo(job["jid"])
+        click.echo(next(iter(named.values())))
 
 
-def _json(what: str, text: str, begins: str) -> msgspec.Raw:
-    """Checked here, and sent as it was written."""
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-        if not text.lstrip().startswith(begins):
-            raise ValueError("of another type")
-    except (ValueError, UnicodeEncodeError) as error:
-        shape = "array, such as '[1, \"two\"]'" if begins == "[" else "object, such as '{\"track\": 1}'"
-        raise click.UsageError(f"{what} must be a JSON {shape}; in a shell it needs quotes") from error
-    return msgspec.Raw(text.replace("\n", " ").encode())
+def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    options = given(values, "faktory", ("jid", "priority", "at", "retry", "reserve_for", "custom"), ("ttl",))
+    if len(words) != 3:
+        raise click.UsageError("give QUEUE KIND ARGS_JSON, such as: mail welcome '[42]'")
+    if not 1 <= options.get("priority", 5) <= 9:
+        raise click.BadParameter("through Faktory it is 1 to 9", param_hint="--priority")
+    queue, kind, args = words
+    job = {"jid": str(uuid.uuid4()), "queue": queue, "jobtype": kind} | options
+    job["args"] = json_text("ARGS_JSON", args, "[")
+    if "custom" in options:
+        job["custom"] = json_text("--custom", options["custom"], "{")
+    if "at" in options:
+        job["at"] = moment(options["at"])
+    with faktory(values) as client:
+        client.push(job)
+    return {"jid": job["jid"]}
 
 
-def _time(text: str) -> str:
-    seconds = span(text)
-    if seconds is None:
-        return text  # the server says what is wrong with it
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    options = given(values, "workq", ("jid", "priority", "at", "retry", "reserve_for", "ttl"), ("custom",))
+    if len(words) != 2:
+        raise click.UsageError("through Workq give NAME PAYLOAD, such as: ping 'any text'")
+    if options.get("retry", 0) < 0:
+        raise click.UsageError("through Workq, --retry is 0 or more")
+    name, payload = words
+    jid = options.get("jid") or str(uuid.uuid4())
+    flags = [f"-priority={options['priority']}"] if "priority" in options else []
+    flags += [f"-max-fails={options['retry'] + 1}"] if "retry" in options else []
+    with workq(values) as client:
+        client.add(
+            jid,
+            name,
+            payload.encode("utf-8", "surrogateescape"),
+            ttr_ms=options.get("reserve_for", 60) * 1_000,
+            ttl_ms=round(options.get("ttl", 86_400.0) * 1_000),
+            time=whole_second(moment(options["at"])) if "at" in options else "",
+            flags=" ".join(flags),
+        )
+    return {"jid": jid}
 
 
-def _door(values: dict[str, Any]) -> FaktoryClient:
-    settings = settings_of(values).settings
-    where = address.parse(settings.listen.faktory)
-    if where is None:
-        raise Refused("the Faktory door is closed: listen.faktory is off; open it, and start the server anew")
-    if not where.path and not where.port:  # the server took one that was free; it knows which
-        with server(values) as control:
-            where = address.parse(control.ask("status")["status"]["doors"]["faktory"])
-    if where is None:
-        raise Refused("the server has no Faktory door")
-    try:
-        return FaktoryClient(where.host, where.port, where.path, settings.faktory.password)
-    except NoServer as error:
-        raise NoServer(f"{error}; start it with crossdock up, or say where it is with --listen faktory=…") from error
+def _masenko(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    options = given(values, "masenko", ("at", "retry"), ("jid", "priority", "reserve_for", "ttl", "custom"))
+    if len(words) not in (2, 3):
+        raise click.UsageError("through Masenko give QUEUE NAME and maybe PAYLOAD_JSON, such as: mail welcome '[42]'")
+    task: dict[str, Any] = {"queue": words[0], "name": words[1]}
+    if len(words) == 3:
+        task["payload"] = json_text("PAYLOAD_JSON", words[2], "")
+    if "retry" in options:
+        task["retry"] = options["retry"]
+    if "at" in options:
+        task["execute_at"] = moment(options["at"])
+    with masenko(values) as client:
+        return {"id": client.push(task)}
+
+
+#: How a job goes through each door: its words and options, and what it is called there.
+_DOORS: Final[dict[str, Callable[[tuple[str, ...], dict[str, Any]], dict[str, Any]]]] = {
+    "faktory": _faktory,
+    "workq": _workq,
+    "masenko": _masenko,
+}

@@ -1,13 +1,14 @@
-"""A blocking client of the Faktory door, as much of it as the command line needs: a handshake and PUSH."""
+"""A blocking client of the Faktory door, as much of it as the command line needs: PUSH, FETCH, ACK and FAIL."""
 
-import socket
+import time
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
 
-from crossdock.client.errors import Broken, NoServer, Refused
-from crossdock.client.stream import Stream
+from crossdock.client.errors import Broken, Refused
+from crossdock.client.stream import connect
+from crossdock.client.worker import Taken
 from crossdock.wire.faktory.door import digest
 
 TIMEOUT_S: Final = 30.0
@@ -19,22 +20,19 @@ class _Greeting(msgspec.Struct):
     i: int = 1
 
 
+class _Fetched(msgspec.Struct):
+    jid: str
+    queue: str
+    jobtype: str
+    args: msgspec.Raw
+
+
 class FaktoryClient:
     def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
         """Connect, by a UNIX socket if there is a path, and say who we are. Raises NoServer or Refused."""
-        where = f"unix:{path}" if path else f"{host}:{port}"
+        self._stream = connect("Faktory", host, port, path, timeout_s)
         try:
-            if path:
-                sock = socket.socket(socket.AF_UNIX)
-                sock.settimeout(timeout_s)
-                sock.connect(path)
-            else:
-                sock = socket.create_connection((host, port), timeout_s)
-        except OSError as error:
-            raise NoServer(f"no Faktory door answers at {where}: {error.strerror or error}") from error
-        self._stream = Stream(sock)
-        try:
-            self._hello(where, password)
+            self._hello(f"unix:{path}" if path else f"{host}:{port}", password)
         except BaseException:
             self.close()
             raise
@@ -58,11 +56,33 @@ class FaktoryClient:
         """Returns once the server has it on disk. Raises Refused with the server's words."""
         self._call(b"PUSH", job)
 
+    def take(self, queues: list[str], wait_s: float) -> Taken | None:
+        """Lease a job of these queues; None: none came in that time. A FETCH that finds none takes two seconds."""
+        give_up = time.monotonic() + wait_s
+        while True:
+            self._stream.send(f"FETCH {' '.join(queues)}\r\n".encode())
+            head = self._stream.line()
+            if head.startswith(b"-"):
+                raise _refused(head)
+            if not head.startswith(b"$") or not head[1:].removeprefix(b"-").isdigit():
+                raise Broken(f"an unexpected answer to FETCH: {head[:80]!r}")
+            if head != b"$-1":
+                job = msgspec.json.decode(self._stream.block(int(head[1:])), type=_Fetched)
+                return Taken(job.jid, job.queue, job.jobtype, bytes(job.args))
+            if time.monotonic() >= give_up:
+                return None
+
+    def done(self, job: Taken) -> None:
+        self._call(b"ACK", {"jid": job.ident})
+
+    def failed(self, job: Taken, message: str) -> None:
+        self._call(b"FAIL", {"jid": job.ident, "errtype": "Failed", "message": message})
+
     def _call(self, verb: bytes, body: dict[str, Any]) -> None:
         self._stream.send(verb + b" " + msgspec.json.encode(body) + b"\r\n")
         line = self._stream.line()
         if line.startswith(b"-"):
-            raise Refused(line[1:].removeprefix(b"ERR ").decode("utf-8", "replace"))
+            raise _refused(line)
         if line != b"+OK":
             raise Broken(f"an unexpected answer to {verb.decode()}: {line[:80]!r}")
 
@@ -76,3 +96,7 @@ class FaktoryClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _refused(line: bytes) -> Refused:
+    return Refused(line[1:].removeprefix(b"ERR ").decode("utf-8", "replace"))

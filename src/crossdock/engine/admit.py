@@ -25,7 +25,7 @@ def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Ref
         return (), refused, ()
     first = memory.counters.number + 1
     specs = [resolved(memory, spec, first + behind, first) for behind, spec in enumerate(specs)]
-    return (pushed(memory, command.via, specs, first, now),), refused, stirred(specs, now)
+    return (pushed(command.via, specs, first, later(memory, now), now),), refused, stirred(specs, now)
 
 
 def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bool = False) -> Sequence[Refused | None]:
@@ -81,10 +81,9 @@ def _can_succeed(memory: Memory, number: Number) -> bool:
     return job is not None and job.state not in _ENDED and (job.extra is None or not job.extra.spent)
 
 
-def pushed(memory: Memory, via: str, specs: list[Spec], first: Number, now: Now) -> Pushed:
-    at = later(memory, now)
-    ends = tuple(_end(spec, now) for spec in specs)
-    return Pushed(at, first, via, specs, 0.0 if now.wall >= at else now.wall, ends if any(ends) else ())
+def pushed(via: str, specs: list[Spec], first: Number, at: float, now: Now) -> Pushed:
+    ends = [_end(spec, now) for spec in specs]
+    return Pushed(at, first, via, specs, 0.0 if now.wall >= at else now.wall, tuple(ends) if any(ends) else ())
 
 
 def _end(spec: Spec, now: Now) -> float:

@@ -98,4 +98,4 @@ def renew(memory: Memory, command: Renew, now: Now) -> Decision[None]:
     lazy = job.rules.lapse is Lapse.LAZY
     event = Renewed(at, job.number, lease.token, float("inf") if lazy else end, command.t)
     event.until, event.late, event.payload = until, end if lazy else None, command.payload
-    return (WorkerSeen(at, lease.worker, command.t), event), None, ()
+    return (event,) if command.unseen else (WorkerSeen(at, lease.worker, command.t), event), None, ()

@@ -107,8 +107,9 @@ def _end(
         lost=True,
         t=t,
         said=False,
+        unbooked=command.unbooked,
     )
-    events.append(exhausted(memory, job, lease, now, told))
+    events.append(exhausted(job, lease, at, now, told))
     return []
 
 

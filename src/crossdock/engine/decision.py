@@ -1,6 +1,7 @@
 """What deciding gives: events for the journal, the outcome for the door, and the queues that stir."""
 
 from collections.abc import Sequence
+from math import inf, nextafter
 from typing import TypeVar
 
 from crossdock.engine.memory import Memory
@@ -17,3 +18,9 @@ def later(memory: Memory, now: Now) -> float:
     """An event's `at`: the wall clock, but never before the event before it."""
     last = memory.counters.at
     return now.wall if now.wall > last else last
+
+
+def just_after(at: float) -> float:
+    """The next instant there is. A job that joins the tail of a queue does so behind all that came at the same reading
+    of the clock, and before all that come later at it: its event is a little later than theirs."""
+    return nextafter(at, inf)

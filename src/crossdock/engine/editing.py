@@ -7,7 +7,7 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import stamped
-from crossdock.engine.putting import stand
+from crossdock.engine.putting import stand, unneeding
 from crossdock.engine.settle import room
 from crossdock.model import moves as c
 from crossdock.model.clock import Now
@@ -108,7 +108,7 @@ def revived(memory: Memory, event: Revived) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         memory.displace(job)
-        extra = job.extra or Extra()
+        extra = unneeding(job.extra or Extra())
         job.extra = replace(
             extra, history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue))
         )

@@ -26,12 +26,15 @@ def kept(job: Job, then: State, now: Now) -> float:
     return now.steady + job.due - now.wall + ttl_s if ttl_s and then in _KEPT else 0.0
 
 
+def begun(job: Job, now: Now) -> float:
+    """The end of a job that becomes ready, 0: it has none, or it runs already. A timer that ran late adds nothing."""
+    ttl_s = _not_running(job)
+    return now.steady + ttl_s - max(0.0, now.wall - job.due if job.due else 0.0) if ttl_s else 0.0
+
+
 def readied(jobs: Sequence[Job], now: Now) -> tuple[float, ...]:
-    """The ends of jobs that become ready, one each; empty when none has one. A timer that ran late adds nothing."""
-    ends = [
-        now.steady + ttl_s - max(0.0, now.wall - job.due if job.due else 0.0) if (ttl_s := _not_running(job)) else 0.0
-        for job in jobs
-    ]
+    """Of several, one each; empty when none has one."""
+    ends = [begun(job, now) for job in jobs]
     return tuple(ends) if any(ends) else ()
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from crossdock.engine import faces, freely, links, needs
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, last_rows, to_old_place, unleased
 from crossdock.engine.memory import GONE, READY, Memory
@@ -42,6 +42,7 @@ class Told(NamedTuple):
     delay: float | None = None
     said: bool = True
     booked: str = ""
+    unbooked: bool = False
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
@@ -67,6 +68,7 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         delay=command.delay,
         said=command.said,
         booked=command.booked,
+        unbooked=command.unbooked,
     )
     event = failure(memory, job, lease, now, told, random, final=command.final)
     stirred = dict.fromkeys(room(memory, job))
@@ -97,8 +99,9 @@ def _used_up(job: Job) -> bool:
 def failure(
     memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told, random: Random, *, final: bool = False
 ) -> Failed:
+    at = later(memory, now)
     if final or job.failures >= job.rules.max_failures or _used_up(job):
-        return exhausted(memory, job, lease, now, told)
+        return exhausted(job, lease, at, now, told)
     before = job.extra.error if job.extra else None
     next_at = before.next_at if before else 0.0
     if told.delay is not None:
@@ -112,26 +115,28 @@ def failure(
     else:
         then = State.RETRYING
         due = next_at = now.wall + delay(job.rules.backoff, job.failures, random)
-    return _event(memory, job, lease, now, told, then, due, next_at)
+    return _event(job, lease, at, now, told, then, due, next_at)
 
 
-def exhausted(memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told) -> Failed:
+def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
     """The job's tries are over, however many it had left."""
     before = job.extra.error if job.extra else None
     rules, to_queue = job.rules, ""
     if rules.exhausted is Then.DEAD_QUEUE:
         to_queue = job.extra.deadqueue if job.extra is not None else ""
         then = READY if to_queue else GONE
+        if to_queue and not told.lost:  # several lapses of one look at the clock are one instant
+            at = just_after(at)
     else:
         then = ENDS[rules.exhausted]
     next_at = before.next_at if before else 0.0
-    return _event(memory, job, lease, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
+    return _event(job, lease, at, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
 
 
 def _event(
-    memory: Memory,
     job: Job,
     lease: Lease | None,
+    at: float,
     now: Now,
     told: Told,
     then: State,
@@ -140,7 +145,6 @@ def _event(
     to_queue: str = "",
     result: bytes = b"",
 ) -> Failed:
-    at = later(memory, now)
     before = job.extra.error if job.extra else None
     first_at = before.first_at if before else at
     t = told.t
@@ -149,7 +153,7 @@ def _event(
     error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
     close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
     event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
-    event.t, event.payload, event.booked = t, told.payload, told.booked
+    event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
     if told.delay is not None:
         event.stamp = at if t is None else t
         event.due_t = None if t is None or then is READY else t + told.delay
@@ -214,7 +218,7 @@ def _count(memory: Memory, job: Job, event: Failed) -> None:
         if event.token:
             memory.counters.failures += 1
     if face_of(job) is not None:
-        if event.then is State.FAILED:
+        if event.then is State.FAILED and not event.unbooked:
             day = event.at if event.t is None else event.t
             memory.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
             memory.stats.book(event.booked or job.queue, day, FAILED, 1.0)

@@ -8,7 +8,7 @@ from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
-from crossdock.engine.putting import newest, rules, stand
+from crossdock.engine.putting import newest, rules, stand, unneeding
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
@@ -127,7 +127,7 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
         memory.tags.drop(job.number, job.jid, job.extra.tags)
     for tag in _tags(spec):
         memory.tags.add(job.number, job.jid, tag, event.t)
-    old, new = job.extra or Extra(), spec.extra or Extra()
+    old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
     lines = faces.history(memory, old.history, new.history[0])
     job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None)
     job.kind = memory.share(spec.kind)

@@ -1,6 +1,6 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from math import inf
 from random import Random
 from typing import TypeAlias
@@ -30,11 +30,12 @@ _EXPIRED_AT_MOST = 500
 def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
-    names, terms = command.queues, command.terms
+    names: Iterable[str] = command.queues
+    terms = command.terms
     if terms.registers:
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
     if command.at_random:
-        names = _shuffled(names, random)
+        names = _at_random(memory, names, random)
     for name in names:
         queue = memory.queues.get(name)
         if queue is None:
@@ -83,12 +84,12 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
     return events, None, ()
 
 
-def _shuffled(names: Sequence[str], random: Random) -> Sequence[str]:
-    """Each once. The first that has work is then any of those that have, each as likely."""
-    once = list(dict.fromkeys(names))
-    if len(once) > 1:
-        random.shuffle(once)
-    return once
+def _at_random(memory: Memory, names: Iterable[str], random: Random) -> Iterator[str]:
+    """Those that have jobs, one after the other, each as likely. The first is enough most often."""
+    queues = memory.queues
+    left = [name for name in dict.fromkeys(names) if (queue := queues.get(name)) is not None and queue.ready]
+    while left:
+        yield left.pop(int(random.random() * len(left)) if len(left) > 1 else 0)
 
 
 def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) -> Job | None:

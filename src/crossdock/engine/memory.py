@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from crossdock.engine import kept
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
-from crossdock.engine.standing import blocked_key, face_of, group_of, lease_of, needs_of, place_of, shelf_key
+from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
@@ -212,7 +213,7 @@ class Memory:
         else:
             self.shelves[state].add(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:
-                self._keep(job, job.extra.face)
+                kept.keep(self, job, job.extra.face)
             if state is SCHEDULED:
                 self.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
             elif state is RETRYING:
@@ -220,19 +221,7 @@ class Memory:
             elif state is BLOCKED:
                 for need in needs_of(job):
                     self.needed_by.setdefault(need, {})[job.number] = None
-                self.blocked_in.setdefault(job.queue, Order()).add(blocked_key(job))
-
-    def index(self, job: Job) -> None:
-        """A job of a snapshot: what `place` does besides putting it into its order."""
-        lease = job.lease
-        if lease is not None:
-            if lease.until is not None or lease.late is not None:
-                self.lazy.lend(job, lease)
-        elif job.state is not READY:
-            if job.extra is not None and type(job.extra.face) is QlessFace:
-                self._keep(job, job.extra.face)
-            if job.state is BLOCKED:
-                self.blocked_in.setdefault(job.queue, Order()).add(blocked_key(job))
+                kept.block(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
@@ -260,7 +249,7 @@ class Memory:
         else:
             self.shelves[state].take(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:
-                self._keep_no_more(job, job.extra.face)
+                kept.keep_no_more(self, job, job.extra.face)
             if state is SCHEDULED:
                 waiting_in = self.scheduled_in[job.queue]
                 waiting_in.take((-job.priority, job.due, job.number))
@@ -274,34 +263,7 @@ class Memory:
                     del waiting[job.number]
                     if not waiting:
                         del self.needed_by[need]
-                blocked = self.blocked_in[job.queue]
-                blocked.take(blocked_key(job))
-                if not blocked:
-                    del self.blocked_in[job.queue]
-
-    def _keep(self, job: Job, face: QlessFace) -> None:
-        """What qless lists besides: by its callers' clocks, the newest first."""
-        state = job.state
-        if state is SCHEDULED or state is RETRYING:
-            if face.due is not None:
-                self.lazy.wait(job, face.due)
-        elif state is State.FAILED:
-            self.failed_in.setdefault(group_of(job), Order()).add((face.order, job.number))
-        elif state is State.COMPLETE:
-            self.completed.add((face.time, job.jid, job.number))
-
-    def _keep_no_more(self, job: Job, face: QlessFace) -> None:
-        state = job.state
-        if state is SCHEDULED or state is RETRYING:
-            if face.due is not None:
-                self.lazy.wait_no_more(job, face.due)
-        elif state is State.FAILED:
-            group = group_of(job)
-            self.failed_in[group].take((face.order, job.number))
-            if not self.failed_in[group]:
-                del self.failed_in[group]
-        elif state is State.COMPLETE:
-            self.completed.take((face.time, job.jid, job.number))
+                kept.block_no_more(self, job)
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""

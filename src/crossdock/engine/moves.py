@@ -44,6 +44,7 @@ def readied(memory: Memory, event: Readied) -> None:
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
+        memory.stand_in(job, event.at)
         if face_of(job) is None:
             due = 0.0 if event.why == "requeued" else job.due
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
@@ -51,7 +52,6 @@ def readied(memory: Memory, event: Readied) -> None:
             faces.ready(memory, job)
             job.place = stamped(job, event.at if event.t is None else event.t)
         job.due = 0.0
-        memory.stand_in(job, event.at)
         memory.place(job)
     for each, end in zip(event.rows, event.ends, strict=False):
         if end:

@@ -38,7 +38,7 @@ def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
     count = min(float(AT_MOST), command.count, room(memory, command.queue, command.t))
     if count < 1:
         return events, [], ()
-    wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
+    wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace, unbooked=command.unbooked)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
     lease = LeaseThese(

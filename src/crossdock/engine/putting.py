@@ -70,7 +70,7 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         links = Links(needs=needs) if needs else None
         extra = Extra(face=face, links=links, tags=tags or (), history=(line,))
         spec = _spec(command, command.priority or 0, rules(retries), due, extra)
-        event = pushed(memory, command.via, [spec], number, now)
+        event = pushed(command.via, [spec], number, at, now)
         event.t = t
         return (event,), None, () if delayed or needs else (command.queue,)
     old = needs_of(job) if job.state is BLOCKED else ()
@@ -127,6 +127,12 @@ def moved(memory: Memory, event: Moved) -> None:
     job.failures = 0
     job.due = to.due
     stand(memory, job, to.queue, event.at, t, listed=True)
+
+
+def unneeding(extra: Extra) -> Extra:
+    """Without what it waited for: a job that lost a need and failed still names it."""
+    links = extra.links
+    return extra if links is None or not links.needs else replace(extra, links=replace(links, needs=()))
 
 
 def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:

@@ -4,16 +4,17 @@ A job whose last need was met becomes ready, or scheduled. One that lost a need 
 so are all that need it, depth first in the order they were pushed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from crossdock.engine import ends
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, exhausted
 from crossdock.engine.memory import BLOCKED, Memory
 from crossdock.engine.standing import face_of, needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
-from crossdock.model.events import AnyEvent, Readied, Scheduled
+from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import Lost
 from crossdock.model.states import State, move
@@ -29,30 +30,48 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
             for lost, need in _dependents(memory, number, seen):
                 group = "dependency-lost" if lost.rules.lost is Lost.WAITS_ON else "need-lost"
                 told = Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
-                event = exhausted(memory, lost, None, now, told)
+                event = exhausted(lost, None, at, now, told)
+                at = event.at
                 events.append(event)
                 if event.to_queue:
                     stirred[event.to_queue] = None
-    freed = [job for number, free in command.loose if free and (job := _freed(memory, number)) is not None]
-    later_on = [job for job in freed if _waits(job, now)]
-    ready = [job for job in freed if not _waits(job, now)]
-    if ready:
-        events.append(Readied(at, "met", "", [row(job) for job in ready], ends.readied(ready, now), command.t))
-        stirred.update((job.queue, None) for job in ready)
-    if later_on:
-        events.append(Scheduled(at, [row(job) for job in later_on]))
-    return events, None, tuple(stirred)
+    freed = [
+        Freed(job.due, row(job), ends.begun(job, now), waits_lazily(job))
+        for number, free in command.loose
+        if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
+    ]
+    more, queues = release(freed, at, now, command.t)
+    return [*events, *more], None, tuple(stirred | queues)
 
 
-def _waits(job: Job, now: Now) -> bool:
-    """For a time. One that waits lazily does so even if it has come."""
+class Freed(NamedTuple):
+    """A job that needs nothing any more."""
+
+    due: float
+    row: Row
+    end: float  #: steady; 0: it has none, or it runs already
+    lazy: bool = False  #: it waits for its time even if that has come
+
+
+def waits_lazily(job: Job) -> bool:
     face = face_of(job)
-    return job.due > now.wall if face is None else face.due is not None
+    return face is not None and face.due is not None
 
 
-def _freed(memory: Memory, number: Number) -> Job | None:
-    job = memory.jobs.get(number)
-    return job if job is not None and job.state is BLOCKED and not needs_of(job) else None
+def release(
+    freed: Sequence[Freed], at: float, now: Now, t: float | None = None
+) -> tuple[list[AnyEvent], dict[str, None]]:
+    """What becomes of them, and the queues in which one is ready."""
+    ready = [each for each in freed if each.due <= now.wall and not each.lazy]
+    later_on = [each.row for each in freed if each.due > now.wall or each.lazy]
+    events: list[AnyEvent] = []
+    if ready:
+        at = just_after(at)
+        begun = tuple(each.end for each in ready)
+        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else (), t))
+    if later_on:
+        events.append(Scheduled(at, later_on))
+    return events, {each.row.queue: None for each in ready}
 
 
 def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[tuple[Job, Number]]:

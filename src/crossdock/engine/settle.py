@@ -56,13 +56,13 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
         target = freely.target(memory, command.jid, claim) if claim.free else UNKNOWN
         if isinstance(target, Verdict):
             return (), target, ()
-        event = success(memory, target, target.lease, command, now)
+        event = success(target, target.lease, command, later(memory, now), now)
         return (event,), DONE, room(memory, target)
     job, lease = found
     if job.extra is None and command.t is None:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
     else:
-        event = success(memory, job, lease, command, now)
+        event = success(job, lease, command, later(memory, now), now)
     return (event,), DONE, room(memory, job)
 
 
@@ -71,8 +71,8 @@ def room(memory: Memory, job: Job) -> tuple[str, ...]:
     return (job.queue,) if memory.throttles or memory.limits else ()
 
 
-def success(memory: Memory, job: Job, lease: Lease | None, command: Succeed, now: Now) -> Succeeded:
-    at, claim, t = later(memory, now), command.claim, command.t
+def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
+    claim, t = command.claim, command.t
     close = closing(job, lease, at, claim.via, t) if lease is not None else unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
     return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload)

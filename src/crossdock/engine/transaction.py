@@ -4,50 +4,96 @@ Every step is looked at on the present state and on what the steps before it wil
 event. So an error leaves nothing behind but the numbers that were drawn before it.
 """
 
-from crossdock.engine import admit
+from crossdock.engine import admit, ends
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
+from crossdock.engine.resolve import Freed, release, waits_lazily
 from crossdock.engine.settle import claimed, success
+from crossdock.engine.standing import needs_of, row
 from crossdock.model.clock import Now
-from crossdock.model.commands import DrawNumbers, Transacted, Transaction
-from crossdock.model.events import AnyEvent, NumbersDrawn
-from crossdock.model.job import Number, Spec
+from crossdock.model.commands import DrawNumbers, Succeed, Transacted, Transaction
+from crossdock.model.events import AnyEvent, NumbersDrawn, Row
+from crossdock.model.job import Job, Lease, Number, Spec
 
 
 def transact(memory: Memory, command: Transaction, now: Now) -> Decision[Transacted]:
-    first = memory.counters.number + 1
-    number = first
-    specs: list[Spec] = []  #: pushed since the last settlement
-    settled: dict[Number, None] = {}
-    events: list[AnyEvent] = []
-    stirred: dict[str, None] = {}
+    change = _Change(memory, command.via, now)
     refused = _refused(memory, command, now)
-
-    def push() -> None:
-        if specs:
-            events.append(admit.pushed(memory, command.via, specs.copy(), number - len(specs), now))
-            stirred.update((queue, None) for queue in admit.stirred(specs, now))
-            specs.clear()
-
     for index, step in enumerate(command.steps):
         if index in refused:
-            return _nothing(memory, index, number, now)
+            return _nothing(memory, index, change.number, now)
         if isinstance(step, Spec):
-            specs.append(admit.resolved(memory, step, number, first, settled))
-            number += 1
+            change.push(step)
             continue
         found = claimed(memory, step.jid, step.claim)
         if found is None:
-            return _nothing(memory, index, number, now)
-        job, lease = found
-        if job.number not in settled:
-            push()
-            settled[job.number] = None
-            events.append(success(memory, job, lease, step, now))
-            if memory.throttles:
-                stirred[job.queue] = None
-    push()
-    return events, Transacted(list(range(first, number))), tuple(stirred)
+            return _nothing(memory, index, change.number, now)
+        if found[0].number not in change.settled:
+            change.settle(step, *found)
+    change.flush()
+    return change.events, Transacted(list(range(change.first, change.number))), tuple(change.stirred)
+
+
+class _Change:
+    """What the steps so far come to."""
+
+    def __init__(self, memory: Memory, via: str, now: Now) -> None:
+        self._memory = memory
+        self._via = via
+        self._now = now
+        self._at = later(memory, now)
+        self.first = self.number = memory.counters.number + 1
+        self.events: list[AnyEvent] = []
+        self.stirred: dict[str, None] = {}
+        self.settled: set[Number] = set()
+        self._specs: list[Spec] = []  #: pushed since the last settlement
+        self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by what they need
+
+    def push(self, spec: Spec) -> None:
+        spec = admit.resolved(self._memory, spec, self.number, self.first, self.settled)
+        self._specs.append(spec)
+        for need in _needs(spec):
+            self._waiting.setdefault(need, []).append((self.number, spec))
+        self.number += 1
+
+    def flush(self) -> None:
+        specs, self._specs = self._specs, []
+        if specs:
+            first = self.number - len(specs)
+            self.events.append(admit.pushed(self._via, specs, first, self._at, self._now))
+            self.stirred.update((queue, None) for queue in admit.stirred(specs, self._now))
+
+    def settle(self, step: Succeed, job: Job, lease: Lease) -> None:
+        self.flush()
+        self.settled.add(job.number)
+        self.events.append(success(job, lease, step, self._at, self._now))
+        if self._memory.throttles:
+            self.stirred[job.queue] = None
+        events, queues = release(self._freed(job.number), self._at, self._now)
+        self.events += events
+        self._at = self.events[-1].at
+        self.stirred |= queues
+
+    def _freed(self, need: Number) -> list[Freed]:
+        """Who waited for nothing else: before the next step it joins its queue."""
+        memory, settled = self._memory, self.settled
+        old = [memory.jobs[number] for number in memory.needed_by.get(need, ())]
+        new = [(number, spec) for number, spec in self._waiting.get(need, ()) if settled.issuperset(_needs(spec))]
+        return [
+            *(
+                Freed(job.due, row(job), ends.begun(job, self._now), waits_lazily(job))
+                for job in old
+                if settled.issuperset(needs_of(job))
+            ),
+            *(Freed(spec.due, self._row(number, spec), 0.0) for number, spec in new),
+        ]
+
+    def _row(self, number: Number, spec: Spec) -> Row:
+        return Row(number, spec.jid, spec.queue, spec.kind, self._via, 0, spec.priority, len(spec.payload))
+
+
+def _needs(spec: Spec) -> tuple[Number, ...]:
+    return spec.extra.links.needs if spec.extra is not None and spec.extra.links is not None else ()
 
 
 def _refused(memory: Memory, command: Transaction, now: Now) -> frozenset[int]:

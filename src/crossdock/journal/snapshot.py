@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crossdock.engine import kept
 from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
@@ -235,7 +236,7 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
             if job.state is State.BLOCKED:
                 for need in job.extra.links.needs:
                     memory.needed_by.setdefault(need, {})[job.number] = None
-        memory.index(job)
+        kept.index(memory, job)
     memory.job_ends = Order(ends)
     for name, places in ready.items():
         memory.queues[name].ready = Order(places)

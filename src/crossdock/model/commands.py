@@ -99,6 +99,7 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     delay: float | None = None  #: until the next try, in place of the backoff; below or 0: none
     said: bool = True  #: without: nothing is told of the job unless this was its last try
     booked: str = ""  #: the queue on which it is booked, if another than the job's
+    unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
 
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):

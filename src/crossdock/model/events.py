@@ -87,6 +87,7 @@ class Failed(ClosingEvent, tag="failed"):
     stamp: float | None = None  #: ready, it stands by this time; None: in its old place
     said: bool = True  #: the failure is told of the job; without, only that it was tried
     booked: str = ""  #: the queue on which it is booked, if another than the job's
+    unbooked: bool = False  #: it is not
 
     @property
     def body(self) -> bytes:

@@ -52,6 +52,7 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     leases: bool = True
     grace: float | None = None  #: None: as configured
     intervals: bool = True
+    unbooked: bool = False  #: a job whose tries are over is not counted as a failure (an old dialect)
 
 
 class Pop(Command[list[Job]], frozen=True, gc=False):
@@ -64,6 +65,7 @@ class Pop(Command[list[Job]], frozen=True, gc=False):
     count: float
     term: float  #: how long a lease lasts
     grace: float | None = None
+    unbooked: bool = False
 
 
 class LeaseThese(Command[list[Job]], frozen=True, gc=False):
@@ -86,6 +88,7 @@ class Renew(Command[None], frozen=True, gc=False):
     number: Number
     term: float
     payload: bytes | None = None
+    unseen: bool = False  #: it does not count as being heard of (an old dialect)
 
 
 class Unfail(Command[int], frozen=True, gc=False):

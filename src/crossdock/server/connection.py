@@ -15,7 +15,7 @@ from crossdock.server.limits import READ_AHEAD, REQUESTS_A_PASS, Limits
 from crossdock.server.turn import Turn
 from crossdock.server.waits import Waiter
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
-from crossdock.wire.session import Door
+from crossdock.wire.session import Door, Watched
 
 #: A peer that was told goodbye may go on sending this long before it is cut off.
 _LINGER_S: Final = 1.0
@@ -45,20 +45,29 @@ class Connection(asyncio.Protocol):
         self._waiter: Waiter | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
+        self._silence: asyncio.TimerHandle | None = None
         self._slices: Slices | None = None
         self._pump_queued = False
         self._reading = True
         self._choked = False  #: the peer does not read
         self._closing = False
         self._lost = False
+        self._left = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._write = self._transport.write
         self._transport.set_write_buffer_limits(high=self._unread_bytes)
         self._host.connections.add(self)
-        self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
-        self._transport.write(self._session.greeting())
+        greeting = self._session.greeting()
+        if greeting:
+            self._transport.write(greeting)
+        if self._door.handshake_s:
+            self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+        else:
+            self._welcome()
+        if isinstance(self._session, Watched):
+            self._watch(self._session, self._session.silence_s)
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
@@ -191,6 +200,25 @@ class Connection(asyncio.Protocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _watch(self, session: Watched, seconds: float) -> None:
+        self._silence = self._loop.call_later(seconds, self._look, session)
+
+    def _look(self, session: Watched) -> None:
+        """Was the peer silent for too long, while it was its turn? Looked at when it might have been: hearing it costs
+        no timer."""
+        if self._closing:
+            return
+        self._turn.begin()
+        owed = self._waiter is not None or self._slices is not None or self._unreleased
+        if owed or (self._requests and not self._choked):
+            left = session.silence_s
+        else:
+            left = session.heard + session.silence_s - self._turn.now.steady
+        if left > 0:
+            self._watch(session, left)
+        else:
+            self._take(session.silent())
+
     def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
         """Called by the turn when this reply, and all before it, may leave."""
         self._unreleased -= len(reply)
@@ -198,6 +226,8 @@ class Connection(asyncio.Protocol):
             if granted is not None:  # nobody will ever know of these leases
                 self._turn.begin()
                 self._turn.do(GiveBack(self._door.name, granted))
+            if not self._unreleased:
+                self._leave()
             return
         if reply:
             self._write(reply)
@@ -239,7 +269,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = self._closing = True
         self._host.connections.discard(self)
-        for timer in (self._handshake, self._linger):
+        for timer in (self._handshake, self._linger, self._silence):
             if timer is not None:
                 timer.cancel()
         if self._waiter is not None:
@@ -247,7 +277,20 @@ class Connection(asyncio.Protocol):
         self._end_wait()
         self._slices = None
         self._requests.clear()
-        self._session.closed()
+        if not self._unreleased:
+            self._leave()
+
+    def _leave(self) -> None:
+        """The peer is gone, and what it never heard of is given back: the session may end."""
+        if not self._left:
+            self._left = True
+            self._turn.begin()  # what the session leaves behind happens now
+            self._finish(self._session.closed())
+
+    def _finish(self, work: Slices | None) -> None:
+        self._turn.begin()
+        if work is not None and next(work, self) is not self:
+            self._loop.call_soon(self._finish, work)
 
     def abort(self) -> None:
         """Close at once, without a word."""

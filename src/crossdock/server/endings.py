@@ -10,6 +10,7 @@ from crossdock.wire.answer import Ended
 _ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
 
 GONE = Ended(settled=False, ok=False, body=b"")
+LAPSED = Ended(settled=False, ok=False, body=b"", lapsed=True)
 
 
 def endings(events: Iterable[AnyEvent], waited_for: Collection[Number]) -> Iterator[tuple[Number, Ended]]:
@@ -22,7 +23,8 @@ def endings(events: Iterable[AnyEvent], waited_for: Collection[Number]) -> Itera
             if event.number in waited_for and event.then in _ENDS:
                 yield event.number, Ended(settled=True, ok=False, body=event.body)
         elif isinstance(event, Removed):
-            yield from ((row.number, GONE) for row in event.rows if row.number in waited_for)
+            how = LAPSED if event.why == "lapsed" else GONE
+            yield from ((row.number, how) for row in event.rows if row.number in waited_for)
         elif isinstance(event, Buried):  # by an operator: to whoever waits it has failed
             buried = Ended(settled=True, ok=False, body=b"")
             yield from ((row.number, buried) for row in event.rows if row.number in waited_for)

@@ -35,12 +35,17 @@ from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.session import Door
+from crossdock.wire.workq.door import WorkqDoor
 
 log = logging.getLogger("crossdock")
 
 DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
-BUILT: Final = frozenset({"faktory"})
+BUILT: Final = frozenset({"faktory", "workq", "masenko"})
+
+#: Protocols that know no password, by the name their users know.
+_OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
 
 #: How long goodbyes may take (SIGTERM); after that connections are cut.
 _LEAVE_S: Final = 1.5
@@ -78,6 +83,11 @@ def addresses(settings: Settings) -> dict[str, address.Address]:
             continue
         if name not in BUILT:
             raise CannotStart(f"the {name} door is not built yet; set listen.{name} = off")
+        if not where.is_loopback and name in _OPEN:
+            raise CannotStart(
+                f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
+                "password; listen on 127.0.0.1 or unix:PATH, and let others come through a tunnel (ssh -L, a VPN)"
+            )
         if not where.is_loopback and not settings.faktory.password:
             raise CannotStart(
                 f"listen.{name} = {where} is reachable from other machines and has no secret; "
@@ -141,6 +151,10 @@ class Server:
 
     def _door(self, name: str) -> Door:
         settings = self._settings
+        if name == "workq":
+            return WorkqDoor(lease_ttr=settings.workq.lease_ttr)
+        if name == "masenko":
+            return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB)
         beyond = any(not where.is_loopback for where in self._where.values())
         return FaktoryDoor(
             password=settings.faktory.password,

@@ -188,6 +188,7 @@ class Turn:
         totals.retried += done.retried
         totals.lapsed += done.lapsed
         totals.purged += done.purged
+        totals.ended += done.ended
         totals.passes += 1
         totals.seconds += time.perf_counter() - started
         self._arm()

@@ -18,6 +18,7 @@ class Ended(NamedTuple):
     settled: bool  #: for good; False: it is gone without a settlement
     ok: bool
     body: bytes
+    lapsed: bool = False  #: its lease ran out, and that was its end
 
 
 class Wait(NamedTuple):

@@ -1,10 +1,10 @@
 """The port between a door's session and the connection that carries it. Sessions never see a socket."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from crossdock.model.job import Held
-from crossdock.wire.answer import Answer, Bye
+from crossdock.wire.answer import Answer, Bye, Slices
 from crossdock.wire.desk import Desk
 
 
@@ -30,13 +30,24 @@ class Session(Protocol):
     def farewell(self) -> bytes:
         """The last words when the server stops."""
 
-    def closed(self) -> None:
-        """The connection is gone."""
+    def closed(self) -> Slices | None:
+        """The connection is gone, and what its peer never heard is given back. What is left to do, in slices."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A session whose peer may not be silent for long."""
+
+    silence_s: float  #: how long, while it is owed no reply
+    heard: float  #: steady; when it last spoke, or was answered
+
+    def silent(self) -> Bye:
+        """It was."""
 
 
 class Door(Protocol):
     name: str
-    handshake_s: float  #: deadline for becoming identified
+    handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning
 
     def session(self, desk: Desk, hang_up: Callable[[], None]) -> Session: ...
 

@@ -13,6 +13,7 @@ from crossdock.wire.faktory import links
 from crossdock.wire.faktory.messages import Int64, Invalid
 from crossdock.wire.faktory.times import parse, stamp
 from crossdock.wire.json import too_deep
+from crossdock.wire.payload import as_args
 
 RETRIES: Final = 25
 RESERVE_AT_MOST: Final = 86_400
@@ -195,18 +196,18 @@ def show(job: Job) -> bytes:
             custom = b'"custom":%b,' % extra.custom
     since = b'"%b"' % stamp(job.since).encode()
     created = since if job.created == job.since else b'"%b"' % stamp(job.created).encode()
-    return b'{"retry":%d,%b%b"jid":%b,"queue":"%b",%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
+    return b'{"retry":%d,%b%b"jid":%b,"queue":%b,%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
         rules.max_failures,
         failure,
         custom,
         _quote(job.jid),
-        job.queue.encode(),
+        _quote(job.queue),  # another door's may have any character
         b'"priority":%d,' % (job.priority + 5) if face.priority else b"",
         _quote(job.kind),
         _quote(face.created_at) if face.created_at else created,
         b'"enqueued_at":%b,' % since if job.place is not None or job.attempts else b"",
         b'"at":%b,' % _quote(face.at) if face.at else b"",
-        job.payload,
+        as_args(job),
         b',"reserve_for":%d' % rules.lease_s if rules.lease_s else b"",
         b',"backtrace":%d' % face.backtrace if face.backtrace else b"",
     )

@@ -27,7 +27,8 @@ from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloB
 from crossdock.wire.faktory.mutate import SLICE, mutate
 from crossdock.wire.faktory.queue import QUEUES_AT_MOST, queue
 from crossdock.wire.faktory.track import track
-from crossdock.wire.faktory.workers import RUNNING, Given, Worker
+from crossdock.wire.faktory.workers import RUNNING, Worker
+from crossdock.wire.given import Given
 from crossdock.wire.lines import TOO_LONG, Lines
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class FaktorySession:
         command = LeaseNext(VIA, queues, self._wid, TERMS)
         job = self._desk.do(command)
         if job is not None and job.lease is not None:
-            self._given.remember(job, self._desk.now.steady)
+            self._given.remember(job.jid, job, self._desk.now.steady)
             self.granted = [(job.number, job.lease.token)]
             return bulk(show(job))
         if late:

@@ -8,52 +8,14 @@ dropped and comes back late must not settle what has been leased to another mean
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from crossdock.model.job import Held, Job
+from crossdock.model.job import Job
+from crossdock.wire.given import Given
 
 SILENT_S: Final = 60.0  #: without a BEAT for longer, a worker is dropped and its sockets are closed
-_FORGET_S: Final = 86_400.0
-_SWEEP_EVERY: Final = 4_096
 _SWEEP_S: Final = 3_600.0
 
 RUNNING, QUIET, TERMINATE = "", "quiet", "terminate"
 _ORDER: Final = {RUNNING: 0, QUIET: 1, TERMINATE: 2}
-
-
-class Given:
-    """The leases somebody was given, by jid; the newest one counts. Forgotten a day after the lease has ended."""
-
-    __slots__ = ("_by_jid", "_since_sweep")
-
-    def __init__(self) -> None:
-        self._by_jid: dict[str, tuple[tuple[Held, float], ...]] = {}
-        self._since_sweep = 0
-
-    def remember(self, job: Job, now: float) -> None:
-        if job.lease is None:
-            return
-        entry = ((job.number, job.lease.token), job.lease.end)
-        before = self._by_jid.get(job.jid)
-        self._by_jid[job.jid] = (entry,) if before is None else (*before[-9:], entry)
-        self._since_sweep += 1
-        if self._since_sweep >= _SWEEP_EVERY and self._since_sweep >= len(self._by_jid):
-            self.sweep(now)
-
-    def sweep(self, now: float) -> None:
-        self._since_sweep = 0
-        self._by_jid = {jid: held for jid, held in self._by_jid.items() if held[-1][1] + _FORGET_S > now}
-
-    def newest(self, jid: str) -> Held | None:
-        held = self._by_jid.get(jid)
-        return held[-1][0] if held else None
-
-    def forget(self, jid: str) -> None:
-        """Its newest lease was settled."""
-        held = self._by_jid.pop(jid, ())
-        if len(held) > 1:
-            self._by_jid[jid] = held[:-1]
-
-    def __len__(self) -> int:
-        return len(self._by_jid)
 
 
 class Worker:
@@ -93,7 +55,7 @@ class Workers:
             (job.lease.token, job.lease.worker, job) for job in leased if job.lease is not None and job.lease.worker
         ]
         for _, wid, job in sorted(given, key=lambda each: each[0]):
-            self._given.setdefault(wid, Given()).remember(job, steady)
+            self._given.setdefault(wid, Given()).remember(job.jid, job, steady)
 
     def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
         """The first HELLO of a wid describes it; later ones only add a connection."""

@@ -9,6 +9,7 @@ from crossdock.engine.putting import newest
 from crossdock.model.job import Form, Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, lua
+from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
 VIA: Final = "qless"
 
@@ -29,10 +30,13 @@ class Raised(Exception):
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
-    __slots__ = ("_args", "desk", "publish", "t")
+    __slots__ = ("_args", "desk", "dialect", "publish", "t")
 
-    def __init__(self, desk: Desk, t: float, args: Sequence[str], publish: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, desk: Desk, t: float, args: Sequence[str], publish: Callable[[str, str], None], dialect: Dialect = UNIFIED
+    ) -> None:
         self.desk = desk
+        self.dialect = dialect
         self.t = t
         self._args = args
         self.publish = publish
@@ -70,6 +74,10 @@ class Call:
 
     def job(self, jid: str) -> Job | None:
         return newest(self.desk.memory, jid)
+
+    def who(self, word: str, jid: str) -> str:
+        """How an error names a job."""
+        return f"{word}(): Job " if self.dialect.old else f"{word}(): Job {jid} "
 
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""

@@ -11,6 +11,7 @@ from crossdock.model.faces import Entry, What
 from crossdock.model.job import Form, Job
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson
+from crossdock.wire.redis.qless.dialect import Dialect
 
 _STATES: Final = {
     State.SCHEDULED: "scheduled",
@@ -70,10 +71,10 @@ def data(job: Job) -> str:
         return encoded.decode()
 
 
-def entry(one: Entry, queue_key: str = "q") -> dict[str, Any]:
+def entry(one: Entry) -> dict[str, Any]:
     shown: dict[str, Any] = {"when": one.when}
     if one.what is What.PUT:
-        shown[queue_key] = one.name
+        shown["q"] = one.name
     if one.what is What.SAID:
         said = cjson.read(one.data.decode("utf-8", "surrogateescape")) if one.data else {}
         items = said.items() if isinstance(said, dict) else enumerate(said, 1) if isinstance(said, list) else ()
@@ -119,11 +120,11 @@ def expires(job: Job) -> float:
     return lease.at + lasts if lasts < float("inf") else 0.0
 
 
-def show(memory: Memory, job: Job, queue_key: str = "q") -> dict[str, Any]:
+def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
     """The object; key order as the scripts write it."""
     jobs = memory.jobs
     face = face_of(job)
-    return {
+    shown = {
         "jid": job.jid,
         "retries": retries(job),
         "data": data(job),
@@ -137,13 +138,16 @@ def show(memory: Memory, job: Job, queue_key: str = "q") -> dict[str, Any]:
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
         "state": state(job),
-        "history": [entry(one, queue_key) for one in history(job)],
+        "history": [entry(one) for one in history(job)],
         "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
         "priority": job.priority,
         "worker": worker(job),
     }
+    if dialect.old:
+        del shown["spawned_from_jid"]
+    return shown
 
 
-def written(memory: Memory, jobs: list[Job]) -> str:
-    return cjson.write([show(memory, job) for job in jobs])
+def written(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
+    return cjson.write([show(memory, job, dialect) for job in jobs])
 

@@ -77,7 +77,8 @@ def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
         return
     followed = _follow("failed", event.jid, watched)
     if event.counted and not event.lost and event.t is not None:
-        yield from followed
+        if not event.unbooked:
+            yield from followed
         return
     error = event.failure
     text = write(
@@ -86,7 +87,7 @@ def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
             "jid": event.jid,
             "group": error.group,
             "event": "failed",
-            "worker": event.worker,
+            "worker": error.worker or event.worker,
         }
     )
     if event.lost:

@@ -26,22 +26,25 @@ from crossdock.wire.redis.qless.call import (
 
 
 def put(call: Call) -> Reply:
-    """now worker queue jid klass data delay [option value]…"""
-    queue = call.queue(1)
-    jid = call.require(2, 'Put(): Arg "jid" missing')
-    kind = call.require(3, 'Put(): Arg "klass" missing')
-    payload, form = data(call[4], 'Put(): Arg "data" missing or not JSON: ')
-    delay = number(call[5], 'Put(): Arg "delay" not a number: ')
-    given = options(call.rest(6))
+    """now [worker] queue jid klass data delay [option value]…"""
+    first = 0 if call.dialect.old else 1
+    queue = call.queue(first)
+    jid = call.require(first + 1, 'Put(): Arg "jid" missing')
+    kind = call.require(first + 2, 'Put(): Arg "klass" missing')
+    payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
+    delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
+    given = options(call.rest(first + 5))
     retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
     its_tags = decoded(given["tags"]) if "tags" in given else None
     priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
     needs = jids(decoded(given.get("depends", "[]")))
+    if call.dialect.old and delay > 0 and needs:
+        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
     call.writes()
     command = Put(
         VIA,
         call.t,
-        call[0],
+        None if call.dialect.old else call[0],
         jid,
         queue,
         kind,
@@ -69,12 +72,12 @@ def requeue(call: Call) -> Reply:
 
 def get(call: Call) -> Reply:
     found = call.job(call.jid())
-    return None if found is None else cjson.write(job.show(call.memory, found))
+    return None if found is None else cjson.write(job.show(call.memory, found, call.dialect))
 
 
 def multiget(call: Call) -> Reply:
     found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
-    return job.written(call.memory, found)
+    return job.written(call.memory, found, call.dialect)
 
 
 def cancel(call: Call) -> Reply:
@@ -106,7 +109,7 @@ def priority(call: Call) -> Reply:
     value = number(call[1], 'Priority(): Arg "priority" missing or not a number: ')
     found = call.job(jid)
     if found is None:
-        raise Raised(f"Priority(): Job {jid} does not exist")
+        raise Raised("Queue(): no queue name provided" if call.dialect.old else f"Priority(): Job {jid} does not exist")
     call.writes()
     call.desk.do(SetPriority(VIA, call.t, found.number, lua.whole(value)))
     return lua.truncated(value)
@@ -147,7 +150,7 @@ def tag(call: Call) -> Reply:
         offset = number(call[2], 'Tag(): Arg "offset" not a number: ', 0.0)
         count = number(call[3], 'Tag(): Arg "count" not a number: ', 25.0)
         tagged: Sequence[Any] = call.memory.tags.jobs.get(name, [])
-        page = spanned(tagged, offset, offset + count - 1)
+        page = spanned(tagged, offset, count if call.dialect.paged_by_end else offset + count - 1)
         return cjson.write({"jobs": [jid for _, jid, _ in page], "total": len(tagged)})
     if word == "top":
         offset = number(call[1], 'Tag(): Arg "offset" not a number: ', 0.0)
@@ -176,7 +179,8 @@ def _edit_tags(call: Call, word: str) -> Reply:
     if names:
         add, drop = (names, ()) if word == "add" else ((), names)
         call.desk.do(EditTags(VIA, call.t, found.number, add, drop))
-    return cjson.write(list(found.extra.tags) if found.extra is not None else [])
+    shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
+    return cjson.write(shown) if call.dialect.old and word == "add" else shown
 
 
 def track(call: Call) -> Reply:
@@ -184,7 +188,7 @@ def track(call: Call) -> Reply:
     if word is None:
         order = sorted(memory.watched.items(), key=lambda each: (each[1], each[0]))
         found = {jid: call.job(jid) for jid, _ in order}
-        shown = [job.show(memory, one) for one in found.values() if one is not None]
+        shown = [job.show(memory, one, call.dialect) for one in found.values() if one is not None]
         return cjson.write({"expired": [jid for jid, one in found.items() if one is None], "jobs": shown})
     jid = call.require(1, 'Track(): Arg "jid" missing')
     if call.job(jid) is None:

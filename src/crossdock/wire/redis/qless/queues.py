@@ -26,7 +26,8 @@ def pop(call: Call) -> Reply:
     count = number(call[2], 'Pop(): Arg "count" missing or not a number: ')
     call.writes()
     term = config.heartbeat(call.memory, queue)
-    return job.written(call.memory, call.desk.do(Pop(VIA, call.t, queue, worker, count, term)))
+    jobs_ = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=call.dialect.old))
+    return job.written(call.memory, jobs_, call.dialect)
 
 
 def peek(call: Call) -> Reply:
@@ -41,7 +42,7 @@ def peek(call: Call) -> Reply:
     known = memory.queues.get(queue)
     if known is not None:
         found += [memory.jobs[place[4]] for place in known.ready.islice(0, left)]
-    return job.written(memory, found)
+    return job.written(memory, found, call.dialect)
 
 
 def _due(call: Call, queue: str) -> None:
@@ -179,7 +180,7 @@ def failed(call: Call) -> Reply:
     start = number(call[1], 'Failed(): Arg "start" is not a number: ', 0.0)
     limit = number(call[2], 'Failed(): Arg "limit" is not a number: ', 25.0)
     order = _Reversed(groups.get(group, []))
-    page = spanned(order, start, start + limit - 1)
+    page = spanned(order, start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)
     return cjson.write({"jobs": [call.memory.jobs[each[1]].jid for each in page], "total": len(order)})
 
 

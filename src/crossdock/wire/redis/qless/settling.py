@@ -2,6 +2,7 @@
 
 from math import floor
 
+from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
 from crossdock.model.job import Bound, Job, Lease
 from crossdock.model.moves import Advance, Renew, TakeBack
@@ -10,16 +11,22 @@ from crossdock.wire.redis.qless import config, job, lua
 from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, data, decoded, jids, number
 
 
-def _held(call: Call, jid: str, worker: str, missing: str, idle: str, other: str) -> tuple[Job, Lease]:
-    """The job this worker holds, or what the script says instead; the texts end where a value follows."""
+def _held(call: Call, jid: str, worker: str | None, missing: str, idle: str, other: str) -> tuple[Job, Lease]:
+    """The job this worker holds, or what the script says instead; the texts end where a value follows.
+
+    None is any worker of this door, who holds a job of this door (doors, question 7).
+    """
     found = call.job(jid)
     if found is None:
         raise Raised(missing)
     if found.lease is None:
         raise Raised(idle + job.state(found))
-    if found.lease.worker != worker or found.lease.bound is Bound.CONNECTION:
-        raise Raised(other + found.lease.worker)
-    return found, found.lease
+    lease = found.lease
+    if worker is None and lease.until is not None and face_of(found) is not None:
+        return found, lease
+    if lease.worker != worker or lease.bound is Bound.CONNECTION:
+        raise Raised(other + lease.worker)
+    return found, lease
 
 
 def _claim(found: Job, lease: Lease, worker: str) -> Claim:
@@ -42,7 +49,9 @@ def complete(call: Call) -> Reply:
         raise Raised('Complete(): "delay" cannot be used without a "next".')
     if after is None and "depends" in wanted:
         raise Raised('Complete(): "depends" cannot be used without a "next".')
-    who = f"Complete(): Job {jid} "
+    who = call.who("Complete", jid)
+    if call.dialect.old and delay > 0 and needs:
+        raise Raised('Complete(): "delay" and "depends" are not allowed together')
     found, lease = _held(
         call,
         jid,
@@ -51,7 +60,7 @@ def complete(call: Call) -> Reply:
         f"{who}is not currently running: ",
         f"{who}has been handed out to another worker: ",
     )
-    if job.queue(found) != queue:
+    if not call.dialect.old and job.queue(found) != queue:
         raise Raised(f"{who}running in another queue: {job.queue(found)}")
     call.writes()
     if after is None:
@@ -67,11 +76,11 @@ def fail(call: Call) -> Reply:
     group = call.require(2, 'Fail(): Arg "group" missing')
     message = call.text(3, 'Fail(): Arg "message" missing')
     payload = data(call[4], 'Fail(): Arg "data" not JSON: ')[0] if call[4] is not None else None
-    who = f"Fail(): Job {jid}"
+    who = "Fail(): Job " if call.dialect.old else f"Fail(): Job {jid}"
     found, lease = _held(
         call,
         jid,
-        worker,
+        None if call.dialect.old else worker,
         f"{who}does not exist",
         f"{who}not currently running: ",
         f"{who} running with another worker: ",
@@ -88,7 +97,7 @@ def retry(call: Call) -> Reply:
     worker = call.require(2, 'Retry(): Arg "worker" missing')
     delay = number(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
     group, message = call[4], call[5]
-    who = f"Retry(): Job {jid} "
+    who = call.who("Retry", jid)
     found, lease = _held(
         call,
         jid,
@@ -103,7 +112,8 @@ def retry(call: Call) -> Reply:
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
-    call.desk.do(Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue))
+    old = call.dialect.old
+    call.desk.do(Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue, unbooked=old))
     return left if left >= 0 else -1
 
 
@@ -111,7 +121,7 @@ def heartbeat(call: Call) -> Reply:
     jid = call.jid()
     worker = call.require(1, 'Heatbeat(): Arg "worker" missing')
     payload = data(call[2], 'Heartbeat(): Arg "data" not JSON: ')[0] if call[2] is not None else None
-    who = f"Heartbeat(): Job {jid} "
+    who = call.who("Heartbeat", jid)
     found, _ = _held(
         call,
         jid,
@@ -122,7 +132,7 @@ def heartbeat(call: Call) -> Reply:
     )
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
-    call.desk.do(Renew(VIA, call.t, found.number, term, payload))
+    call.desk.do(Renew(VIA, call.t, found.number, term, payload, call.dialect.old))
     return floor(call.t + term)
 
 
@@ -131,7 +141,7 @@ def timeout(call: Call) -> Reply:
     for jid in call.rest(0):
         found = call.job(jid)
         if found is None:
-            raise Raised(f"Timeout(): Job {jid} does not exist")
+            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.old else 'does not exist'}")
         if found.lease is None:
             raise Raised(f"Timeout(): Job {jid} not running")
         numbers.append(found.number)

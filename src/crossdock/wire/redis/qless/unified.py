@@ -6,6 +6,7 @@ from typing import Final
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import config, lua, putting, queues, recur, settling, workers
 from crossdock.wire.redis.qless.call import Call, Raised, Reply
+from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "put": putting.put,
@@ -47,8 +48,17 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "recur.untag": recur.untag,
 }
 
+#: Commands that the script of 2013 does not have.
+_LATER: Final = frozenset({"requeue"})
 
-def call(desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Callable[[str, str], None]) -> Reply:
+
+def call(
+    desk: Desk,
+    keys: Sequence[bytes],
+    args: Sequence[bytes],
+    publish: Callable[[str, str], None],
+    dialect: Dialect = UNIFIED,
+) -> Reply:
     """Carry out one call. Raises Raised with the script's own text."""
     if keys:
         raise Raised("No Keys should be provided")
@@ -56,9 +66,9 @@ def call(desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Call
     if not words:
         raise Raised("Must provide a command")
     act = COMMANDS.get(words[0])
-    if act is None:
+    if act is None or (dialect.old and words[0] in _LATER):
         raise Raised(f"Unknown command {words[0]}")
-    return act(Call(desk, _now(words), words[2:], publish))
+    return act(Call(desk, _now(words), words[2:], publish, dialect))
 
 
 def _now(words: Sequence[str]) -> float:

@@ -1,0 +1,57 @@
+"""How the verbs reach a door: where the settings say it is, or where the running server says."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from crossdock.cli.control import server, settings_of
+from crossdock.client.errors import NoServer, Refused
+from crossdock.client.faktory import FaktoryClient
+from crossdock.client.masenko import MasenkoClient
+from crossdock.client.worker import Worker
+from crossdock.client.workq import WorkqClient
+from crossdock.server import address
+from crossdock.settings import Settings
+
+
+def faktory(values: dict[str, Any]) -> FaktoryClient:
+    return _open(
+        "faktory",
+        values,
+        lambda at, settings: FaktoryClient(at.host, at.port, at.path, settings.faktory.password),
+    )
+
+
+def workq(values: dict[str, Any]) -> WorkqClient:
+    return _open("workq", values, lambda at, _: WorkqClient(at.host, at.port, at.path))
+
+
+def masenko(values: dict[str, Any]) -> MasenkoClient:
+    return _open("masenko", values, lambda at, _: MasenkoClient(at.host, at.port, at.path))
+
+
+#: Clients that can take a job and settle it, by door.
+WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
+    "faktory": faktory,
+    "workq": workq,
+    "masenko": masenko,
+}
+
+
+T = TypeVar("T")
+
+
+def _open(door: str, values: dict[str, Any], connect: Callable[[address.Address, Settings], T]) -> T:
+    settings = settings_of(values).settings
+    where = address.parse(getattr(settings.listen, door))
+    title = door.capitalize()
+    if where is None:
+        raise Refused(f"the {title} door is closed: listen.{door} is off; open it, and start the server anew")
+    if not where.path and not where.port:  # the server took one that was free; it knows which
+        with server(values) as control:
+            where = address.parse(control.ask("status")["status"]["doors"].get(door, "off"))
+    if where is None:
+        raise Refused(f"the server has no {title} door")
+    try:
+        return connect(where, settings)
+    except NoServer as error:
+        raise NoServer(f"{error}; start it with crossdock up, or say where it is with --listen {door}=…") from error

@@ -1,0 +1,74 @@
+"""A blocking client of the Workq door, as much of it as the command line needs: jobs in, leased, settled."""
+
+from types import TracebackType
+from typing import Final, Self
+
+from crossdock.client.errors import Broken, Refused
+from crossdock.client.stream import connect
+from crossdock.client.worker import Taken
+
+TIMEOUT_S: Final = 30.0
+
+
+class WorkqClient:
+    def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
+        """Connect, by a UNIX socket if there is a path. Raises NoServer."""
+        self._stream = connect("Workq", host, port, path, timeout_s)
+        self._timeout_s = timeout_s
+
+    def add(
+        self, ident: str, name: str, payload: bytes, *, ttr_ms: int, ttl_ms: int, time: str = "", flags: str = ""
+    ) -> None:
+        """`add`, or with a time `schedule`. Returns once the server has it on disk. Raises Refused."""
+        line = f"schedule {ident} {name} {ttr_ms} {ttl_ms} {time}" if time else f"add {ident} {name} {ttr_ms} {ttl_ms}"
+        self._ok(f"{line} {len(payload)} {flags}", payload)
+
+    def take(self, queues: list[str], wait_s: float) -> Taken | None:
+        """Lease a job of these names; None: none came in that time. Raises Refused."""
+        self._stream.patience(wait_s + self._timeout_s)
+        self._send(f"lease {' '.join(queues)} {round(wait_s * 1_000)}")
+        line = self._stream.line()
+        self._stream.patience(self._timeout_s)
+        if line == b"-TIMEOUT":
+            return None
+        _expect(line, b"+OK 1")
+        head = self._stream.line()
+        words = head.decode("ascii", "replace").split(" ")
+        if len(words) not in (3, 4) or not words[-1].isdecimal():  # the TTR is told or not, as the server is set
+            raise Broken(f"an unexpected answer to lease: {head[:80]!r}")
+        return Taken(words[0], words[1], words[1], self._stream.block(int(words[-1])))
+
+    def done(self, job: Taken, result: bytes = b"") -> None:
+        self._ok(f"complete {job.ident} {len(result)}", result)
+
+    def failed(self, job: Taken, message: str) -> None:
+        result = message.encode()
+        self._ok(f"fail {job.ident} {len(result)}", result)
+
+    def _send(self, line: str, block: bytes | None = None) -> None:
+        """A line break in a word would be a second command."""
+        if not line.isprintable() or not line.isascii():
+            raise Refused(f"Workq's words are printable ASCII: {line!r}")
+        self._stream.send(line.encode() + (b"\r\n" if block is None else b"\r\n%b\r\n" % block))
+
+    def _ok(self, line: str, block: bytes) -> None:
+        self._send(line, block)
+        _expect(self._stream.line(), b"+OK")
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _expect(line: bytes, wanted: bytes) -> None:
+    if line.startswith(b"-"):
+        raise Refused(line[1:].decode("utf-8", "replace"))
+    if line != wanted:
+        raise Broken(f"an unexpected answer: {line[:80]!r}")

@@ -1,0 +1,194 @@
+"""One Masenko connection: a line in, a reply out (page 3), and the leases it was given."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from crossdock.model.commands import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, Succeed, Terms
+from crossdock.model.job import Bound, Held, Number, Token
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.desk import Desk
+from crossdock.wire.lines import TOO_LONG, Lines
+from crossdock.wire.masenko import ack, fetch, push
+from crossdock.wire.masenko.atomic import Atomic, blocked
+from crossdock.wire.masenko.ids import newest, shown
+from crossdock.wire.masenko.info import info
+from crossdock.wire.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
+
+if TYPE_CHECKING:
+    from crossdock.wire.masenko.door import MasenkoDoor
+
+_EVER: Final = float("inf")
+TERMS: Final = Terms(_EVER, _EVER, _EVER, Bound.CONNECTION)
+
+_NOT_ACQUIRED: Final = error("task not acquired")
+_NO_HEARTBEAT: Final = Bye(error("no heartbeat"))
+_QUIT: Final = Bye(OK)
+
+#: Leases failed in one go when the connection ends: about 5 ms between the turns of others.
+SLICE: Final = 500
+
+
+class MasenkoSession:
+    def __init__(self, door: "MasenkoDoor", desk: Desk) -> None:
+        self._door = door
+        self._desk = desk
+        self._lines = Lines(door.line_bytes)
+        self.receive = self._lines.receive
+        self.identified = True  # there is no handshake
+        self.granted: list[Held] | None = None
+        self.silence_s = door.heartbeat_s
+        self.heard = desk.now.steady
+        self._held: dict[Number, Token] = {}
+        self._atomic: Atomic | None = None
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def handle(self, line: bytes) -> Answer:
+        verb, _, body = line.partition(b" ")
+        if self._atomic is not None:
+            return self._within(self._atomic, verb.upper(), body)
+        self.heard = self._desk.now.steady
+        act = _VERBS.get(verb) or _VERBS.get(verb.upper())
+        if act is None:
+            return error(f"unknown verb {verb[:ECHO].decode('utf-8', 'replace')}")
+        return act(self, body)
+
+    def broken(self) -> Bye | None:
+        return Bye(error(TOO_LONG)) if self._lines.overrun else None
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(error(f"too many connections: {connections}"))
+
+    def silent(self) -> Bye:
+        self._let_go()
+        return _NO_HEARTBEAT
+
+    def farewell(self) -> bytes:
+        """The server stops. What is leased is ready again when it starts, in its old place and uncounted (page 7)."""
+        self._held.clear()
+        return error("shutdown in progress")
+
+    def closed(self) -> Slices | None:
+        self._let_go()
+        return self._let_all_go() if self._held else None
+
+    def _let_go(self) -> None:
+        """The connection ends: a NACK for each task it was given (page 3.7), the first of them at once."""
+        for number in list(self._held)[:SLICE]:
+            self._desk.do(Fail("", self._claim(number), "", ""))
+
+    def _let_all_go(self) -> Slices:
+        while self._held:
+            yield
+            self._let_go()
+        return b""
+
+    def _claim(self, number: Number) -> Claim:
+        """To be made once: the lease is forgotten with it."""
+        return Claim(VIA, "", (number, self._held.pop(number)), number=number)
+
+    def _ping(self, body: bytes) -> Answer:
+        return PONG
+
+    def _push(self, body: bytes) -> Answer:
+        desk = self._desk
+        try:
+            read = push.read(body)
+        except Invalid as refused:
+            return error(str(refused))
+        spec = read.spec
+        if read.blockers:
+            if min(read.blockers) <= 0:
+                return error("cannot use relative blocked by outside of a transaction")
+            spec = blocked(desk, spec, read.blockers)
+        no_room = desk.no_room(1)
+        if no_room is not None:
+            return error(no_room)
+        if read.too_big:
+            desk.do(DrawNumbers(1))
+            return error(f"cannot push to queue: wall append: serialize operation: input: {read.too_big}")
+        number = desk.memory.counters.number + 1  # nothing refuses it, so this is the next job's
+        desk.do(Enqueue(VIA, [spec]))
+        return b'OK {"id":%d}\n' % shown(number)
+
+    def _fetch(self, body: bytes) -> Answer:
+        door = self._door
+        try:
+            queues, timeout_ns = fetch.read(body)
+        except Invalid as refused:
+            return error(str(refused))
+        if timeout_ns is None:
+            timeout_ns = door.heartbeat_ns // 2
+        elif timeout_ns > door.heartbeat_ns:
+            return error(f"timeout must be smaller than the heartbeat frequency {door.heartbeat}")
+        if not queues:
+            return EMPTY
+        return self._try_fetch(queues, self._desk.now.steady + timeout_ns / 1e9, late=False)
+
+    def _try_fetch(self, queues: tuple[str, ...], until: float, *, late: bool) -> Answer:
+        """The heartbeat's clock starts anew with the answer: a client that waits cannot speak."""
+        desk = self._desk
+        job = desk.do(LeaseNext(VIA, queues, "", TERMS))
+        if job is not None and job.lease is not None:
+            self.heard = desk.now.steady
+            self._held[job.number] = job.lease.token
+            self.granted = [(job.number, job.lease.token)]
+            return task(job)
+        if late:
+            self.heard = desk.now.steady
+            return EMPTY
+        return Wait(queues, until, lambda late: self._try_fetch(queues, until, late=late))
+
+    def _ack(self, body: bytes) -> Answer:
+        try:
+            number = newest(ack.read(body, "ack"), self._desk, self._held)
+        except Invalid as refused:
+            return error(str(refused))
+        if number is None:
+            return _NOT_ACQUIRED
+        return OK if self._desk.do(Succeed("", self._claim(number))) else _NOT_ACQUIRED
+
+    def _nack(self, body: bytes) -> Answer:
+        try:
+            number = newest(ack.read(body, "nack"), self._desk, self._held)
+        except Invalid as refused:
+            return error(str(refused))
+        if number is None:
+            return _NOT_ACQUIRED
+        return OK if self._desk.do(Fail("", self._claim(number), "", "")) else _NOT_ACQUIRED
+
+    def _info(self, body: bytes) -> Answer:
+        return info(self._desk.memory)
+
+    def _quit(self, body: bytes) -> Answer:
+        self._let_go()
+        return _QUIT
+
+    def _begin(self, body: bytes) -> Answer:
+        self._atomic = Atomic()
+        return b""
+
+    def _within(self, atomic: Atomic, verb: bytes, body: bytes) -> Answer:
+        """A line of a transaction has no reply of its own, and is no heartbeat (page 2)."""
+        if verb != b"DONE":
+            atomic.add(verb, body)
+            return b""
+        self._atomic = None
+        self.heard = self._desk.now.steady
+        reply, settled = atomic.done(self._desk, self._held)
+        for number in settled:
+            del self._held[number]
+        return reply
+
+
+_VERBS: Final[dict[bytes, Callable[[MasenkoSession, bytes], Answer]]] = {
+    b"PUSH": MasenkoSession._push,
+    b"FETCH": MasenkoSession._fetch,
+    b"ACK": MasenkoSession._ack,
+    b"NACK": MasenkoSession._nack,
+    b"PING": MasenkoSession._ping,
+    b"INFO": MasenkoSession._info,
+    b"ATOMIC": MasenkoSession._begin,
+    b"QUIT": MasenkoSession._quit,
+}

@@ -1,0 +1,141 @@
+"""`inspect` (page 5.8): reads of the engine's state, a page at a time. No flags, one object word."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from crossdock.engine.queue import Queue
+from crossdock.model.job import Job
+from crossdock.wire.desk import Desk
+from crossdock.wire.workq import ids, messages
+from crossdock.wire.workq.messages import Invalid
+from crossdock.wire.workq.show import record
+from crossdock.wire.workq.times import stamp
+from crossdock.wire.workq.tokens import Flags, name, unsigned
+
+if TYPE_CHECKING:
+    from crossdock.wire.workq.door import WorkqDoor
+
+LIMIT: Final = 100
+_OFFSET: Final = 2**32 - 1
+
+Words = list[bytes]
+
+
+def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> bytes:
+    """`inspect <object> …`. Raises Invalid."""
+    known = _OBJECTS.get(words[1])
+    if known is None:
+        raise Invalid(messages.UNKNOWN_COMMAND)
+    count, look = known
+    if len(words) != count or flags:
+        raise Invalid(messages.INVALID_ARGS)
+    return look(door, desk, words)
+
+
+def _server(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """Three keys, and three announced: upstream says two (section 10, row 3)."""
+    return b"+OK 1\r\nserver 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
+        door.connections,
+        desk.memory.counters.evicted,
+        stamp(door.started),
+    )
+
+
+def _queue(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    return _replies([_lengths(desk, _known(desk, _named(words[2])))])
+
+
+def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
+    offset, limit = _page(words)
+    queues = desk.memory.queues
+    names = sorted(each for each in queues if name(each.encode()) is not None)
+    return _replies([_lengths(desk, queues[each]) for each in names[offset : offset + limit]])
+
+
+def _lengths(desk: Desk, queue: Queue) -> bytes:
+    later = len(desk.memory.scheduled_in.get(queue.name, ()))
+    return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), len(queue.ready), later)
+
+
+def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """Ready ones alone, in the order they will be leased (row 23)."""
+    queue, offset, limit = _page_of(desk, words)
+    jobs = desk.memory.jobs
+    return _replies(record(jobs[place[4]]) for place in queue.ready.islice(offset, offset + limit))
+
+
+def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """Of higher priority first, then by time (5.8)."""
+    queue, offset, limit = _page_of(desk, words)
+    jobs, waiting = desk.memory.jobs, desk.memory.scheduled_in.get(queue.name)
+    if waiting is None:
+        return messages.NONE
+    return _replies(record(jobs[number]) for _, _, number in waiting.islice(offset, offset + limit))
+
+
+def _job(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """Any UUID will do to ask."""
+    ident = ids.parse(words[2])
+    if ident is None:
+        raise Invalid(messages.INVALID_ID)
+    job = find(desk, ident)
+    return messages.NOT_FOUND if job is None else _replies([record(job)])
+
+
+def find(desk: Desk, ident: str) -> Job | None:
+    """The job this door shows under that id: the newest of that jid, or the one of that number."""
+    memory = desk.memory
+    numbers = memory.jids.get(ident)
+    if numbers is not None:
+        return memory.jobs[numbers[-1] if isinstance(numbers, tuple) else numbers]
+    if ident.startswith(ids.MADE_UP):
+        job = memory.jobs.get(ids.number(ident))
+        if job is not None and ids.shown(job) == ident:
+            return job
+    return None
+
+
+def _named(text: bytes) -> str:
+    queue = name(text)
+    if queue is None:
+        raise Invalid(messages.INVALID_NAME)
+    return queue
+
+
+def _known(desk: Desk, queue: str) -> Queue:
+    if queue not in desk.memory.queues:
+        raise Invalid(messages.NOT_FOUND)
+    return desk.memory.queues[queue]
+
+
+def _page(words: Words) -> tuple[int, int]:
+    """The last two words."""
+    offset, limit = unsigned(words[-2], _OFFSET), unsigned(words[-1], LIMIT)
+    if offset is None:
+        raise Invalid(messages.INVALID_OFFSET)
+    if not limit:
+        raise Invalid(messages.INVALID_LIMIT)
+    return offset, limit
+
+
+def _page_of(desk: Desk, words: Words) -> tuple[Queue, int, int]:
+    """The queue is looked up last: a bad page of an unknown queue is a bad page."""
+    queue, (offset, limit) = _named(words[2]), _page(words)
+    return _known(desk, queue), offset, limit
+
+
+def _replies(found: Iterable[bytes]) -> bytes:
+    each = list(found)
+    return b"+OK %d\r\n%b" % (len(each), b"".join(each))
+
+
+#: The number of words, `inspect` and the object included, and what to show.
+_OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqDoor", Desk, Words], bytes]]]] = {
+    b"server": (2, _server),
+    b"queue": (3, _queue),
+    b"queues": (4, _queues),
+    b"jobs": (5, _jobs),
+    b"scheduled-jobs": (5, _scheduled_jobs),
+    b"job": (3, _job),
+}

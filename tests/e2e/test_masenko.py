@@ -1,0 +1,195 @@
+"""The Masenko door of a real server: over a socket, by raw bytes, by our client, and beside Faktory."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crossdock.client.errors import Refused
+from crossdock.client.masenko import MasenkoClient
+from tests.support.command_line import Operator
+from tests.support.masenko_raw import Raw, told
+from tests.support.server import Server
+
+DOORS = ("faktory", "masenko")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", {"masenko.heartbeat": 1.5}, doors=DOORS) as server:
+        yield server
+
+
+@pytest.fixture
+def raw(server: Server) -> Iterator[Raw]:
+    peer = Raw(server)
+    yield peer
+    peer.close()
+
+
+def test_a_conversation(server: Server, raw: Raw) -> None:
+    assert raw.ask('PUSH {"name": "first", "queue": "q", "payload": {"a": [1, 2]}}') == 'OK {"id":1}\n'
+    assert raw.ask('FETCH {"queues":["q"]}') == 'OK {"id":1,"queue":"q","name":"first","payload":{"a":[1,2]}}\n'
+    assert raw.ask("ATOMIC", 'ACK {"id":1}', 'PUSH {"name":"a"}', 'PUSH {"name":"b","blocked_by":[-1]}', "DONE") == (
+        'OK {"ids":[2,3]}\n'
+    )
+    assert raw.ask("INFO") == (
+        'OK {"queues":[{"name":"q","ready":0,"delayed":0,"to_ack":0},'
+        '{"name":"default","ready":1,"delayed":0,"to_ack":0}]}\n'
+    )
+    assert raw.ask("QUIT") == "OK {}\n"
+    assert raw.line() == ""
+
+
+def test_silence_ends_it_and_its_task_fails(server: Server, raw: Raw) -> None:
+    raw.ask('PUSH {"name":"a"}')
+    raw.ask("FETCH")
+    began = time.monotonic()
+    assert raw.line() == 'ERR {"msg":"no heartbeat"}\n'
+    assert raw.line() == ""
+    assert 1.4 < time.monotonic() - began < 3.0
+    other = Raw(server)
+    assert told(other.ask('FETCH {"timeout":"1.5s"}'))["failures"] == 1
+    other.close()
+
+
+def test_pings_keep_it(raw: Raw) -> None:
+    for _ in range(5):
+        time.sleep(0.5)
+        assert raw.ask("PING") == "PONG {}\n"
+
+
+def test_one_that_vanishes_while_it_waits(server: Server, raw: Raw) -> None:
+    gone = Raw(server)
+    gone.send('FETCH {"timeout":"1.5s"}')
+    time.sleep(0.1)
+    gone.close()
+    time.sleep(0.1)
+    raw.ask('PUSH {"name":"a"}')
+    assert told(raw.ask("FETCH")) == {"id": 1, "queue": "default", "name": "a"}
+
+
+def test_a_disconnect_fails_what_it_held(server: Server, raw: Raw) -> None:
+    other = Raw(server)
+    raw.ask('PUSH {"name":"a","retry":0,"deadqueue":"dead"}')
+    other.ask("FETCH")
+    other.close()
+    assert told(raw.ask('FETCH {"queues":["dead"],"timeout":"1s"}'))["name"] == "a"
+
+
+def test_20_000_pushes_in_one_transaction(raw: Raw) -> None:
+    raw.send("ATOMIC", *['PUSH {"name":"a"}'] * 20_000, "DONE")
+    assert told(raw.line())["ids"] == list(range(1, 20_001))
+
+
+def test_crossing_over(server: Server, raw: Raw) -> None:
+    with server.client() as faktory:
+        faktory.push("job-000001", queue="q", args=[1, "<b>"])
+        assert told(raw.ask('FETCH {"queues":["q"]}')) == {
+            "id": 1, "queue": "q", "name": "test", "payload": [1, "<b>"],
+        }  # fmt: skip
+        assert raw.ask('ACK {"id":1}') == "OK {}\n"
+        raw.ask('PUSH {"name":"m","queue":"q","payload":{"a":1}}')
+        job = faktory.fetch("q")
+        assert job is not None
+        assert (job["jobtype"], job["args"]) == ("m", [{"a": 1}])
+        faktory.ack(job["jid"])
+    assert '"to_ack":0' in raw.ask("INFO")
+
+
+def test_a_restart_keeps_all_but_the_leases(server: Server, raw: Raw) -> None:
+    raw.ask('PUSH {"name":"a"}')
+    raw.ask('PUSH {"name":"b","blocked_by":[1]}')
+    raw.ask("FETCH")
+    server.restart()
+    again = Raw(server)
+    assert told(again.ask("FETCH")) == {"id": 1, "queue": "default", "name": "a"}
+    assert again.ask('ACK {"id":1}') == "OK {}\n"
+    assert told(again.ask("FETCH"))["name"] == "b"
+    # SIGTERM: told, and nothing counted.
+    again.send('FETCH {"timeout":"1.5s"}')
+    assert server.stop() == 0
+    assert [again.line(), again.line()] == ["EMPTY {}\n", 'ERR {"msg":"shutdown in progress"}\n']
+    again.close()
+    server.start()
+    last = Raw(server)
+    assert told(last.ask("FETCH")) == {"id": 2, "queue": "default", "name": "b"}
+    last.close()
+
+
+def test_our_client(server: Server) -> None:
+    with MasenkoClient("127.0.0.1", server.ports["masenko"]) as client:
+        assert client.push({"name": "a", "queue": "q", "payload": [1.5]}) == 1
+        job = client.take(["q"], 1.0)
+        assert job == ("1", "q", "a", b"[1.5]")
+        client.failed(job, "why")
+        job = client.take(["q"], 3.0)
+        assert job is not None and job.ident == "1"
+        client.done(job)
+        assert client.take(["q"], 0.0) is None
+        with pytest.raises(Refused, match="task not acquired"):
+            client.done(job)
+        with pytest.raises(Refused, match="invalid task name"):
+            client.push({"name": ""})
+
+
+def test_the_conversation_of_the_reference(raw: Raw) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "masenko.md").read_text("utf-8")
+    lines = page.partition("$ nc localhost 12345\n")[2].partition("```")[0].splitlines()
+    assert len(lines) == 10
+    for line in lines:
+        if line.startswith("OK "):
+            assert raw.line() == line + "\n"
+        else:
+            raw.send(line.replace("5s", "1s"))
+
+
+class TestCommandLine:
+    @pytest.fixture
+    def operator(self, server: Server, tmp_path: Path) -> Operator:
+        ports = {f"listen_{name}": f"127.0.0.1:{port}" for name, port in server.ports.items()}
+        return Operator(tmp_path, server_data="data", **ports)
+
+    def test_push_and_try(self, operator: Operator) -> None:
+        said = operator.tell("push", "mail", "welcome", '{"to": [42, 1.50]}', "--via", "masenko", "--retry", "3")
+        assert said == "1\n"
+        found = operator.json("job", "1")["job"]
+        assert (found["queue"], found["kind"], found["rules"]["max_failures"]) == ("mail", "welcome", 3)
+        assert operator.json("push", "mail", "bare", "--via", "masenko") == {"id": 2}
+        shown = operator.tell("try", "mail", "--via", "masenko", "--done")
+        assert shown == 'id       1\nqueue    mail\nkind     welcome\npayload  {"to":[42,1.50]}\ndone\n'
+        assert operator.json("try", "mail", "--via", "masenko", "--fail", "why")["settled"] == "failed"
+        (row,) = operator.json("jobs")["jobs"]
+        assert (row["number"], row["state"]) == (2, "retrying")
+        ended = operator.run("try", "mail", "--via", "masenko", "--done", "--wait", "0s")
+        assert ended.code == 1
+
+    def test_later(self, operator: Operator) -> None:
+        operator.tell("push", "mail", "welcome", "--via", "masenko", "--at", "10m")
+        (row,) = operator.json("jobs", "--state", "scheduled")["jobs"]
+        assert row["kind"] == "welcome"
+
+    def test_a_lease_without_an_end_is_shown(self, operator: Operator, raw: Raw) -> None:
+        raw.ask('PUSH {"name":"a","queue":"odd \\"name\\""}')
+        raw.ask('FETCH {"queues":["odd \\"name\\""]}')
+        for look in (["job", "1"], ["queues"], ["jobs", "--state", "leased"]):
+            shown = operator.tell(*look)
+            assert raw.ask("PING") == "PONG {}\n"
+            assert "odd" in shown
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["push", "mail", "--via", "masenko"], "through Masenko give QUEUE NAME and maybe PAYLOAD_JSON"),
+            (["push", "mail", "a", "{x", "--via", "masenko"], "PAYLOAD_JSON must be a JSON value, such as"),
+            (["push", "mail", "!", "--via", "masenko"], 'invalid task name "!"'),
+            (["push", "mail", "a", "--via", "masenko", "--retry", "256"], "cannot unmarshal payload"),
+            (["push", "mail", "a", "--via", "masenko", "--priority", "3"], "--priority means nothing to the masenko"),
+            (["try", "a", "--via", "masenko", "--done", "--listen", "masenko=off"], "the Masenko door is closed"),
+        ],
+    )
+    def test_refusals(self, operator: Operator, arguments: list[str], sentence: str) -> None:
+        ended = operator.run(*arguments)
+        assert ended.code != 0
+        assert sentence in ended.err

@@ -1,0 +1,386 @@
+"""The Workq door of a real server: sockets, waits, restarts, the command line, and jobs that cross to Faktory."""
+
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Ended, Operator
+from tests.support.server import Server
+from tests.support.terminal import Terminal
+from tests.support.workq_peer import WorkqPeer
+
+BOTH = ("faktory", "workq")
+
+
+def ident(number: int) -> str:
+    return f"61a444a0-6128-41c0-8078-{number:012d}"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", doors=BOTH) as running:
+        yield running
+
+
+@pytest.fixture
+def peer(server: Server) -> Iterator[WorkqPeer]:
+    with WorkqPeer(server.ports["workq"]) as connected:
+        yield connected
+
+
+@pytest.fixture
+def other(server: Server) -> Iterator[WorkqPeer]:
+    with WorkqPeer(server.ports["workq"]) as connected:
+        yield connected
+
+
+def test_the_worked_example(peer: WorkqPeer) -> None:
+    one = ident(1)
+    peer.send(f"add {one} ping 1000 60000 4 -priority=10 -max-attempts=3 -max-fails=1", "pong", "lease other ping 500")
+    peer.hear("+OK", "+OK 1", f"{one} ping 4", "pong")
+    peer.send(f"complete {one} 2", "ok", f"complete {one} 2", "ok", f"result {one} 0")
+    peer.hear("+OK", "-CLIENT-ERROR Duplicate result", "+OK 1", f"{one} 1 2", "ok")
+    peer.send(f"delete {one}", f"delete {one}", "lease ping 20")
+    peer.hear("+OK", "-NOT-FOUND", "-TIMEOUT")
+
+
+def test_four_fields(tmp_path: Path) -> None:
+    settings = {"workq.lease_ttr": "true"}
+    with Server(tmp_path / "data", settings, doors=("workq",)) as server, WorkqPeer(server.ports["workq"]) as peer:
+        peer.send(f"add {ident(1)} ping 1500 60000 4", "pong", "lease ping 0")
+        peer.hear("+OK", "+OK 1", f"{ident(1)} ping 1500 4", "pong")
+
+
+def test_run_hears_of_its_result_at_once(peer: WorkqPeer, other: WorkqPeer) -> None:
+    other.send("lease ping 10000")
+    began = time.monotonic()
+    peer.send(f"run {ident(1)} ping 5000 10000 4", "ping")
+    other.hear("+OK 1", f"{ident(1)} ping 4", "ping")
+    other.send(f"complete {ident(1)} 4", "pong")
+    other.hear("+OK")
+    peer.hear("+OK 1", f"{ident(1)} 1 4", "pong")
+    assert time.monotonic() - began < 2
+
+
+def test_run_is_answered_when_the_ttr_ends(peer: WorkqPeer, other: WorkqPeer) -> None:
+    peer.send(f"run {ident(1)} ping 300 10000 4", "ping")
+    other.send("lease ping 10000")
+    other.hear("+OK 1", f"{ident(1)} ping 4", "ping")
+    began = time.monotonic()
+    peer.hear("-TIMEOUT")
+    assert 0.2 < time.monotonic() - began < 2
+    other.send(f"complete {ident(1)} 0", "")
+    other.hear("-NOT-FOUND")
+
+
+def test_run_of_a_lost_connection_leaves_nothing(server: Server, peer: WorkqPeer) -> None:
+    lost = WorkqPeer(server.ports["workq"])
+    lost.send(f"run {ident(1)} ping 5000 60000 4", "ping")
+    _until(peer, "inspect queue ping", "ready-len 1")
+    lost.vanish()
+    _until(peer, "inspect queue ping", "ready-len 0")
+    peer.send(f"inspect job {ident(1)}")
+    peer.hear("-NOT-FOUND")
+
+
+def _until(peer: WorkqPeer, ask: str, line: str) -> None:
+    """Ask until the answer, of three lines and a first, has that line."""
+    give_up = time.monotonic() + 10
+    while True:
+        peer.send(ask)
+        first = peer.line()
+        said = [peer.line() for _ in range(3)] if first == b"+OK 1" else [first]
+        if line.encode() in said:
+            return
+        assert time.monotonic() < give_up, said
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["vanish", "close"])
+def test_a_client_that_is_gone_takes_no_job(server: Server, peer: WorkqPeer, how: str) -> None:
+    for _ in range(20):
+        lost = WorkqPeer(server.ports["workq"])
+        lost.send("lease ping 60000")
+        time.sleep(0.005)
+        if how == "vanish":
+            lost.vanish()
+        else:
+            lost.socket.close()
+    time.sleep(0.2)
+    peer.send(f"add {ident(1)} ping 60000 60000 4", "pong", "lease ping 0")
+    peer.hear("+OK", "+OK 1", f"{ident(1)} ping 4", "pong")
+
+
+def test_who_breaks_the_grammar_is_cut_off_after_its_answers(server: Server, peer: WorkqPeer) -> None:
+    peer.socket.sendall(b"inspect queues 0 1\r\nfoo\ninspect queues 0 1\r\n")
+    peer.hear("+OK 0")
+    assert peer.ended()
+    with WorkqPeer(server.ports["workq"]) as endless:
+        endless.socket.sendall(b"\n")
+        assert endless.ended()
+
+
+def test_a_line_without_end(server: Server) -> None:
+    with WorkqPeer(server.ports["workq"]) as endless:
+        endless.socket.sendall(b"x" * 1_058_577)
+        assert endless.ended()
+
+
+def test_silence_is_allowed(peer: WorkqPeer) -> None:
+    """There is no handshake, so there is no deadline for one: pools connect ahead."""
+    time.sleep(2.5)
+    peer.send("inspect queues 0 1")
+    peer.hear("+OK 0")
+
+
+def test_too_many_connections(tmp_path: Path) -> None:
+    settings = {"limits.connections": 2}
+    with Server(tmp_path / "data", settings, doors=("workq",)) as server:
+        port = server.ports["workq"]
+        with WorkqPeer(port) as one, WorkqPeer(port) as two, WorkqPeer(port) as three:
+            three.hear("-SERVER-ERROR Too many connections: 3")
+            assert three.ended()
+            for each in (one, two):
+                each.send("inspect queues 0 1")
+                each.hear("+OK 0")
+
+
+def test_every_job_is_leased_once(server: Server) -> None:
+    """Upstream loses wake-ups here (5.5): 16 leasers, and none may time out while there are jobs."""
+    jobs, leasers, found = 400, 16, list[bytes]()
+
+    def work() -> None:
+        with WorkqPeer(server.ports["workq"]) as peer:
+            while True:
+                peer.send("lease ping 1000")
+                first = peer.line()
+                if first == b"-TIMEOUT":
+                    return
+                leased = peer.line().split()[0]
+                peer.line()
+                found.append(leased)
+                peer.send(f"complete {leased.decode()} 0", "")
+                peer.hear("+OK")
+
+    threads = [threading.Thread(target=work) for _ in range(leasers)]
+    for thread in threads:
+        thread.start()
+    with WorkqPeer(server.ports["workq"]) as pusher:
+        for number in range(jobs):
+            pusher.send(f"add {ident(number)} ping 60000 60000 0", "")
+            pusher.hear("+OK")
+    for thread in threads:
+        thread.join()
+    assert Counter(found) == {ident(number).encode(): 1 for number in range(jobs)}
+
+
+def test_a_restart(server: Server) -> None:
+    port = server.ports["workq"]
+    with WorkqPeer(port) as peer, WorkqPeer(port) as runner:
+        peer.send(
+            f"add {ident(1)} ping 60000 3000 4", "pong",
+            f"add {ident(2)} ping 60000 60000 4", "pong",
+            f"complete {ident(2)} 4", "done",
+            f"add {ident(3)} other 60000 60000 1 -max-attempts=5", "x",
+            "lease other 0",
+        )  # fmt: skip
+        peer.hear("+OK", "+OK", "+OK", "+OK", "+OK 1", f"{ident(3)} other 1", "x")
+        runner.send(f"run {ident(4)} ping 60000 60000 1", "x")
+        _until(peer, "inspect queue ping", "ready-len 2")
+    added = time.monotonic()
+    time.sleep(1)
+    server.restart()
+    with WorkqPeer(server.ports["workq"]) as peer:
+        peer.send(f"result {ident(2)} 0", f"inspect job {ident(4)}", f"result {ident(1)} 60000")
+        peer.hear("+OK 1", f"{ident(2)} 1 4", "done", "-NOT-FOUND", "-NOT-FOUND")  # the last when its TTL is over
+        assert 2.5 < time.monotonic() - added < 5
+        peer.send("inspect server")
+        peer.hear("+OK 1", "server 3", "active-clients 1", "evicted-jobs 1")
+        assert peer.line().startswith(b"started 20")
+        peer.send("lease other 0", f"complete {ident(3)} 0", "")
+        peer.hear("-TIMEOUT", "+OK")
+
+
+def test_nothing_answered_is_lost_to_a_kill(server: Server) -> None:
+    """Adds, leases and results of eight connections; SIGKILL in the midst of them."""
+    added, completed, stop = set[str](), set[str](), threading.Event()
+
+    def load(first: int) -> None:
+        with WorkqPeer(server.ports["workq"]) as peer:
+            for number in range(first, first + 100_000, 8):
+                try:
+                    peer.send(f"add {ident(number)} ping 60000 600000 4", "pong")
+                    peer.hear("+OK")
+                    added.add(ident(number))
+                    peer.send("lease ping 0")
+                    peer.hear("+OK 1")
+                    leased = peer.line().split()[0].decode()
+                    peer.line()
+                    if number % 2:
+                        peer.send(f"complete {leased} 4", leased[-4:])
+                        peer.hear("+OK")
+                        completed.add(leased)
+                except (OSError, AssertionError):
+                    assert stop.is_set()
+                    return
+
+    threads = [threading.Thread(target=load, args=(first,)) for first in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1.5)
+    stop.set()
+    server.restart()
+    for thread in threads:
+        thread.join()
+    assert len(completed) > 50
+    with WorkqPeer(server.ports["workq"]) as peer:
+        for each in completed:
+            peer.send(f"result {each} 0")
+            peer.hear("+OK 1", f"{each} 1 4", each[-4:])
+        for each in added - completed:
+            peer.send(f"inspect job {each}")
+            peer.hear("+OK 1", f"{each} 12")
+            for _ in range(12):
+                peer.line()
+
+
+def test_shutdown_ends_waits(server: Server, peer: WorkqPeer, other: WorkqPeer) -> None:
+    peer.send("lease ping 60000")
+    other.send(f"run {ident(1)} other 1000 60000 1", "x")
+    time.sleep(0.2)
+    assert server.stop() == 0
+    peer.hear("-TIMEOUT")
+    other.hear("-TIMEOUT")
+    assert peer.ended() and other.ended()
+
+
+def test_a_job_crosses_both_ways(server: Server, peer: WorkqPeer) -> None:
+    with server.client(wid="w") as faktory:
+        peer.send(f"add {ident(1)} mail 60000 60000 4", "pong")
+        peer.hear("+OK")
+        fetched = faktory.fetch("mail")
+        assert fetched is not None and (fetched["jid"], fetched["args"]) == (ident(1), ["pong"])
+        peer.send(f"result {ident(1)} 10000")
+        faktory.ack(ident(1))
+        peer.hear("+OK 1", f"{ident(1)} 1 0", "")
+        faktory.push("some-jid-1", queue="mail", args=[1, {"a": "b"}])
+        peer.send("lease mail 0")
+        peer.hear("+OK 1", "c205d0c0-0000-4000-8000-000000000002 mail 13", '[1,{"a":"b"}]')
+        peer.send("complete c205d0c0-0000-4000-8000-000000000002 0", "")
+        peer.hear("+OK")
+        assert faktory.sizes()["working"] == 0
+
+
+def test_the_conversation_of_the_reference(peer: WorkqPeer) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "workq.md").read_text("utf-8")
+    lines = page.partition("$ nc -C localhost 9922\n")[2].partition("```")[0].splitlines()
+    block_follows = False
+    for line in lines:
+        verb = line.partition(" ")[0]
+        if block_follows or verb in ("add", "lease", "complete", "result"):
+            peer.send(line)
+            block_follows = verb in ("add", "complete")
+        else:
+            peer.hear(line)
+
+
+class TestCommandLine:
+    @pytest.fixture
+    def operator(self, server: Server, tmp_path: Path) -> Operator:
+        ports = {f"listen_{name}": f"127.0.0.1:{port}" for name, port in server.ports.items()}
+        return Operator(tmp_path, server_data="data", **ports)
+
+    def test_push_and_try(self, operator: Operator, peer: WorkqPeer) -> None:
+        jid = operator.tell("push", "ping", "any text", "--via", "workq", "--priority", "-3", "--retry", "1").strip()
+        found = operator.json("job", jid)["job"]
+        assert (found["queue"], found["kind"], found["payload"]) == ("ping", "ping", "any text")
+        assert (found["priority"], found["rules"]["max_failures"], found["rules"]["lease_s"]) == (-3, 1, 60)
+        shown = operator.tell("try", "other", "ping", "--via", "workq", "--done")
+        assert shown == f"id       {jid}\nqueue    ping\nkind     ping\npayload  any text\ndone\n"
+        peer.send(f"result {jid} 0")
+        peer.hear("+OK 1", f"{jid} 1 0", "")
+
+    def test_push_later(self, operator: Operator, peer: WorkqPeer) -> None:
+        operator.tell("push", "ping", "x", "--via", "workq", "--at", "10m", "--jid", ident(1), "--ttl", "2h")
+        (row,) = operator.json("jobs", "--state", "scheduled")["jobs"]
+        assert row["jid"] == ident(1)
+
+    def test_try_and_fail(self, operator: Operator, peer: WorkqPeer) -> None:
+        peer.send(f"add {ident(1)} ping 60000 60000 4", "pong")
+        peer.hear("+OK")
+        answer = operator.json("try", "ping", "--via", "workq", "--fail", "no luck")
+        assert answer["settled"] == "failed"
+        assert answer["job"] == {"ident": ident(1), "queue": "ping", "kind": "ping", "payload": "pong"}
+        peer.send(f"result {ident(1)} 0")
+        peer.hear("+OK 1", f"{ident(1)} 0 7", "no luck")
+
+    def test_try_through_faktory(self, operator: Operator) -> None:
+        for args in ("[1]", "[2]", "[3]"):
+            operator.tell("push", "mail", "welcome", args)
+        assert operator.tell("try", "mail", "--done").endswith("kind     welcome\npayload  [1]\ndone\n")
+        assert operator.json("try", "mail", "--fail", "why")["settled"] == "failed"
+        assert operator.tell("try", "mail", "--leave").endswith("  [3]\nleft: it comes back when its lease ends\n")
+        counted = {row["state"]: row["error"] for row in operator.json("jobs")["jobs"]}
+        assert counted == {"leased": None, "retrying": "Failed: why"}
+
+    @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is missing, so try was not seen to ask")
+    @pytest.mark.parametrize(
+        ("keys", "said"),
+        [
+            (["done", "Enter"], "done"),
+            (["fail", "Enter", "no luck", "Enter"], "failed"),
+            (["Enter"], "left: it comes back when its lease ends"),
+            (["C-c"], "left: it comes back when its lease ends"),
+        ],
+    )
+    def test_try_asks(self, operator: Operator, peer: WorkqPeer, tmp_path: Path, keys: list[str], said: str) -> None:
+        peer.send(f"add {ident(1)} ping 60000 60000 4", "pong")
+        peer.hear("+OK")
+        command = [sys.executable, "-m", "crossdock", "try", "ping", "--via", "workq"]
+        with Terminal(command, tmp_path, operator.environment, 100, 24) as terminal:
+            terminal.wait("payload  pong")
+            terminal.wait("what became of it")
+            for key in keys:
+                terminal.press(key)
+            terminal.wait(said)
+            terminal.wait("ended with 0")
+        peer.send(f"result {ident(1)} 0")
+        result = {"done": ("+OK 1", f"{ident(1)} 1 0", ""), "failed": ("+OK 1", f"{ident(1)} 0 7", "no luck")}
+        peer.hear(*result.get(said, ("-TIMEOUT",)))
+
+    def test_there_is_nothing_to_try(self, operator: Operator) -> None:
+        ended = operator.run("try", "ping", "--via", "workq", "--wait", "0.1s", "--done")
+        assert ended == Ended("", "no job came in 0.1s through ping\n", 1)
+        ended = operator.run("try", "ping", "--via", "workq", "--wait", "0s", "--done", "--json")
+        assert (ended.code, ended.out) == (1, '{\n  "job": null,\n  "settled": null\n}\n')
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["try", "ping"], "nobody is there to ask: say what becomes of the job with --done, --fail or --leave"),
+            (["try", "ping", "--done", "--leave"], "give one of --done, --fail and --leave"),
+            (["try", "p!ng", "--via", "workq", "--done"], "CLIENT-ERROR Invalid Name"),
+            (["push", "ping", "--via", "workq"], "through Workq give NAME PAYLOAD, such as: ping 'any text'"),
+            (["push", "p!ng", "x", "--via", "workq"], "CLIENT-ERROR Invalid Name"),
+            (["push", "ping", "x", "--via", "workq", "--custom", "{}"], "--custom means nothing to the workq door"),
+            (["push", "ping", "x", "[]", "--ttl", "1h"], "--ttl means nothing to the faktory door"),
+            (["push", "ping", "x", "--via", "workq", "--retry", "-1"], "through Workq, --retry is 0 or more"),
+            (["push", "ping", "x", "--via", "workq", "--jid", "a\nb"], "Workq's words are printable ASCII"),
+            (["try", "ping", "--via", "workq", "--done", "--listen", "workq=off"], "the Workq door is closed"),
+            (["try", "ping", "--via", "workq", "--done", "--listen", "workq=127.0.0.1:1"], "no Workq door answers at"),
+        ],
+    )
+    def test_what_is_wrong_is_told_in_one_sentence(
+        self, operator: Operator, arguments: list[str], sentence: str
+    ) -> None:
+        ended = operator.run(*arguments)
+        assert ended.code in (1, 2)
+        assert ended.out == ""
+        assert ended.err.startswith(f"crossdock: {sentence}")
+        assert ended.err.count("\n") == 1

@@ -1,0 +1,36 @@
+"""A connection to the Masenko door without a socket, its silence watched as the server's shell does it."""
+
+from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.masenko.session import MasenkoSession
+from tests.support.conversation import Peer
+from tests.support.desk import NEVER, PlainDesk
+
+
+class MasenkoPeer(Peer):
+    session: MasenkoSession
+    end = b"\n"
+
+    def __init__(self, desk: PlainDesk, door: MasenkoDoor) -> None:
+        self._deadline = NEVER
+        super().__init__(desk, door)
+
+    @property
+    def until(self) -> float:
+        """Steady: the end of its wait, or else of its silence."""
+        if self.is_closed:
+            return NEVER
+        return self._deadline if self.is_waiting else self.session.heard + self.session.silence_s
+
+    @until.setter
+    def until(self, deadline: float) -> None:
+        self._deadline = deadline
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._waiter is not None
+
+    def late(self) -> None:
+        if self.is_waiting:
+            super().late()
+        else:
+            self._take(self.session.silent())

@@ -1,0 +1,35 @@
+"""A raw connection to the Masenko door of a real server."""
+
+import json
+import socket
+from typing import Any
+
+from tests.support.server import Server
+
+
+class Raw:
+    def __init__(self, server: Server) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", server.ports["masenko"]), 10)
+        self._file = self._socket.makefile("rb")
+
+    def send(self, *lines: str) -> None:
+        self._socket.sendall("".join(f"{line}\n" for line in lines).encode())
+
+    def line(self) -> str:
+        """Empty: the server has closed."""
+        return self._file.readline().decode()
+
+    def ask(self, *lines: str) -> str:
+        self.send(*lines)
+        return self.line()
+
+    def close(self) -> None:
+        self._file.close()
+        self._socket.close()
+
+
+def told(line: str) -> dict[str, Any]:
+    """What an OK says."""
+    assert line.startswith("OK ") and line.endswith("\n"), line
+    found: dict[str, Any] = json.loads(line[3:])
+    return found

@@ -1,0 +1,185 @@
+"""The Masenko door behind a connection: what its peer never heard is given back, the rest failed; its silence."""
+
+import asyncio
+from random import Random
+from typing import cast
+
+import pytest
+
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
+from crossdock.model.states import State
+from crossdock.server.clock import Clock
+from crossdock.server.connection import Connection
+from crossdock.server.limits import Limits
+from crossdock.server.turn import Turn
+from crossdock.wire.masenko.door import MasenkoDoor
+from tests.support.hand_loop import HandLoop
+from tests.unit.test_turn import HeldScribe
+
+
+class HandClock:
+    def __init__(self, loop: HandLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> Now:
+        return Now(1_794_765_345.0 + self._loop.time(), 1_000.0 + self._loop.time())
+
+
+class Transport:
+    def __init__(self) -> None:
+        self.heard = b""
+        self.eof = False
+
+    def write(self, data: bytes) -> None:
+        self.heard += data
+
+    def write_eof(self) -> None:
+        self.eof = True
+
+    def is_closing(self) -> bool:
+        return False
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class House:
+    """A server with a disk that is slow on demand, and a clock turned by hand."""
+
+    def __init__(self) -> None:
+        self.loop = HandLoop()
+        self.scribe = HeldScribe()
+        clock = cast(Clock, HandClock(self.loop))
+        self.memory = Memory()
+        self.turn = Turn(Engine(self.memory, Random(1)), self.scribe, clock, self.loop.as_loop(), 100_000)
+        self.connections: set[Connection] = set()
+        self.limits = Limits()
+        self.door = MasenkoDoor()
+
+    def connect(self) -> tuple[Connection, Transport]:
+        transport = Transport()
+        connection = Connection(self, self.door, self.turn, self.loop.as_loop())
+        connection.connection_made(cast(asyncio.Transport, transport))
+        return connection, transport
+
+    def sync(self) -> None:
+        """All that was said so far is on disk."""
+        self.loop.run()
+        while self.scribe._waiting:
+            self.scribe.synced()
+            self.loop.run()
+
+    def say(self, connection: Connection, *lines: str) -> None:
+        connection.data_received("".join(f"{line}\n" for line in lines).encode())
+        self.sync()
+
+    def look(self, state: State) -> list[tuple[str, int, int]]:
+        jobs = self.memory.jobs.values()
+        return [(job.kind, job.attempts, job.failures) for job in jobs if job.state is state]
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(house: House) -> None:
+    peer, transport = house.connect()
+    house.say(peer, 'PUSH {"name":"heard"}', 'PUSH {"name":"unheard"}', "FETCH")
+    assert transport.heard.endswith(b'"name":"heard"}\n')
+    peer.data_received(b"FETCH\n")
+    house.loop.run()  # decided, and on its way to the disk
+    assert house.look(State.LEASED) == [("heard", 1, 0), ("unheard", 1, 0)]
+    peer.connection_lost(None)
+    house.sync()
+    assert b"unheard" not in transport.heard
+    assert house.look(State.READY) == [("unheard", 0, 0)]
+    assert house.look(State.RETRYING) == [("heard", 1, 1)]
+
+
+def test_a_peer_that_vanishes_while_it_waits_takes_nothing(house: House) -> None:
+    peer, _ = house.connect()
+    house.say(peer, "FETCH")
+    peer.connection_lost(None)
+    other, _ = house.connect()
+    house.say(other, 'PUSH {"name":"a"}')
+    assert house.look(State.READY) == [("a", 0, 0)]
+
+
+def test_many_leases_are_failed_in_slices(house: House) -> None:
+    peer, transport = house.connect()
+    house.say(peer, "ATOMIC", *['PUSH {"name":"a"}'] * 1_200, "DONE", *["FETCH"] * 1_200)
+    assert len(house.look(State.LEASED)) == 1_200
+    peer.connection_lost(None)
+    assert len(house.look(State.LEASED)) == 700
+    house.loop.step()
+    assert len(house.look(State.LEASED)) == 200
+    house.sync()
+    assert len(house.look(State.RETRYING)) == 1_200
+    assert transport.heard.count(b"\n") == 1_201
+
+
+class TestSilence:
+    def advance(self, house: House, seconds: float) -> int:
+        fired = house.loop.advance(seconds)
+        house.sync()
+        return fired
+
+    def test_too_long(self, house: House) -> None:
+        peer, transport = house.connect()
+        house.say(peer, 'PUSH {"name":"a"}', "FETCH")
+        self.advance(house, 45.0)
+        assert transport.heard.endswith(b'ERR {"msg":"no heartbeat"}\n')
+        assert transport.eof
+        assert house.look(State.RETRYING) == [("a", 1, 1)]
+
+    def test_one_timer_however_often_it_speaks(self, house: House) -> None:
+        peer, transport = house.connect()
+        before = len(house.loop._timers)
+        for _ in range(100):
+            house.say(peer, "PING")
+            self.advance(house, 0.1)
+        assert len(house.loop._timers) == before
+        fired = sum(self.advance(house, 1.0) for _ in range(43))
+        assert fired == 1
+        assert not transport.eof
+        self.advance(house, 2.0)
+        assert transport.eof
+
+    def test_not_while_a_reply_is_owed(self, house: House) -> None:
+        """Its disk stalls for a minute: that is not the peer's silence."""
+        peer, transport = house.connect()
+        peer.data_received(b'PUSH {"name":"a"}\n')
+        house.loop.run()
+        house.loop.advance(60.0)
+        house.loop.run()
+        assert transport.heard == b""
+        house.sync()
+        assert transport.heard == b'OK {"id":1}\n'
+
+    def test_not_while_it_waits(self, house: House) -> None:
+        peer, transport = house.connect()
+        self.advance(house, 30.0)
+        house.say(peer, 'FETCH {"timeout":"45s"}')
+        self.advance(house, 44.0)
+        assert transport.heard == b""
+        self.advance(house, 1.0)
+        assert transport.heard == b"EMPTY {}\n"
+        self.advance(house, 44.0)
+        assert transport.heard == b"EMPTY {}\n"
+        self.advance(house, 1.0)
+        assert transport.eof
+
+
+def test_it_is_welcome_from_the_start(house: House) -> None:
+    house.limits = Limits(connections=0)
+    _, transport = house.connect()
+    house.sync()
+    assert transport.heard == b'ERR {"msg":"too many connections: 1"}\n'

@@ -1,0 +1,98 @@
+"""Whatever bytes come, in whatever chunks: nothing is raised, and every line gets one well-formed reply in its turn.
+
+The desk stores each event as the journal would, so an accepted value that could not be kept shows here, too.
+"""
+
+import json
+from itertools import count
+from typing import NamedTuple
+from unittest.mock import patch
+from uuid import UUID
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crossdock.wire.masenko.door import MasenkoDoor
+from tests.support.desk import PlainDesk
+from tests.support.masenko_lines import lines
+from tests.support.masenko_peer import MasenkoPeer
+from tests.support.picture import picture
+from tests.unit.test_faktory_fuzz import cut, cuts, ends
+
+streams = st.lists(st.builds(bytes.__add__, lines, ends), max_size=12).map(b"".join)
+
+
+class Heard(NamedTuple):
+    said: bytes
+    is_closed: bool
+    desk: PlainDesk
+
+
+def talk(chunks: list[bytes]) -> Heard:
+    jids = count(1)
+    with patch("crossdock.wire.masenko.push.new_jid", lambda: str(UUID(int=next(jids)))):
+        desk = PlainDesk()
+        peer = MasenkoPeer(desk, MasenkoDoor(line_bytes=600))
+        for chunk in chunks:
+            peer.send(chunk)
+        # Each FETCH among them may have waited; what then comes to its turn is no silence.
+        for _ in range(sum(map(len, chunks))):
+            if not peer.is_waiting:
+                break
+            desk.advance(peer.until - desk.now.steady)
+        return Heard(peer.take(), peer.is_closed, desk)
+
+
+def replies(said: bytes) -> list[bytes]:
+    assert not said or said.endswith(b"\n")
+    found = said.split(b"\n")[:-1]
+    for line in found:
+        verb, _, body = line.partition(b" ")
+        assert verb in (b"OK", b"PONG", b"EMPTY", b"ERR"), line
+        assert isinstance(json.loads(body), dict)
+        assert not set(line) & set(b"<>&\r\t")
+    return found
+
+
+@given(streams, cuts)
+@example(b"", [])
+@example(b"FETCH\nATOMIC\nPUSH {}\nDONE\nQUIT\nPING\n", [3])
+@example(b"INFO\n" + b"x" * 602, [5])
+@example(b'PUSH {"name":"a","retry":0,"deadqueue":"q"}\nFETCH\nNACK {"id":1}\nINFO\n', [])
+@example(b'ATOMIC\nPUSH {"name":"a"}\nPUSH {"name":"b","blocked_by":[-1,1]}\nDONE\nFETCH\nACK {"id":1}\n', [9])
+def test_lines(stream: bytes, places: list[int]) -> None:
+    whole = talk([stream])
+    said = replies(whole.said)
+    if not whole.is_closed:
+        assert len(said) <= stream.count(b"\n")
+        if b"ATOMIC" not in stream.upper():
+            assert len(said) == stream.count(b"\n")
+    chunked = talk(cut(stream, places))
+    assert chunked[:2] == whole[:2]
+    assert picture(chunked.desk.memory) == picture(whole.desk.memory)
+
+
+@given(st.binary(max_size=200), cuts)
+def test_plain_noise(stream: bytes, places: list[int]) -> None:
+    whole, chunked = talk([stream]), talk(cut(stream, places))
+    assert chunked[:2] == whole[:2]
+    replies(whole.said)
+
+
+@given(streams)
+def test_what_was_said_survives_a_restart(stream: bytes) -> None:
+    """Folding the stored events anew gives the memory that answered, but for the leases, which come back."""
+    desk = talk([stream]).desk
+    again = desk.restarted().memory
+    assert sorted(again.jobs) == sorted(desk.memory.jobs)
+    assert again.counters.number == desk.memory.counters.number
+    for number, job in again.jobs.items():
+        before = desk.memory.jobs[number]
+        assert (job.kind, job.queue, job.payload, job.failures, job.due) == (
+            before.kind,
+            before.queue,
+            before.payload,
+            before.failures,
+            before.due,
+        )
+        assert job.lease is None

@@ -1,0 +1,226 @@
+"""The Workq door beyond single conversations: chance, limits, fencing over time, and whatever bytes may come."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crossdock.model.states import State
+from crossdock.wire.workq import session
+from crossdock.wire.workq.door import WorkqDoor
+from tests.support.conversation import Conversation, Door, Peer, worker
+from tests.support.desk import PlainDesk, StoringEngine
+
+OK = b"+OK\r\n"
+TIMEOUT = b"-TIMEOUT\r\n"
+
+
+def ident(number: int) -> str:
+    return f"61a444a0-6128-41c0-8078-{number:012d}"
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    return PlainDesk()
+
+
+@pytest.fixture
+def door() -> WorkqDoor:
+    return WorkqDoor()
+
+
+@pytest.fixture
+def peer(desk: PlainDesk, door: WorkqDoor) -> Peer:
+    return Peer(desk, door)
+
+
+def add(peer: Peer, number: int, name: str = "q", payload: str = "x", options: str = "") -> None:
+    assert peer.ask(f"add {ident(number)} {name} 1000 3600000 {len(payload)} {options}\r\n{payload}") == OK
+
+
+class TestChoice:
+    def test_every_name_with_work_is_as_likely(self, desk: PlainDesk, peer: Peer) -> None:
+        """Section 10, row 13; a name said often is not likelier, an empty one takes nothing from the others."""
+        desk.engine = StoringEngine(desk.memory, Random(7))
+        for number in range(900):
+            add(peer, number, "abc"[number % 3])
+        found = Counter(peer.ask("lease empty a b b b c 0").split(b"\r\n")[1].split()[1] for _ in range(300))
+        assert set(found) == {b"a", b"b", b"c"}
+        assert min(found.values()) > 70
+
+    def test_within_a_name_the_order_is_kept(self, desk: PlainDesk, peer: Peer) -> None:
+        for number in range(10):
+            add(peer, number)
+        leased = [peer.ask("lease other q 0").split()[2].decode() for _ in range(10)]
+        assert leased == [ident(number) for number in range(10)]
+
+
+class TestBounds:
+    def test_names_of_one_lease(self, peer: Peer) -> None:
+        most = " ".join(f"q{n}" for n in range(session.NAMES_AT_MOST))
+        assert peer.ask(f"lease {most} 0") == TIMEOUT
+        assert peer.ask(f"lease {most} more 0") == b"-CLIENT-ERROR Invalid command args\r\n"
+
+    def test_queues_are_not_made_known_without_end(
+        self, desk: PlainDesk, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(session, "QUEUES_AT_MOST", 2)
+        for name in "abcd":
+            assert peer.ask(f"lease {name} 0") == TIMEOUT
+        assert set(desk.memory.queues) == {"a", "b"}
+        add(peer, 1, "c")
+        assert peer.ask("lease c 0").startswith(b"+OK 1\r\n")
+
+    def test_an_idle_lease_costs_no_hard_event(self, desk: PlainDesk, peer: Peer) -> None:
+        peer.ask("lease a 0")
+        before = len(desk.events)
+        peer.ask("lease a 0")
+        assert len(desk.events) == before
+
+    def test_a_block_in_many_pieces(self, peer: Peer) -> None:
+        payload = bytes(range(256)) * 4_096
+        peer.send(b"add %b q 1000 60000 %d\r\n" % (ident(1).encode(), len(payload)))
+        for at in range(0, len(payload), 1_000):
+            peer.send(payload[at : at + 1_000])
+            assert not peer.said
+        peer.send(b"\r")
+        peer.send(b"\n")
+        assert peer.take() == OK
+        assert peer.ask("lease q 0") == b"+OK 1\r\n%b q %d\r\n%b\r\n" % (ident(1).encode(), len(payload), payload)
+
+    def test_a_time_to_live_beyond_all_time(self, desk: PlainDesk, peer: Peer) -> None:
+        assert peer.ask(f"add {ident(1)} q 1000 18446744073709551615 0\r\n") == OK
+        desk.advance(100 * 365 * 86_400.0)
+        assert b"ttl 18446744073709551615\r\n" in peer.ask(f"inspect job {ident(1)}")
+        assert ident(1).encode() in Peer(desk.restarted(), WorkqDoor()).ask("lease q 0")
+
+
+class TestFencing:
+    """Of another door's job a settlement names the lease that was given to this connection (MODEL section 6)."""
+
+    @pytest.fixture
+    def faktory(self, desk: PlainDesk) -> Conversation:
+        return worker(desk, Door(desk))
+
+    def test_duplicates_of_a_jid_are_settled_newest_first(
+        self, desk: PlainDesk, peer: Peer, faktory: Conversation
+    ) -> None:
+        for args in ("[1]", "[2]"):
+            faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":{args}}}')
+        assert [peer.ask("lease q 0")[-5:] for _ in range(2)] == [b"[1]\r\n", b"[2]\r\n"]
+        assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
+        assert [job.payload for job in desk.memory.jobs.values()] == [b"[1]"]
+        assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
+        assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
+
+    def test_one_that_was_given_nothing_may_settle_what_is_bound_to_nobody(
+        self, desk: PlainDesk, door: WorkqDoor, peer: Peer, faktory: Conversation
+    ) -> None:
+        faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":[]}}')
+        peer.ask("lease q 0")
+        assert Peer(desk, door).ask(f"complete {ident(1)} 0\r\n") == OK
+        assert not desk.memory.jobs
+
+    def test_a_workq_job_that_faktory_has(self, desk: PlainDesk, peer: Peer, faktory: Conversation) -> None:
+        """Its lease is bound to nobody, so it may be settled; once it is over, Workq's freedom is back."""
+        add(peer, 1)
+        faktory.ask("FETCH q")
+        assert peer.ask(f"complete {ident(1)} 0\r\n") == OK
+        add(peer, 2, options="-max-fails=2")
+        faktory.ask("FETCH q")
+        desk.advance(60)
+        assert desk.memory.jobs[2].state is State.READY
+        assert peer.ask(f"complete {ident(2)} 0\r\n") == OK
+        assert faktory.ask(f'FAIL {{"jid":"{ident(2)}"}}') == f"-ERR Job not found {ident(2)}\r\n".encode()
+
+    def test_what_was_given_of_its_own_jobs_is_not_kept(self, peer: Peer) -> None:
+        add(peer, 1)
+        peer.ask("lease q 0")
+        assert len(peer.session._given) == 0
+
+
+def test_a_lease_goes_past_any_number_of_expired_jobs(desk: PlainDesk, peer: Peer) -> None:
+    faktory = worker(desk, Door(desk))
+    short = '{"jid":"12345678","jobtype":"T","queue":"q","args":[],"custom":{"expires_in":1}}'
+    last = '{"jid":"87654321","jobtype":"T","queue":"q","args":[7]}'
+    faktory.ask(f"PUSHB [{','.join([short] * 1_200)},{last}]")
+    desk.advance(2)
+    assert peer.ask("lease q 0").endswith(b" q 3\r\n[7]\r\n")
+
+
+def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqDoor, peer: Peer) -> None:
+    waiting = [Peer(desk, door) for _ in range(50)]
+    for each in waiting:
+        each.send(b"lease q 60000\r\n")
+    for each in waiting[:10]:
+        each.close()
+    add(peer, 1)
+    assert [bool(each.take()) for each in waiting] == [False] * 10 + [True] + [False] * 39
+    assert desk.waits.asked == 1
+
+
+def test_every_waiter_of_a_result_is_told(desk: PlainDesk, door: WorkqDoor, peer: Peer) -> None:
+    add(peer, 1)
+    waiting = [Peer(desk, door) for _ in range(50)]
+    for each in waiting:
+        each.send(f"result {ident(1)} 60000\r\ninspect queue q\r\n".encode())
+    waiting[7].close()
+    assert peer.ask(f"complete {ident(1)} 2\r\nok") == OK
+    told = b"+OK 1\r\n%b 1 2\r\nok\r\n+OK 1\r\nq 2\r\nready-len 0\r\nscheduled-len 0\r\n" % ident(1).encode()
+    assert [each.take() for each in waiting] == [b"" if each is waiting[7] else told for each in waiting]
+    assert len(desk.waits) == 0
+
+
+def whole_replies(said: bytes) -> None:
+    """Each reply begins with + or -, and ends where the next one begins."""
+    at = 0
+    while at < len(said):
+        end = said.index(b"\r\n", at)
+        line = said[at:end]
+        assert line[:1] in (b"+", b"-"), said[at : at + 80]
+        at = end + 2
+        if line == b"+OK 1" and said[at : at + 1] not in (b"+", b"-"):
+            head_end = said.index(b"\r\n", at)
+            words = said[at:head_end].split(b" ")
+            at = head_end + 2
+            if len(words) == 3:
+                at += int(words[2]) + 2
+            else:
+                for _ in range(int(words[1])):
+                    at = said.index(b"\r\n", at) + 2
+    assert at == len(said)
+
+
+WORDS = st.sampled_from(
+    [b"add", b"schedule", b"run", b"result", b"lease", b"complete", b"fail", b"delete", b"inspect", b"job", b"jobs",
+     b"queue", b"queues", b"server", b"scheduled-jobs", ident(1).encode(), ident(2).encode(), b"q", b"0", b"1", b"1000",
+     b"2026-11-15T17:55:44Z", b"2027-01-01T00:00:00Z", b"-priority=1", b"-max-fails=2", b"-a=", b"\xff", b"\0"]
+)  # fmt: skip
+LINES = st.lists(WORDS, max_size=8).map(b" ".join) | st.sampled_from(
+    [b"add %b q 1000 60000 1\r\nx" % ident(1).encode(), b"complete %b 1\r\ny" % ident(1).encode(), b"lease q 0",
+     b"fail %b 1\r\nz" % ident(1).encode(), b"run %b q 1 0 0\r\n" % ident(2).encode(),
+     b"result %b 5" % ident(1).encode(), b"add %b q 9 9 1" % ident(2).encode()]
+)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(LINES, st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n"]), st.floats(0, 2)), max_size=12))
+def test_whatever_comes_is_answered_in_whole_replies(lines: list[tuple[bytes, bytes, float]]) -> None:
+    """No command raises, nothing is left waiting for ever, and a restart finds the same jobs."""
+    desk = PlainDesk()
+    peer = Peer(desk, WorkqDoor())
+    said = b""
+    for line, end, seconds in lines:
+        peer.send(line + end)
+        desk.advance(seconds)
+        said += peer.take()
+    desk.advance(2_000)
+    said += peer.take()
+    whole_replies(said)
+    assert len(desk.waits) == 0
+    again = desk.restarted()
+    assert {job.jid: job.state for job in again.memory.jobs.values()} == {
+        job.jid: job.state for job in desk.memory.jobs.values()
+    }
