@@ -122,6 +122,7 @@ class Engine:
             m.Renew: advancing.renew,
             m.CatchUp: catching_up.catch_up,
             m.LeaseThese: popping.lease_these,
+            m.LeaseNow: partial(lease.lease_next, random),
             m.Unfail: editing.unfail,
             m.Cancel: editing.cancel,
             m.SetPriority: editing.set_priority,
@@ -158,11 +159,6 @@ class Engine:
             in_steps = self._in_steps.get(type(command))
             if in_steps is not None:
                 return in_steps(self, command, now)
-        return self.carry_out_plainly(command, now)
-
-    def carry_out_plainly(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """A command of one step."""
-        memory = self.memory
         events, outcome, notices = self._decide[type(command)](memory, command, now)
         for event in events:
             memory.counters.at = event.at

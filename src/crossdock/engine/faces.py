@@ -32,9 +32,10 @@ def number(memory: Memory, option: str, default: float) -> float:
     if value is None:
         return default
     try:
-        return float(value)
+        found = float(value)
     except ValueError:
         return default
+    return found if found == found else default  # NaN would stand nowhere in any order
 
 
 def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b"") -> Entry:

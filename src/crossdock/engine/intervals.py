@@ -1,6 +1,6 @@
 """Jobs at intervals (qless' recurring jobs, protocol page 4, P4): made when somebody leases from their queue."""
 
-from math import ceil, floor
+from math import ceil, floor, inf
 
 from msgspec.structs import replace
 
@@ -79,7 +79,7 @@ def _slots(memory: Memory, interval: Interval, first: float, until: float, limit
     if backlog:
         missed = (until - slot) / seconds
         if missed > backlog:
-            slot += ceil(missed - backlog) * seconds
+            slot = slot + ceil(missed - backlog) * seconds if missed < inf else until
     count = interval.count
     specs: list[Spec] = []
     while slot <= until and len(specs) < limit:

@@ -232,8 +232,10 @@ def end_lease(memory: Memory, job: Job, state: State) -> None:
     if lease is None:
         memory.displace(job)
     else:
-        memory.take_back(job, lease)
-        if lease.until is not None:
+        memory.shelves[LEASED].take((lease.end, job.number))
+        memory.leased_in[job.queue] -= 1
+        if lease.until is not None or lease.late is not None:
+            memory.lazy.lend_no_more(job, lease)
             memory.workers.let_go(lease.worker, job.jid)
         if memory.throttles:
             throttles.let_go(memory, job, lease)

@@ -233,19 +233,16 @@ class Memory:
         if lease.until is not None or lease.late is not None:
             self.lazy.lend(job, lease)
 
-    def take_back(self, job: Job, lease: Lease) -> None:
-        """A leased job leaves the shelf; what it is next is the caller's affair."""
-        self.shelves[LEASED].take((lease.end, job.number))
-        self.leased_in[job.queue] -= 1
-        if lease.until is not None or lease.late is not None:
-            self.lazy.lend_no_more(job, lease)
-
     def displace(self, job: Job) -> None:
         state = job.state
         if state is READY:
             self.queues[job.queue].ready.take(place_of(job))
         elif state is LEASED:
-            self.take_back(job, lease_of(job))
+            lease = lease_of(job)
+            self.shelves[LEASED].take((lease.end, job.number))
+            self.leased_in[job.queue] -= 1
+            if lease.until is not None or lease.late is not None:
+                self.lazy.lend_no_more(job, lease)
         else:
             self.shelves[state].take(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:

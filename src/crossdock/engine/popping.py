@@ -11,7 +11,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import LeaseNext
 from crossdock.model.events import AnyEvent, Leased, WorkerSeen
 from crossdock.model.job import Bound, Job
-from crossdock.model.moves import CatchUp, LeaseThese, Pop
+from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
 
 if TYPE_CHECKING:
@@ -59,13 +59,14 @@ def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job |
         if (queue is not None and queue.paused) or is_full(memory, name, now):
             continue
         if memory.lazy.has_work(name, now):
-            caught, _, notices = engine.carry_out_plainly(CatchUp(command.via, name, None, _AT_ONCE), now)
+            caught, _, notices = engine.carry_out(CatchUp(command.via, name, None, _AT_ONCE), now)
             events += caught
             stirred.update(dict.fromkeys(notices))
         queue = memory.queues.get(name)
         if queue is not None and queue.ready and not command.at_random:
             break
-    leased, job, notices = engine.carry_out_plainly(command, now)
+    plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
+    leased, job, notices = engine.carry_out(plain, now)
     return (*events, *leased), job, (*stirred, *notices)
 
 

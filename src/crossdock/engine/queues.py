@@ -11,7 +11,8 @@ from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueRe
 
 def _known(memory: Memory, names: Sequence[str] | None, *, paused: bool) -> list[str]:
     queues = memory.queues
-    return [name for name in (queues if names is None else names) if name in queues and queues[name].paused is paused]
+    named = queues if names is None else dict.fromkeys(names)
+    return [name for name in named if name in queues and queues[name].paused is paused]
 
 
 def _unpaused(memory: Memory, names: Sequence[str] | None) -> list[str]:

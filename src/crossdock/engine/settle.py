@@ -63,7 +63,7 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
     else:
         event = success(job, lease, command, later(memory, now), now)
-    return (event,), DONE, room(memory, job)
+    return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
 
 
 def room(memory: Memory, job: Job) -> tuple[str, ...]:

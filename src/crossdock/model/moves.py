@@ -5,7 +5,7 @@ Each carries its caller's `t` (MODEL section 2). Every deadline is kept twice: b
 
 from collections.abc import Sequence
 
-from crossdock.model.commands import Command
+from crossdock.model.commands import Command, LeaseNext
 from crossdock.model.faces import Entry, Tag
 from crossdock.model.job import Form, Job, Number
 from crossdock.model.records import Interval
@@ -66,6 +66,10 @@ class Pop(Command[list[Job]], frozen=True, gc=False):
     term: float  #: how long a lease lasts
     grace: float | None = None
     unbooked: bool = False
+
+
+class LeaseNow(LeaseNext, frozen=True, gc=False):
+    """The last step of a `LeaseNext`: what was due lazily has been carried out."""
 
 
 class LeaseThese(Command[list[Job]], frozen=True, gc=False):

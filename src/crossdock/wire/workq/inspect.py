@@ -49,7 +49,8 @@ def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
     queues = desk.memory.queues
-    names = sorted(each for each in queues if name(each.encode()) is not None)
+    listed = (queue.name for queue in queues.values() if queue.listed)
+    names = sorted(each for each in listed if name(each.encode()) is not None)
     return _replies([_lengths(desk, queues[each]) for each in names[offset : offset + limit]])
 
 

@@ -19,6 +19,8 @@ NAME_BYTES: Final = 255
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
 
+_INDEX_AT_MOST: Final = 2**52
+
 #: Text, a number, nothing, or a list: what a script returns, on its way to a reply.
 Reply: TypeAlias = "str | int | Sequence[Reply] | None"
 
@@ -55,16 +57,14 @@ class Call:
         value = self[index]
         if value is None:
             raise Raised(message)
-        if "\0" in value or len(value.encode("utf-8", "surrogateescape")) > NAME_BYTES:
-            raise Raised(f"{message.split(':')[0]}: a name of more than {NAME_BYTES} bytes, or with NUL in it")
-        return _clean(value)
+        return name(value)
 
     def text(self, index: int, message: str) -> str:
         """As `require`, of any length."""
         value = self[index]
         if value is None:
             raise Raised(message)
-        return _clean(value)
+        return value
 
     def jid(self, index: int = 0) -> str:
         return self.require(index, "Job(): no jid provided")
@@ -85,10 +85,10 @@ class Call:
             raise Raised(f'Arg "now" missing or not a number: {lua.show(self.t)}')
 
 
-def _clean(value: str) -> str:
-    """Names are UTF-8 (MODEL section 11)."""
-    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise Raised("names and texts must be UTF-8; only data may be other bytes")
+def name(value: str) -> str:
+    """Of a job, a queue, a kind or a worker."""
+    if "\0" in value or len(value.encode()) > NAME_BYTES:
+        raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
 
@@ -99,6 +99,20 @@ def number(value: str | None, message: str, default: float | None = None) -> flo
     found = lua.number(value)
     if found is None or not found == found:
         raise Raised(message + ("nil" if value is None else value))
+    return found
+
+
+def index(value: str | None, message: str, default: float) -> int:
+    """An offset, or a count of what is shown: a number, cut to what may be asked for."""
+    found = number(value, message, default)
+    return int(max(-_INDEX_AT_MOST, min(found, _INDEX_AT_MOST)))
+
+
+def seconds(value: str | None, message: str) -> float:
+    """A length of time that must be one."""
+    found = number(value, message)
+    if not isfinite(found):
+        raise Raised(f"{message}{value}")
     return found
 
 
@@ -135,7 +149,7 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
         else:
             kind = "userdata" if tag is cjson.NULL else "table"
             raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
-    return tuple(_clean(tag) if isinstance(tag, str) else tag for tag in found)
+    return tuple(found)
 
 
 def jids(value: Any) -> list[str]:
@@ -155,18 +169,32 @@ def listed(value: Any) -> list[Any]:
     raise Raised(f"bad argument #1 to 'ipairs' (table expected, got {kinds.get(type(value), 'userdata')})")
 
 
-def ranged(order: Sequence[Any], offset: float, count: float) -> Sequence[Any]:
+def ranged(size: int, offset: int, count: int) -> slice:
     """LIMIT of a range by score: a negative count is no limit."""
     if offset < 0:
-        return []
-    begin = int(min(offset, len(order)))
-    return order[begin:] if count < 0 else order[begin : begin + int(min(count, len(order)))]
+        return slice(0)
+    return slice(min(offset, size), size if count < 0 else min(offset + count, size))
 
 
-def spanned(order: Sequence[Any], first: float, last: float) -> Sequence[Any]:
+def spanned(size: int, first: int, last: int) -> slice:
     """A range by rank, both ends included; negative ranks count from the end."""
-    size = len(order)
-    begin, end = (int(max(-(2**53), min(each, 2**53))) for each in (first, last))
-    begin = max(0, begin + size if begin < 0 else begin)
-    end = min(size, (end + size if end < 0 else end) + 1)
-    return order[begin:end] if begin < end else []
+    begin = max(0, first + size if first < 0 else first)
+    end = min(size, (last + size if last < 0 else last) + 1)
+    return slice(begin, end) if begin < end else slice(0)
+
+
+class Reversed(Sequence[Any]):
+    """An order from its end, without a copy."""
+
+    def __init__(self, order: Sequence[Any]) -> None:
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, wanted: Any) -> Any:
+        size = len(self._order)
+        if isinstance(wanted, slice):
+            begin, end, _ = wanted.indices(size)
+            return list(reversed(self._order[size - end : size - begin]))
+        return self._order[size - 1 - wanted]

@@ -41,6 +41,7 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
 _NUMBER: Final = re.compile(r"[-+0-9a-zA-Z.]+")
 _HEX4: Final = re.compile(r"[0-9a-fA-F]{4}")
+_LOW: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")  # the second half of a pair
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r"}
 
 
@@ -185,8 +186,13 @@ class _Reader:
                 digits = _HEX4.match(text, at + 2)
                 if digits is None:
                     return _Token("invalid unicode escape code", None, at, at)
-                parts.append(chr(int(digits.group(), 16)))
-                at += 6
+                code, at = int(digits.group(), 16), at + 6
+                if 0xD800 <= code < 0xE000:
+                    low = _LOW.match(text, at)
+                    if code >= 0xDC00 or low is None:
+                        return _Token("invalid unicode escape code", None, at - 6, at)
+                    code, at = 0x10000 + ((code & 0x3FF) << 10) + (int(low.group(1), 16) & 0x3FF), at + 6
+                parts.append(chr(code))
             elif escape in _ESCAPES and escape:
                 parts.append(_ESCAPES[escape])
                 at += 2

@@ -15,11 +15,14 @@ from crossdock.wire.redis.qless.call import (
     Call,
     Raised,
     Reply,
+    Reversed,
     data,
     decoded,
+    index,
     jids,
     number,
     options,
+    ranged,
     spanned,
     tags,
 )
@@ -146,27 +149,24 @@ def tag(call: Call) -> Reply:
     if word in ("add", "remove"):
         return _edit_tags(call, word)
     if word == "get":
-        name = call.text(1, 'Tag(): Arg "tag" missing')
-        offset = number(call[2], 'Tag(): Arg "offset" not a number: ', 0.0)
-        count = number(call[3], 'Tag(): Arg "count" not a number: ', 25.0)
-        tagged: Sequence[Any] = call.memory.tags.jobs.get(name, [])
-        page = spanned(tagged, offset, count if call.dialect.paged_by_end else offset + count - 1)
+        text = call.text(1, 'Tag(): Arg "tag" missing')
+        offset = index(call[2], 'Tag(): Arg "offset" not a number: ', 0)
+        count = index(call[3], 'Tag(): Arg "count" not a number: ', 25)
+        tagged: Sequence[Any] = call.memory.tags.jobs.get(text, [])
+        page = tagged[spanned(len(tagged), offset, count if call.dialect.paged_by_end else offset + count - 1)]
         return cjson.write({"jobs": [jid for _, jid, _ in page], "total": len(tagged)})
     if word == "top":
-        offset = number(call[1], 'Tag(): Arg "offset" not a number: ', 0.0)
-        count = number(call[2], 'Tag(): Arg "count" not a number: ', 25.0)
+        offset = index(call[1], 'Tag(): Arg "offset" not a number: ', 0)
+        count = index(call[2], 'Tag(): Arg "count" not a number: ', 25)
         return cjson.write(_top(call, offset, count))
     raise Raised('Tag(): First argument must be "add", "remove" or "get"')
 
 
-def _top(call: Call, offset: float, count: float) -> list[str]:
-    """The tags used twice or more, the most used first; a negative count is no limit."""
+def _top(call: Call, offset: int, count: int) -> list[str]:
+    """The tags used twice or more, the most used first."""
     order = call.memory.tags.top
     used = len(order) - order.bisect_left((2, ""))
-    if offset < 0:
-        return []
-    last = used if count < 0 else min(used, int(offset) + int(count))
-    return [order[len(order) - 1 - rank][1] for rank in range(int(min(offset, used)), last)]
+    return [tag for _, tag in Reversed(order)[ranged(used, offset, count)]]
 
 
 def _edit_tags(call: Call, word: str) -> Reply:

@@ -12,7 +12,7 @@ from crossdock.model.job import Job
 from crossdock.model.moves import CatchUp, Pop, Unfail
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, config, job
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, number, ranged, spanned
+from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, index, number, ranged, spanned
 
 _ALL: Final = float("inf")
 
@@ -57,51 +57,31 @@ def jobs(call: Call) -> Reply:
         raise Raised('Jobs(): Arg "state" missing')
     complete = word == "complete"
     queue = "" if complete else call.text(1, 'Jobs(): Arg "queue" missing')
-    offset = number(call[1 if complete else 2], 'Jobs(): Arg "offset" not a number: ', 0.0)
-    count = number(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25.0)
+    offset = index(call[1 if complete else 2], 'Jobs(): Arg "offset" not a number: ', 0)
+    count = index(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25)
     memory = call.memory
     if complete:
-        done = memory.completed
-        newest = _Reversed(done)
-        return [jid for _, jid, _ in spanned(newest, offset, offset + count - 1)]
+        newest = Reversed(memory.completed)
+        return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = memory.lazy.of(queue)
-    found: Sequence[Any]
-    if word == "running":
-        found = [each[1] for each in lazy.locks[lazy.over(call.t) :]] + _leased_elsewhere(memory, queue)
-    elif word == "stalled":
-        found = [each[1] for each in lazy.locks[: lazy.expired(call.t)]]
-    elif word == "scheduled":
+    if word in ("running", "stalled"):
+        begin, end = (lazy.over(call.t), len(lazy.locks)) if word == "running" else (0, lazy.expired(call.t))
+        page = ranged(end - begin, offset, count)
+        found = [jid for _, jid, _ in lazy.locks.islice(begin + (page.start or 0), begin + page.stop)]
+        return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
+    by_time: Sequence[Any]
+    if word == "scheduled":
         call.writes()
         _due(call, queue)
         others = [memory.jobs[each[2]] for each in memory.scheduled_in.get(queue, ())]
-        found = [each[1] for each in memory.lazy.of(queue).due] + [one.jid for one in others if not _lazy(one)]
-        return list(spanned(found, offset, offset + count - 1))
+        by_time = [*memory.lazy.of(queue).due, *((0.0, one.jid) for one in others if not _lazy(one))]
     elif word == "depends":
-        found = [each[1] for each in memory.blocked_in.get(queue, ())]
-        return list(spanned(found, offset, offset + count - 1))
+        by_time = memory.blocked_in.get(queue, [])
     elif word == "recurring":
-        found = [each[1] for each in lazy.slots]
-        return list(spanned(found, offset, offset + count - 1))
+        by_time = lazy.slots
     else:
         raise Raised(f'Jobs(): Unknown type "{word}"')
-    return list(ranged(found, offset, count))
-
-
-class _Reversed(Sequence[Any]):
-    """An order from its end, without a copy."""
-
-    def __init__(self, order: Sequence[Any]) -> None:
-        self._order = order
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def __getitem__(self, wanted: Any) -> Any:
-        size = len(self._order)
-        if isinstance(wanted, slice):
-            begin, end, _ = wanted.indices(size)
-            return list(reversed(self._order[size - end : size - begin]))
-        return self._order[size - 1 - wanted]
+    return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
 
 
 def _lazy(one: Job) -> bool:
@@ -109,12 +89,13 @@ def _lazy(one: Job) -> bool:
     return face is not None and face.due is not None
 
 
-def _leased_elsewhere(memory: Memory, queue: str) -> list[str]:
-    """Leases of other doors; they have no end by a caller's clock."""
-    if memory.leased_in.get(queue, 0) <= len(memory.lazy.of(queue).locks):
+def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
+    """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
+    if memory.leased_in.get(queue, 0) <= len(memory.lazy.of(queue).locks) or 0 <= count <= before:
         return []
     leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
-    return [one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None]
+    here = [one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None]
+    return here if count < 0 else here[: count - before]
 
 
 def counts(call: Call, name: str) -> dict[str, Any]:
@@ -177,10 +158,10 @@ def failed(call: Call) -> Reply:
     groups, group = call.memory.failed_in, call[0]
     if group is None:
         return cjson.write({name: len(order) for name, order in sorted(groups.items())})
-    start = number(call[1], 'Failed(): Arg "start" is not a number: ', 0.0)
-    limit = number(call[2], 'Failed(): Arg "limit" is not a number: ', 25.0)
-    order = _Reversed(groups.get(group, []))
-    page = spanned(order, start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)
+    start = index(call[1], 'Failed(): Arg "start" is not a number: ', 0)
+    limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
+    order = Reversed(groups.get(group, []))
+    page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     return cjson.write({"jobs": [call.memory.jobs[each[1]].jid for each in page], "total": len(order)})
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import Interval
 from crossdock.wire.redis.qless import cjson, lua
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, decoded, number, options, tags
+from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, decoded, name, number, options, seconds, tags
 
 
 def recur(call: Call) -> Reply:
@@ -17,15 +17,15 @@ def recur(call: Call) -> Reply:
     payload, form = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
     if spec != "interval":
         raise Raised(f'Recur(): schedule type "{spec}" unknown')
-    seconds = number(call[5], 'Recur(): Arg "interval" not a number: ')
-    offset = number(call[6], 'Recur(): Arg "offset" not a number: ')
-    if seconds <= 0:
+    every = seconds(call[5], 'Recur(): Arg "interval" not a number: ')
+    offset = seconds(call[6], 'Recur(): Arg "offset" not a number: ')
+    if every <= 0:
         raise Raised('Recur(): Arg "interval" must be greater than 0')
     given = options(call.rest(7))
     its_tags = tags(decoded(given.get("tags", "[]")))
     priority, retries, backlog = (
-        lua.whole(number(given.get(name), f'Recur(): Arg "{name}" not a number: ', 0.0))
-        for name in ("priority", "retries", "backlog")
+        lua.whole(number(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
+        for each in ("priority", "retries", "backlog")
     )
     call.writes()
     known = call.memory.intervals.get(jid)
@@ -35,7 +35,7 @@ def recur(call: Call) -> Reply:
         kind,
         payload,
         form,
-        lua.whole(seconds),
+        lua.whole(every),
         call.t + offset,
         call.desk.now.wall + offset,
         priority,
@@ -104,15 +104,17 @@ def _changed(interval: Interval, option: str, value: str) -> Interval:
             return replace(interval, priority=found)
         if option == "retries":
             return replace(interval, retries=found)
+        if not 0 < found < float("inf"):
+            raise Raised('Recur(): Arg "interval" must be greater than 0')
         later = found - interval.seconds
         return replace(interval, seconds=found, next=interval.next + later, next_at=interval.next_at + later)
     if option == "data":
         payload, form = data(value, 'Recur(): Arg "data" is not JSON-encoded: ')
         return replace(interval, payload=payload, form=form)
     if option == "klass":
-        return replace(interval, kind=value)
+        return replace(interval, kind=name(value))
     if option == "queue":
-        return replace(interval, queue=value)
+        return replace(interval, queue=name(value))
     if option == "backlog":
         return replace(interval, backlog=lua.whole(number(value, 'Recur(): Arg "backlog" not a number: ')))
     raise Raised(f'Recur(): Unrecognized option "{option}"')
@@ -133,7 +135,7 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
         raise Raised(f"{word}(): Job {jid} does not exist")
     names = call.rest(1)
     if add:  # a new one named twice is there twice
-        after = (*found.tags, *(name for name in names if name not in found.tags))
+        after = (*found.tags, *(each for each in names if each not in found.tags))
     else:
         after = tuple(each for each in found.tags if each not in names)
     call.writes()

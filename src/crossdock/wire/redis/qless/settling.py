@@ -1,6 +1,6 @@
 """Commands of a worker about the job it holds: complete, fail, retry, heartbeat, timeout."""
 
-from math import floor
+from math import floor, isfinite
 
 from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
@@ -8,7 +8,7 @@ from crossdock.model.job import Bound, Job, Lease
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import config, job, lua
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, data, decoded, jids, number
+from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, data, decoded, jids, name, number
 
 
 def _held(call: Call, jid: str, worker: str | None, missing: str, idle: str, other: str) -> tuple[Job, Lease]:
@@ -40,7 +40,7 @@ def complete(call: Call) -> Reply:
     payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
     rest = call.rest(4)
     wanted = dict(zip(rest[::2], rest[1::2], strict=False))
-    after = wanted.get("next")
+    after = name(wanted["next"]) if "next" in wanted else None
     delay = number(wanted.get("delay"), "", 0.0) if lua.number(wanted.get("delay", "0")) is not None else None
     if delay is None:
         raise Raised("assertion failed!")
@@ -133,7 +133,7 @@ def heartbeat(call: Call) -> Reply:
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
     call.desk.do(Renew(VIA, call.t, found.number, term, payload, call.dialect.old))
-    return floor(call.t + term)
+    return lua.truncated(floor(call.t + term) if isfinite(term) else term)
 
 
 def timeout(call: Call) -> Reply:

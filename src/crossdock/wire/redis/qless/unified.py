@@ -48,6 +48,9 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "recur.untag": recur.untag,
 }
 
+#: Which argument is a job's data.
+_DATA: Final = {"put": 6, "requeue": 6, "complete": 5, "fail": 6, "heartbeat": 4, "recur": 5, "log": 4}
+
 #: Commands that the script of 2013 does not have.
 _LATER: Final = frozenset({"requeue"})
 
@@ -62,13 +65,27 @@ def call(
     """Carry out one call. Raises Raised with the script's own text."""
     if keys:
         raise Raised("No Keys should be provided")
-    words = [arg.decode("utf-8", "surrogateescape") for arg in args]
-    if not words:
+    if not args:
         raise Raised("Must provide a command")
-    act = COMMANDS.get(words[0])
-    if act is None or (dialect.old and words[0] in _LATER):
-        raise Raised(f"Unknown command {words[0]}")
+    command = args[0].decode("utf-8", "replace")
+    act = COMMANDS.get(command)
+    if act is None or (dialect.old and command in _LATER):
+        raise Raised(f"Unknown command {command}")
+    words = _words(args, _DATA.get(command, 0) - (dialect.old and command == "put"))
     return act(Call(desk, _now(words), words[2:], publish, dialect))
+
+
+def _words(args: Sequence[bytes], data: int) -> list[str]:
+    """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
+    words: list[str] = []
+    for index, arg in enumerate(args):
+        try:
+            words.append(arg.decode())
+        except UnicodeDecodeError:
+            if index != data:
+                raise Raised("names and texts must be UTF-8; only data may be other bytes") from None
+            words.append(arg.decode("utf-8", "surrogateescape"))
+    return words
 
 
 def _now(words: Sequence[str]) -> float:
