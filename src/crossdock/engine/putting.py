@@ -119,9 +119,14 @@ def moved(memory: Memory, event: Moved) -> None:
     _retag(memory, job, to, t)
     old, new = job.extra or Extra(), to.extra or Extra()
     needs = new.links.needs if new.links is not None else ()
-    links = replace(old.links, needs=needs) if old.links is not None else Links(needs=needs) if needs else None
+    links = Links(needs=needs) if needs else None
+    if old.links is not None:
+        links = replace(old.links, needs=needs, ttl_s=0.0)
     lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue))
     job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    if job.end:  # another door's time to live: its new rules know none
+        memory.job_ends.take((job.end, job.number))
+        job.end = 0.0
     job.kind = memory.share(to.kind)
     job.payload, job.form, job.priority, job.rules = to.payload, to.form, to.priority, intern(to.rules)
     job.failures = 0

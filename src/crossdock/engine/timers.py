@@ -8,7 +8,7 @@ from collections.abc import Collection
 from math import inf
 from random import Random
 
-from crossdock.engine import ends, groups, links, recur, throttles, tracks
+from crossdock.engine import ends, faces, groups, links, recur, throttles, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse
 from crossdock.engine.lease import last_rows, to_old_place
@@ -159,5 +159,7 @@ def started(memory: Memory, event: Started) -> None:
         if not _falls_back(job):
             continue
         job.attempts -= 1
+        if job.extra is not None and job.lease is not None:
+            faces.returned(memory, job, job.lease)
         to_old_place(memory, job)
     tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)
