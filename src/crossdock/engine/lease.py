@@ -1,20 +1,26 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
 from collections.abc import Iterable, Iterator
+from math import inf
 from random import Random
 from typing import TypeAlias
 
-from crossdock.engine import links, throttles
+from crossdock.engine import faces, links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import LEASED, READY, Memory, row
+from crossdock.engine.memory import LEASED, READY, Memory
 from crossdock.engine.queue import Queue
+from crossdock.engine.queues import is_full
+from crossdock.engine.standing import row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
+from crossdock.model.rules import Lapse
 from crossdock.model.states import State, move
+
+_LAZY = Lapse.LAZY
 
 #: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
 #: others get their turn; `row_goes_on` tells whoever called to come again.
@@ -41,7 +47,9 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             throttle = memory.throttles.get(name)
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
-        job = memory.jobs[queue.ready.first()[3]]
+        if memory.limits and is_full(memory, name, now):
+            continue
+        job = memory.jobs[queue.ready.first()[4]]
         if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, now, events)
@@ -55,26 +63,27 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
         waited = at - job.since
-        events.append(
-            Leased(
-                at,
-                job.number,
-                job.jid,
-                job.queue,
-                job.kind,
-                job.origin,
-                command.via,
-                command.worker,
-                job.attempts + 1,
-                job.priority,
-                len(job.payload),
-                memory.counters.token + 1,
-                now.steady,
-                now.steady + term,
-                waited if waited > 0 else 0.0,
-                terms.bound,
-            )
+        event = Leased(
+            at,
+            job.number,
+            job.jid,
+            job.queue,
+            job.kind,
+            job.origin,
+            command.via,
+            command.worker,
+            job.attempts + 1,
+            job.priority,
+            len(job.payload),
+            memory.counters.token + 1,
+            now.steady,
+            now.steady + term,
+            waited if waited > 0 else 0.0,
+            terms.bound,
         )
+        if job.rules.lapse is _LAZY and event.end < inf:
+            event.late, event.end = event.end, inf
+        events.append(event)
         return events, job, ()
     return events, None, ()
 
@@ -92,7 +101,7 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
     stale: list[Row] = []
     found: Job | None = None
     for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
-        job = memory.jobs[place[3]]
+        job = memory.jobs[place[4]]
         if not links.expired(job, now.wall):
             found = job
             break
@@ -109,7 +118,7 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
             continue
         throttle = memory.throttles.get(name)
         full = throttle is not None and throttle.full(command.worker, now.steady)
-        if not full and links.expired(memory.jobs[queue.ready.first()[3]], now.wall):
+        if not full and links.expired(memory.jobs[queue.ready.first()[4]], now.wall):
             return True
     return False
 
@@ -127,14 +136,23 @@ def leased(memory: Memory, event: Leased) -> None:
         event.end,
         event.wait_s,
         event.bound,
+        0,
+        event.until,
+        event.late,
+        event.t,
     )
     memory.lend(job, lease)
     memory.counters.token = event.token
-    memory.stats.book(job.queue, event.at, WAIT, event.wait_s)
+    memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
     if memory.throttles:
         throttles.hold(memory, job, lease)
-    if job.extra is not None and job.extra.links is not None:
-        links.leased(memory, job, job.extra.links, event.at)
+    if job.extra is not None:
+        if job.extra.links is not None:
+            links.leased(memory, job, job.extra.links, event.at)
+        if event.until is not None or job.rules.lapse is _LAZY:
+            faces.leased(memory, job, event)
+    if event.until is not None:
+        memory.workers.give(event.worker, job.jid, event.until)
 
 
 def queue_seen(memory: Memory, event: QueueSeen) -> None:
@@ -159,9 +177,9 @@ Closing: TypeAlias = tuple[
 ]
 
 
-def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
-    """All that every event says which ends a lease."""
-    ran = at - lease.at
+def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None) -> Closing:
+    """All that every event says which ends a lease. Run times by a caller's clock are told as they are."""
+    ran = at - lease.at if t is None else t - _began(lease)
     return (
         at,
         job.number,
@@ -177,9 +195,14 @@ def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
         lease.token,
         lease.at,
         lease.wait_s,
-        ran if ran > 0 else 0.0,
+        ran if ran > 0 or t is not None else 0.0,
         lease.beats,
     )
+
+
+def _began(lease: Lease) -> float:
+    """By the clock that its caller is nearest to."""
+    return lease.at if lease.t is None else lease.t
 
 
 def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
@@ -190,10 +213,10 @@ def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
 
 def last_rows(jobs: Iterable[Job], at: float) -> list[Row]:
     """Of jobs that are removed, with all about the leases that go with them."""
-    return [row(job) if job.lease is None else row(job, _ended(job.lease, at)) for job in jobs]
+    return [row(job) if job.lease is None else row(job, ended(job.lease, at)) for job in jobs]
 
 
-def _ended(lease: Lease, at: float) -> Ended:
+def ended(lease: Lease, at: float) -> Ended:
     ran = max(0.0, at - lease.at)
     return Ended(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)
 
@@ -201,6 +224,8 @@ def _ended(lease: Lease, at: float) -> Ended:
 def returned(memory: Memory, event: Returned) -> None:
     job = memory.jobs[event.number]
     job.attempts -= 1
+    if job.extra is not None and job.lease is not None:
+        faces.returned(memory, job, job.lease)
     to_old_place(memory, job)
 
 
@@ -213,6 +238,9 @@ def end_lease(memory: Memory, job: Job, state: State) -> None:
     else:
         memory.shelves[LEASED].take((lease.end, job.number))
         memory.leased_in[job.queue] -= 1
+        if lease.until is not None or lease.late is not None:
+            memory.lazy.lend_no_more(job, lease)
+            memory.workers.let_go(lease.worker, job.jid)
         if memory.throttles:
             throttles.let_go(memory, job, lease)
         job.lease = None
@@ -224,7 +252,7 @@ def to_old_place(memory: Memory, job: Job) -> None:
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
     end_lease(memory, job, READY)
-    memory.queue(job.queue, memory.counters.at)
+    memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:
         links.back(memory, job, job.extra.links, memory.counters.at)

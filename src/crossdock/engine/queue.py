@@ -8,12 +8,16 @@ from crossdock.model.job import Job, Number, Place
 
 
 class Queue:
-    __slots__ = ("first_seen", "name", "paused", "ready")
+    __slots__ = ("first_seen", "first_t", "listed", "name", "paused", "ready")
 
-    def __init__(self, name: str, first_seen: float, paused: bool = False) -> None:
+    def __init__(
+        self, name: str, first_seen: float, paused: bool = False, listed: bool = True, first_t: float | None = None
+    ) -> None:
         self.name = name
         self.first_seen = first_seen
         self.paused = paused
+        self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
+        self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
         self.ready: Order[Place] = Order()
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
@@ -22,7 +26,7 @@ class Queue:
         heads: list[float] = []
         at = 0
         while at < len(ready):
-            priority, band, _, number = ready[at]
+            priority, band, _, _, number = ready[at]
             heads.append(jobs[number].since)
-            at = ready.bisect_left((priority, band + 1, -inf, 0))
+            at = ready.bisect_left((priority, band + 1, -inf, b"", 0))
         return min(heads, default=None)

@@ -16,7 +16,8 @@ DAY: Final = 86_400
 STATS_DAYS: Final = 30
 HISTOGRAM_DAYS: Final = 7
 
-WAIT, RUN, FAILURE = 0, 1, 2
+#: What is booked. FAILED goes down again when a failed job is brought back or removed; RETRY is a lease that ran out
+WAIT, RUN, FAILURE, FAILED, RETRY = range(5)
 
 _ADD_AT: Final = 512
 
@@ -58,6 +59,8 @@ class QueueDay(msgspec.Struct, array_like=True):
     wait: Moments = msgspec.field(default_factory=Moments)
     run: Moments = msgspec.field(default_factory=Moments)
     failures: int = 0
+    failed: int = 0
+    retries: int = 0
 
 
 class Stats:
@@ -66,25 +69,28 @@ class Stats:
     The sums do not depend on when the values are added in, only on their order.
     """
 
-    __slots__ = ("_days", "_open")
+    __slots__ = ("_days", "_open", "histogram_days", "stats_days")
 
     def __init__(self, days: dict[str, dict[int, QueueDay]] | None = None) -> None:
         self._days: dict[str, dict[int, QueueDay]] = days or {}
-        self._open: dict[str, tuple[int, tuple[list[float], ...]]] = {}  #: day's end; WAIT, RUN, FAILURE
+        self._open: dict[str, tuple[int, int, tuple[list[float], ...]]] = {}  #: the day's first second, the next one's
+        self.stats_days: float = STATS_DAYS
+        self.histogram_days: float = HISTOGRAM_DAYS
 
     def book(self, queue: str, at: float, what: int, value: float) -> None:
-        """`what` is WAIT, RUN or FAILURE; the page is that of the UTC day of `at`, which never goes back."""
+        """The page is that of the UTC day of `at`: the server's time, or a caller's."""
         found = self._open.get(queue)
-        if found is None or at >= found[0]:
+        if found is None or not found[0] <= at < found[1]:
             found = self._turn_page(queue, at)
-        values = found[1][what]
+        values = found[2][what]
         values.append(value)
         if len(values) >= _ADD_AT:
             self._add(queue)
 
-    def _turn_page(self, queue: str, at: float) -> tuple[int, tuple[list[float], ...]]:
+    def _turn_page(self, queue: str, at: float) -> tuple[int, int, tuple[list[float], ...]]:
         self._add(queue)
-        found = self._open[queue] = (int(at // DAY) * DAY + DAY, ([], [], []))
+        start = int(at // DAY) * DAY
+        found = self._open[queue] = (start, start + DAY, ([], [], [], [], []))
         return found
 
     @property
@@ -96,26 +102,27 @@ class Stats:
 
     def _add(self, queue: str) -> None:
         if queue in self._open:
-            end, (wait, run, failures) = self._open.pop(queue)
-            page = self._page(queue, end - DAY)
+            start, _, (wait, run, failures, failed, retries) = self._open.pop(queue)
+            page = self._page(queue, start)
             page.wait.add(wait)
             page.run.add(run)
             page.failures += len(failures)
+            page.failed += int(sum(failed))
+            page.retries += len(retries)
 
     def _page(self, queue: str, day: int) -> QueueDay:
         days = self._days.setdefault(queue, {})
         page = days.get(day)
         if page is None:
             page = days[day] = QueueDay()
-            _forget_old(days)
+            self._forget_old(days)
         return page
 
-
-def _forget_old(days: dict[int, QueueDay]) -> None:
-    newest = max(days)
-    for day in [day for day in days if day <= newest - STATS_DAYS * DAY]:
-        del days[day]
-    for day, page in days.items():
-        if day <= newest - HISTOGRAM_DAYS * DAY:
-            page.wait.histogram.clear()
-            page.run.histogram.clear()
+    def _forget_old(self, days: dict[int, QueueDay]) -> None:
+        newest = max(days)
+        for day in [day for day in days if day <= newest - self.stats_days * DAY]:
+            del days[day]
+        for day, page in days.items():
+            if day <= newest - self.histogram_days * DAY:
+                page.wait.histogram.clear()
+                page.run.histogram.clear()

@@ -32,11 +32,11 @@ def _overtaking(queue: Queue) -> int:
     """They stand first within their priority: two steps a priority find them."""
     ready, count, at = queue.ready, 0, 0
     while at < len(ready):
-        priority, band, _, _ = ready[at]
+        priority, band, _, _, _ = ready[at]
         if band == BAND_OVERTAKES:
-            behind = ready.bisect_left((priority, BAND_NORMAL, -inf, 0))
+            behind = ready.bisect_left((priority, BAND_NORMAL, -inf, b"", 0))
             count += behind - at
             at = behind
         else:
-            at = ready.bisect_left((priority, band + 1, -inf, 0))
+            at = ready.bisect_left((priority, band + 1, -inf, b"", 0))
     return count

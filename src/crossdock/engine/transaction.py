@@ -6,9 +6,10 @@ event. So an error leaves nothing behind but the numbers that were drawn before 
 
 from crossdock.engine import admit, ends
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import Memory, needs_of, row
-from crossdock.engine.resolve import Freed, release
+from crossdock.engine.memory import Memory
+from crossdock.engine.resolve import Freed, release, waits_lazily
 from crossdock.engine.settle import claimed, success
+from crossdock.engine.standing import needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import DrawNumbers, Succeed, Transacted, Transaction
 from crossdock.model.events import AnyEvent, NumbersDrawn, Row
@@ -79,7 +80,11 @@ class _Change:
         old = [memory.jobs[number] for number in memory.needed_by.get(need, ())]
         new = [(number, spec) for number, spec in self._waiting.get(need, ()) if settled.issuperset(_needs(spec))]
         return [
-            *(Freed(job.due, row(job), ends.begun(job, self._now)) for job in old if settled.issuperset(needs_of(job))),
+            *(
+                Freed(job.due, row(job), ends.begun(job, self._now), waits_lazily(job))
+                for job in old
+                if settled.issuperset(needs_of(job))
+            ),
             *(Freed(spec.due, self._row(number, spec), 0.0) for number, spec in new),
         ]
 

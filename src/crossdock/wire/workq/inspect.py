@@ -49,7 +49,8 @@ def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
     queues = desk.memory.queues
-    names = sorted(each for each in queues if name(each.encode()) is not None)
+    listed = (queue.name for queue in queues.values() if queue.listed)
+    names = sorted(each for each in listed if name(each.encode()) is not None)
     return _replies([_lengths(desk, queues[each]) for each in names[offset : offset + limit]])
 
 
@@ -62,7 +63,7 @@ def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(desk, words)
     jobs = desk.memory.jobs
-    return _replies(record(jobs[place[3]]) for place in queue.ready.islice(offset, offset + limit))
+    return _replies(record(jobs[place[4]]) for place in queue.ready.islice(offset, offset + limit))
 
 
 def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:

@@ -1,0 +1,15 @@
+"""What differs between the generations of the unified script, as data (protocol page, qless 0 and 5.1)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    name: str
+    old: bool = False  #: of 2013: `put` has no worker, errors name no job, and some checks are not made yet
+    paged_by_end: bool = False  #: `failed` and `tag get` take the last index for a count
+
+
+UNIFIED: Final = Dialect("unified")
+UNIFIED_2013: Final = Dialect("unified-2013", old=True, paged_by_end=True)
