@@ -29,6 +29,10 @@ class Raised(Exception):
     """The script's own error. Its text is part of the protocol."""
 
 
+class Denied(Raised):
+    """There is no such job, or not in that state, or somebody else has it. The oldest dialect says nothing instead."""
+
+
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
