@@ -9,12 +9,13 @@ from typing import Final, TypeAlias
 from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, config, job, lua, putting, queues, recur, settling, workers
-from crossdock.wire.redis.qless.call import Call, Denied, Raised, Reply, data, index, name, number
+from crossdock.wire.redis.qless.call import Call, Denied, Raised, Reply, data, decode, index, name, number
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT
 
 Publish: TypeAlias = Callable[[str, str], None]
 
 #: Scripts whose first argument is a key: the queue.
+_DATA: Final = {"put": 3, "complete": 4, "fail": 5, "heartbeat": 3, "recur": 4}  #: which argument is a job's data
 _KEYED: Final = frozenset({"put", "pop", "peek"})
 
 
@@ -291,7 +292,7 @@ def call(desk: Desk, script: str, keys: Sequence[bytes], args: Sequence[bytes], 
             raise Raised(f"{title}(): Got {len(keys)}, expected 1 KEYS argument")
     elif keys:
         raise Raised(f"{title}(): No Keys should be provided")
-    words = [each.decode("utf-8", "surrogateescape") for each in (*keys, *args)]
+    words = decode((*keys, *args), _DATA.get(script, -1))
     try:
         return SCRIPTS[script](Script(desk, words, publish))
     except Denied:
