@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from crossdock.model.commands import Command
-from crossdock.wire.redis.qless import unified
+from crossdock.wire.redis.qless import perscript, unified
 from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import UNIFIED
-from crossdock.wire.redis.qless.notices import notices
+from crossdock.wire.redis.qless.notices import in_scripts, notices
 from tests.support.desk import PlainDesk
 
 T = TypeVar("T")
@@ -36,13 +36,15 @@ class Line(NamedTuple):
     call: list[str]
     reply: dict[str, Any]
     published: list[list[str]]
+    script: str = ""  #: of the per-script form
+    keys: int = 0
 
 
 def lines(path: Path) -> Iterator[Line]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open() as file:
         for text in file:
             one = json.loads(text)
-            yield Line(one["s"], one["call"], one["reply"], one["pub"])
+            yield Line(one["s"], one["call"], one["reply"], one["pub"], one.get("script", ""), one.get("nkeys", 0))
 
 
 class QlessDesk(PlainDesk):
@@ -75,6 +77,19 @@ class QlessDesk(PlainDesk):
         except Raised as error:
             return {"err": str(error)}
 
+    def answer_script(self, line: "Line") -> dict[str, Any]:
+        """As `answer`, of the per-script form."""
+        args = [arg.encode() for arg in line.call]
+        try:
+            reply = perscript.call(self, line.script, args[: line.keys], args[line.keys :], self.tell)
+            return _recorded(reply)
+        except Raised as error:
+            return {"err": str(error)}
+
+    def published_in_scripts(self) -> list[list[str]]:
+        found = [in_scripts((channel, text)) for channel, text in self.published]
+        return [list(each) for each in found if each is not None]
+
 
 def _recorded(reply: Any) -> dict[str, Any]:
     if reply is None:
@@ -93,6 +108,8 @@ _DEPENDENT = re.compile(r"(?<= is a dependency of ).*(?= but is not mentioned)")
 def same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     if "err" in ours and "err" in theirs:
         return _DEPENDENT.sub("", ours["err"]) == _DEPENDENT.sub("", theirs["err"])
+    if "array" in ours and "array" in theirs:
+        return len(ours["array"]) == len(theirs["array"]) and all(map(same, ours["array"], theirs["array"]))
     if "bulk" in ours and "bulk" in theirs and ours != theirs:
         try:
             return _like(json.loads(ours["bulk"]), json.loads(theirs["bulk"]))

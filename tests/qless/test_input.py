@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from crossdock.wire.redis.qless import unified
+from crossdock.wire.redis.qless import perscript, unified
 from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import UNIFIED, UNIFIED_2013, Dialect
 from tests.model import invariants
@@ -41,6 +41,26 @@ def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None
         except Raised:
             pass
     assert answered > 500
+    invariants.check(desk.memory)
+    assert picture(replayed(desk)) == picture(desk.memory)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
+    random, desk = Random(seed), QlessDesk()
+    pools = [NUMBERS, NUMBERS, NAMES, TEXTS, WORDS, MORE]
+    answered = 0
+    for _ in range(3_000):
+        script = random.choice(list(perscript.SCRIPTS))
+        args = [random.choice(random.choice(pools)) for _ in range(random.randrange(9))]
+        if script in ("put", "pop") and random.random() < 0.7:
+            args = {"put": [b"j", b"klass", b"{}", b"5", b"0"], "pop": [b"w", b"1", b"6"]}[script]
+        try:
+            perscript.call(desk, script, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
+            answered += 1
+        except Raised:
+            pass
+    assert answered > 300
     invariants.check(desk.memory)
     assert picture(replayed(desk)) == picture(desk.memory)
 

@@ -35,7 +35,7 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
     due, due_t = (now.wall + command.delay, command.t + command.delay) if delayed else (0.0, None)
     at = later(memory, now)
     event = Advanced(
-        *closing(job, lease, at, command.via, command.t),
+        *closing(job, lease, at, command.via, command.t, whole=command.whole),
         command.t,
         command.queue,
         command.payload,

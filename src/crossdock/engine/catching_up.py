@@ -47,7 +47,7 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     if due:
         at = later(memory, now)
         t = now.wall if command.t is None else command.t
-        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t))
+        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, bool(command.abrupt)))
     return events, handed, (command.queue,) if events else ()
 
 
@@ -89,25 +89,26 @@ def _end(
     at, t = later(memory, now), now.wall if command.t is None else command.t
     grace = faces.number(memory, "grace-period", GRACE_S) if command.grace is None else command.grace
     warned = job.extra is not None and job.extra.warned
-    if grace <= 0 or not warned:
+    if not command.abrupt and (grace <= 0 or not warned):
         head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, lease.worker)
         size = (job.attempts, job.priority, len(job.payload))
         events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
         if grace > 0:
             return []
     if job.failures < job.rules.max_failures:
-        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True))
+        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt)))
         return [job.number]
     queue = _shown_queue(job)
     told = Told(
         command.via,
         lease.worker,
         f"failed-retries-{queue}",
-        f'Job exhausted retries in queue "{queue}"',
+        (command.abrupt or 'Job exhausted retries in queue "%s"') % queue,
         lost=True,
         t=t,
         said=False,
         unbooked=command.unbooked,
+        named=bool(command.abrupt),
     )
     events.append(exhausted(job, lease, at, now, told))
     return []

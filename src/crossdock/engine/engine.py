@@ -198,7 +198,8 @@ class Engine:
         memory = self.memory
         if memory.loose:
             loose, memory.loose = memory.loose, []
-            return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()))
+            first = isinstance(command, c.Succeed) and command.whole
+            return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
         touched, memory.touched = memory.touched, []
         return c.Follow(touched)
 

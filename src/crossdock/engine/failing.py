@@ -14,7 +14,7 @@ from crossdock.engine.memory import GONE, READY, Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed, room
 from crossdock.engine.standing import face_of
-from crossdock.engine.stats import FAILED, FAILURE
+from crossdock.engine.stats import FAILED, FAILURE, RETRY
 from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
@@ -43,6 +43,7 @@ class Told(NamedTuple):
     said: bool = True
     booked: str = ""
     unbooked: bool = False
+    named: bool = False
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
@@ -69,6 +70,7 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         said=command.said,
         booked=command.booked,
         unbooked=command.unbooked,
+        named=command.named,
     )
     event = failure(memory, job, lease, now, told, random, final=command.final)
     stirred = dict.fromkeys(room(memory, job))
@@ -163,7 +165,7 @@ def _event(
     first_at = before.first_at if before else at
     t = told.t
     when = t if t is None or not told.said else float(floor(t))
-    worker = told.worker if t is not None and told.said else ""
+    worker = told.worker if t is not None and (told.said or told.named) else ""
     error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
     close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
     event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
@@ -256,6 +258,8 @@ def lapsed(memory: Memory, event: Lapsed) -> None:
     job = memory.jobs[event.number]
     if event.counted:
         job.failures += 1
+    if event.retried:
+        memory.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
     if job.extra is not None and job.extra.warned:
         job.extra = replace(job.extra, warned=False)
     to_old_place(memory, job)

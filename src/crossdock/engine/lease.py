@@ -1,7 +1,7 @@
 """Leasing, and giving back what nobody saw. A fetch never deletes: it moves the job to the leased shelf."""
 
 from collections.abc import Iterable, Iterator
-from math import inf
+from math import floor, inf
 from random import Random
 from typing import TypeAlias
 
@@ -177,9 +177,11 @@ Closing: TypeAlias = tuple[
 ]
 
 
-def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None) -> Closing:
+def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None, *, whole: bool = False) -> Closing:
     """All that every event says which ends a lease. Run times by a caller's clock are told as they are."""
     ran = at - lease.at if t is None else t - _began(lease)
+    if whole and t is not None:
+        ran = float(floor(t) - floor(_began(lease)))
     return (
         at,
         job.number,

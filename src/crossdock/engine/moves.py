@@ -50,7 +50,7 @@ def readied(memory: Memory, event: Readied) -> None:
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         else:
             faces.ready(memory, job)
-            job.place = stamped(job, event.at if event.t is None else event.t)
+            job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
         memory.place(job)
     for each, end in zip(event.rows, event.ends, strict=False):

@@ -1,7 +1,10 @@
 """qless' pop: several jobs of one queue at once, after what is due lazily there (protocol page, qless 5)."""
 
 from collections.abc import Iterator
+from math import floor
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.memory import Memory
@@ -10,6 +13,7 @@ from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.commands import LeaseNext
 from crossdock.model.events import AnyEvent, Leased, WorkerSeen
+from crossdock.model.faces import What
 from crossdock.model.job import Bound, Job
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
@@ -38,12 +42,12 @@ def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
     count = min(float(AT_MOST), command.count, room(memory, command.queue, command.t))
     if count < 1:
         return events, [], ()
-    wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace, unbooked=command.unbooked)
+    wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
+    wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
-    lease = LeaseThese(
-        command.via, command.t, command.queue, command.worker, handed, int(count) - len(handed), command.term
-    )
+    left, whole = int(count) - len(handed), bool(command.abrupt)
+    lease = LeaseThese(command.via, command.t, command.queue, command.worker, handed, left, command.term, whole)
     leased, jobs, _ = engine.carry_out(lease, now)
     events += leased
     return events, jobs, stirred
@@ -103,10 +107,18 @@ def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
                 return
 
 
+def _put(job: Job) -> float:
+    """When it was put where it is, in whole seconds."""
+    lines = job.extra.history if job.extra is not None else ()
+    return next((line.when for line in reversed(lines) if line.what is What.PUT), float(floor(job.since)))
+
+
 def _leased(memory: Memory, command: LeaseThese, job: Job, token: int, now: Now) -> Leased:
     at, t = later(memory, now), command.t
     face = face_of(job)
     waited = t - (job.since if face is None else face.time)
+    if command.whole:
+        waited = floor(t) - _put(job)
     end = now.steady + command.term
     lazy = job.rules.lapse is Lapse.LAZY
     head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, command.worker)

@@ -40,7 +40,7 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
         for number, free in command.loose
         if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
     ]
-    more, queues = release(freed, at, now, command.t)
+    more, queues = release(freed, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
 
 
@@ -59,7 +59,7 @@ def waits_lazily(job: Job) -> bool:
 
 
 def release(
-    freed: Sequence[Freed], at: float, now: Now, t: float | None = None
+    freed: Sequence[Freed], at: float, now: Now, t: float | None = None, *, first: bool = False
 ) -> tuple[list[AnyEvent], dict[str, None]]:
     """What becomes of them, and the queues in which one is ready."""
     ready = [each for each in freed if each.due <= now.wall and not each.lazy]
@@ -68,7 +68,7 @@ def release(
     if ready:
         at = just_after(at)
         begun = tuple(each.end for each in ready)
-        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else (), t))
+        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else (), t, first))
     if later_on:
         events.append(Scheduled(at, later_on))
     return events, {each.row.queue: None for each in ready}

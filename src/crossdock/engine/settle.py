@@ -73,7 +73,10 @@ def room(memory: Memory, job: Job) -> tuple[str, ...]:
 
 def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
     claim, t = command.claim, command.t
-    close = closing(job, lease, at, claim.via, t) if lease is not None else unleased(job, at, claim.via, claim.worker)
+    if lease is not None:
+        close = closing(job, lease, at, claim.via, t, whole=command.whole)
+    else:
+        close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
     return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload)
 

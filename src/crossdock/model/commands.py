@@ -82,6 +82,8 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     result: bytes = b""
     t: float | None = None
     payload: bytes | None = None  #: put in place of what the job has
+    #: The run is counted in whole seconds, and who waited for it stands before its like (qless' oldest dialect)
+    whole: bool = False
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):
@@ -100,6 +102,7 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     said: bool = True  #: without: nothing is told of the job unless this was its last try
     booked: str = ""  #: the queue on which it is booked, if another than the job's
     unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
+    named: bool = False  #: its worker is told of even if nothing else is (the oldest)
 
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):
@@ -216,6 +219,7 @@ class Resolve(Command[None], frozen=True, gc=False):
     loose: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
     t: float | None = None
     spared: frozenset[Number] = frozenset()  #: they are about to be removed
+    first: bool = False  #: those that are ready stand before their like, whatever the time
 
 
 class SetTrack(Command[None], frozen=True, gc=False):

@@ -101,6 +101,7 @@ class Lapsed(ClosingEvent, tag="lapsed"):
 
     t: float | None = None
     counted: bool = False  #: as a failure
+    retried: bool = False  #: and booked as a lease that ran out, of which nobody was warned
 
 
 class Returned(ClosingEvent, tag="returned"):
@@ -115,6 +116,7 @@ class Readied(Event, tag="readied"):
     rows: list[Row]
     ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
     t: float | None = None
+    first: bool = False  #: those with qless' face stand before their like, whatever the time
 
 
 class Scheduled(Event, tag="scheduled"):

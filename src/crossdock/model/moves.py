@@ -39,6 +39,7 @@ class Advance(Command[None], frozen=True, gc=False):
     queue: str
     delay: float = 0.0
     needs: Sequence[str] = ()
+    whole: bool = False  #: the run is counted in whole seconds
 
 
 class CatchUp(Command[list[Number]], frozen=True, gc=False):
@@ -53,6 +54,8 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     grace: float | None = None  #: None: as configured
     intervals: bool = True
     unbooked: bool = False  #: a job whose tries are over is not counted as a failure (an old dialect)
+    #: No warning, what ran out is taken at once; this is told of a job whose tries are over (the oldest dialect)
+    abrupt: str = ""
 
 
 class Pop(Command[list[Job]], frozen=True, gc=False):
@@ -66,6 +69,7 @@ class Pop(Command[list[Job]], frozen=True, gc=False):
     term: float  #: how long a lease lasts
     grace: float | None = None
     unbooked: bool = False
+    abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds, from the put on
 
 
 class LeaseNow(LeaseNext, frozen=True, gc=False):
@@ -82,6 +86,7 @@ class LeaseThese(Command[list[Job]], frozen=True, gc=False):
     numbers: Sequence[Number]
     count: int
     term: float
+    whole: bool = False  #: the wait is counted in whole seconds, from the put on
 
 
 class Renew(Command[None], frozen=True, gc=False):

@@ -29,6 +29,10 @@ class Raised(Exception):
     """The script's own error. Its text is part of the protocol."""
 
 
+class Denied(Raised):
+    """There is no such job, or not in that state, or somebody else has it. The oldest dialect says nothing instead."""
+
+
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
@@ -198,3 +202,16 @@ class Reversed(Sequence[Any]):
             begin, end, _ = wanted.indices(size)
             return list(reversed(self._order[size - end : size - begin]))
         return self._order[size - 1 - wanted]
+
+
+def decode(args: Sequence[bytes], data: int) -> list[str]:
+    """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
+    words: list[str] = []
+    for index, arg in enumerate(args):
+        try:
+            words.append(arg.decode())
+        except UnicodeDecodeError:
+            if index != data:
+                raise Raised("names and texts must be UTF-8; only data may be other bytes") from None
+            words.append(arg.decode("utf-8", "surrogateescape"))
+    return words

@@ -30,9 +30,12 @@ def heartbeat(memory: Memory, queue: str) -> float:
 
 def get(call: Call) -> Reply:
     option, known = call[0], call.memory.config
+    defaults = DEFAULTS
+    if call.dialect.in_scripts:
+        defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
     if option is None:
-        return cjson.write(DEFAULTS | known)
-    return known.get(option, DEFAULTS.get(option))
+        return cjson.write(defaults | known)
+    return known.get(option, defaults.get(option))
 
 
 def put(call: Call) -> Reply:

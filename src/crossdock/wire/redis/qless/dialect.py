@@ -9,7 +9,9 @@ class Dialect:
     name: str
     old: bool = False  #: of 2013: `put` has no worker, errors name no job, and some checks are not made yet
     paged_by_end: bool = False  #: `failed` and `tag get` take the last index for a count
+    in_scripts: bool = False  #: a script a command: data decoded, history in stages, no grace (page 6)
 
 
 UNIFIED: Final = Dialect("unified")
 UNIFIED_2013: Final = Dialect("unified-2013", old=True, paged_by_end=True)
+PER_SCRIPT: Final = Dialect("per-script", old=True, in_scripts=True)

@@ -72,7 +72,7 @@ def data(job: Job) -> str:
 
 
 def entry(one: Entry) -> dict[str, Any]:
-    shown: dict[str, Any] = {"when": one.when}
+    shown: dict[str, Any] = {"when": floor(one.when)}
     if one.what is What.PUT:
         shown["q"] = one.name
     if one.what is What.SAID:
@@ -86,6 +86,21 @@ def entry(one: Entry) -> dict[str, Any]:
     if one.what is What.FAILED:
         shown["group"] = one.group
     return shown
+
+
+def staged(entries: list[Entry]) -> list[dict[str, Any]]:
+    """The oldest form: an object a stage, which tells what happened in it (page 6)."""
+    stages: list[dict[str, Any]] = []
+    for one in entries:
+        if one.what is What.PUT or not stages:
+            stages.append({"q": one.name, "put": floor(one.when)})
+        elif one.what is What.POPPED:
+            stages[-1] |= {"popped": floor(one.when), "worker": one.name}
+        elif one.what is What.DONE:
+            stages[-1]["done"] = floor(one.when)
+        elif one.what is What.FAILED and one.name in ("", stages[-1].get("worker")):
+            stages[-1]["failed"] = one.when
+    return stages
 
 
 def history(job: Job) -> list[Entry]:
@@ -145,6 +160,8 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
     }
     if dialect.old:
         del shown["spawned_from_jid"]
+    if dialect.in_scripts:
+        shown |= {"data": cjson.read(data(job)), "history": staged(history(job))}
     return shown
 
 

@@ -24,6 +24,12 @@ def notices(events: Iterable[e.Event], watched: Container[str]) -> Iterator[Noti
             yield from told(event, watched)
 
 
+def in_scripts(notice: Notice) -> Notice | None:
+    """As the oldest dialect publishes it: events of watched jobs alone, without a prefix (page 7)."""
+    channel, text = notice
+    return None if channel == _LOG or channel.startswith("ql:w:") else (channel.removeprefix("ql:"), text)
+
+
 def canceled_unknown(jid: str, watched: Container[str]) -> Iterator[Notice]:
     """No event tells of a job that is not there; the script does."""
     yield _LOG, write({"jid": jid, "queue": False, "event": "canceled", "worker": False})
@@ -65,6 +71,12 @@ def _leased(event: e.Leased, watched: Container[str]) -> Iterator[Notice]:
 def _warned(event: e.Warned, watched: Container[str]) -> Iterator[Notice]:
     yield from _follow("stalled", event.jid, watched)
     yield from _lost(event.jid, event.worker)
+
+
+def _lapsed(event: e.Lapsed, watched: Container[str]) -> Iterator[Notice]:
+    """Of the oldest dialect, which warns nobody."""
+    if event.retried:
+        yield from _follow("stalled", event.jid, watched)
 
 
 def _stalled(event: e.Stalled, watched: Container[str]) -> Iterator[Notice]:
@@ -142,6 +154,7 @@ _TOLD: Final[dict[type[e.Event], Callable[[Any, Container[str]], Iterator[Notice
     e.Leased: _leased,
     e.Warned: _warned,
     e.Stalled: _stalled,
+    e.Lapsed: _lapsed,
     e.Failed: _failed,
     e.Succeeded: _succeeded,
     e.Advanced: _advanced,

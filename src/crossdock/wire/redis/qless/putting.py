@@ -13,6 +13,7 @@ from crossdock.wire.redis.qless import cjson, job, lua, notices
 from crossdock.wire.redis.qless.call import (
     VIA,
     Call,
+    Denied,
     Raised,
     Reply,
     Reversed,
@@ -112,7 +113,7 @@ def priority(call: Call) -> Reply:
     value = number(call[1], 'Priority(): Arg "priority" missing or not a number: ')
     found = call.job(jid)
     if found is None:
-        raise Raised("Queue(): no queue name provided" if call.dialect.old else f"Priority(): Job {jid} does not exist")
+        raise Denied("Queue(): no queue name provided" if call.dialect.old else f"Priority(): Job {jid} does not exist")
     call.writes()
     call.desk.do(SetPriority(VIA, call.t, found.number, lua.whole(value)))
     return lua.truncated(value)
@@ -126,7 +127,7 @@ def depends(call: Call) -> Reply:
     found = call.job(jid)
     if found is None or found.state is not State.BLOCKED:
         shown = "false" if found is None else job.state(found)
-        raise Raised(f"Depends(): Job {jid} not in the depends state: {shown}")
+        raise Denied(f"Depends(): Job {jid} not in the depends state: {shown}")
     names, memory = call.rest(2), call.memory
     before = needs_of(found)
     if word == "on":
@@ -138,7 +139,7 @@ def depends(call: Call) -> Reply:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
     if needs != before:
-        call.desk.do(EditNeeds(VIA, call.t, found.number, needs))
+        call.desk.do(EditNeeds(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
     return 1
 
 
@@ -173,14 +174,14 @@ def _edit_tags(call: Call, word: str) -> Reply:
     jid = call.text(1, 'Tag(): Arg "jid" missing')
     found = call.job(jid)
     if found is None:
-        raise Raised(f"Tag(): Job {jid} does not exist")
+        raise Denied(f"Tag(): Job {jid} does not exist")
     names = tuple(call.text(index, "") for index in range(2, 2 + len(call.rest(2))))
     call.writes()
     if names:
         add, drop = (names, ()) if word == "add" else ((), names)
         call.desk.do(EditTags(VIA, call.t, found.number, add, drop))
     shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
-    return cjson.write(shown) if call.dialect.old and word == "add" else shown
+    return cjson.write(shown) if call.dialect.old and not call.dialect.in_scripts and word == "add" else shown
 
 
 def track(call: Call) -> Reply:
@@ -193,15 +194,23 @@ def track(call: Call) -> Reply:
     jid = call.require(1, 'Track(): Arg "jid" missing')
     if call.job(jid) is None:
         raise Raised("Track(): Job does not exist")
-    known = jid in memory.watched
-    if word.lower() == "untrack":
-        call.desk.do(Unwatch(jid))
-        return "1" if known else "0"
-    if word.lower() != "track":
+    if word.lower() not in ("track", "untrack"):
         raise Raised(f'Track(): Unknown action "{word}"')
+    return str(watch(call, jid, on=word.lower() == "track"))
+
+
+def watch(call: Call, jid: str, *, on: bool, tags: tuple[str, ...] = ()) -> int:
+    """Whether that is new. The seed lets a job be tagged by the way."""
     call.writes()
+    known = jid in call.memory.watched
+    if not on:
+        call.desk.do(Unwatch(jid))
+        return int(known)
     call.desk.do(Watch(jid, call.t))
-    return "0" if known else "1"
+    found = call.job(jid)
+    if tags and found is not None:
+        call.desk.do(EditTags(VIA, call.t, found.number, tags))
+    return int(not known)
 
 
 def log(call: Call) -> Reply:

@@ -13,6 +13,7 @@ from crossdock.model.moves import CatchUp, Pop, Unfail
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, config, job
 from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, index, number, ranged, spanned
+from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
 
@@ -25,29 +26,38 @@ def pop(call: Call) -> Reply:
     worker = call.require(1, 'Pop(): Arg "worker" missing')
     count = number(call[2], 'Pop(): Arg "count" missing or not a number: ')
     call.writes()
+    return job.written(call.memory, popped(call, queue, worker, count), call.dialect)
+
+
+def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     term = config.heartbeat(call.memory, queue)
-    jobs_ = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=call.dialect.old))
-    return job.written(call.memory, jobs_, call.dialect)
+    old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
+    return call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
 
 
 def peek(call: Call) -> Reply:
     queue = call.queue()
     count = int(max(0.0, min(1e6, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
     call.writes()
+    return job.written(call.memory, peeked(call, queue, count), call.dialect)
+
+
+def peeked(call: Call, queue: str, count: int) -> list[Job]:
     memory = call.memory
     lazy = memory.lazy.of(queue)
     found = [memory.jobs[number_] for _, _, number_ in lazy.locks.islice(0, min(count, lazy.expired(call.t)))]
     left = count - len(found)
-    call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False))
+    abrupt = EXHAUSTED if call.dialect.in_scripts else ""
+    call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
         found += [memory.jobs[place[4]] for place in known.ready.islice(0, left)]
-    return job.written(memory, found, call.dialect)
+    return found
 
 
 def _due(call: Call, queue: str) -> None:
     """Move what has fallen due there."""
-    if queue in call.memory.lazy.queues:
+    if queue in call.memory.lazy.queues and not call.dialect.in_scripts:
         call.desk.do(CatchUp(VIA, queue, call.t, _ALL, leases=False, intervals=False))
 
 
@@ -103,7 +113,7 @@ def counts(call: Call, name: str) -> dict[str, Any]:
     memory = call.memory
     known, lazy = memory.queues.get(name), memory.lazy.of(name)
     stalled = lazy.expired(call.t) - lazy.over(0.0)
-    return {
+    shown = {
         "paused": known is not None and known.paused,
         "running": memory.leased_in.get(name, 0) - max(0, stalled),
         "name": name,
@@ -113,6 +123,9 @@ def counts(call: Call, name: str) -> dict[str, Any]:
         "stalled": max(0, stalled),
         "scheduled": len(memory.scheduled_in.get(name, ())) + memory.retrying_in.get(name, 0),
     }
+    if call.dialect.in_scripts:
+        del shown["paused"]
+    return shown
 
 
 def queues(call: Call) -> Reply:
@@ -162,7 +175,10 @@ def failed(call: Call) -> Reply:
     limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
     order = Reversed(groups.get(group, []))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
-    return cjson.write({"jobs": [call.memory.jobs[each[1]].jid for each in page], "total": len(order)})
+    found = [call.memory.jobs[number_] for _, number_ in page]
+    if call.dialect.in_scripts:
+        return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
+    return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
 
 
 def unfail(call: Call) -> Reply:

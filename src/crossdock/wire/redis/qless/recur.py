@@ -1,11 +1,25 @@
 """Jobs at intervals: recur and its like (protocol page, qless 5)."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import Interval
 from crossdock.wire.redis.qless import cjson, lua
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, decoded, name, number, options, seconds, tags
+from crossdock.wire.redis.qless.call import (
+    Call,
+    Denied,
+    Raised,
+    Reply,
+    data,
+    decoded,
+    name,
+    number,
+    options,
+    seconds,
+    tags,
+)
 
 
 def recur(call: Call) -> Reply:
@@ -61,28 +75,30 @@ def get(call: Call) -> Reply:
     found = call.memory.intervals.get(_jid(call))
     if found is None:
         return None
-    return cjson.write(
-        {
-            "tags": list(found.tags),
-            "jid": found.jid,
-            "retries": found.retries,
-            "data": found.payload.decode("utf-8", "surrogateescape"),
-            "queue": found.queue,
-            "state": "recur",
-            "count": found.count,
-            "interval": found.seconds,
-            "klass": found.kind,
-            "backlog": found.backlog,
-            "priority": found.priority,
-        }
-    )
+    shown: dict[str, Any] = {
+        "tags": list(found.tags),
+        "jid": found.jid,
+        "retries": found.retries,
+        "data": found.payload.decode("utf-8", "surrogateescape"),
+        "queue": found.queue,
+        "state": "recur",
+        "count": found.count,
+        "interval": found.seconds,
+        "klass": found.kind,
+        "backlog": found.backlog,
+        "priority": found.priority,
+    }
+    if call.dialect.in_scripts:
+        del shown["backlog"]
+        shown["data"] = decoded(str(shown["data"]))
+    return cjson.write(shown)
 
 
 def update(call: Call) -> Reply:
     jid = _jid(call)
     found = call.memory.intervals.get(jid)
     if found is None:
-        raise Raised(f"Recur(): No recurring job {jid}")
+        raise Denied(f"Recur(): No recurring job {jid}")
     pairs = call.rest(1)
     changed = found
     for index in range(0, len(pairs), 2):
@@ -132,7 +148,7 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     jid = _jid(call)
     found = call.memory.intervals.get(jid)
     if found is None:
-        raise Raised(f"{word}(): Job {jid} does not exist")
+        raise Denied(f"{word}(): Job {jid} does not exist")
     names = call.rest(1)
     if add:  # a new one named twice is there twice
         after = (*found.tags, *(each for each in names if each not in found.tags))

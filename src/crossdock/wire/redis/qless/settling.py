@@ -1,6 +1,7 @@
 """Commands of a worker about the job it holds: complete, fail, retry, heartbeat, timeout."""
 
 from math import floor, isfinite
+from typing import Final
 
 from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
@@ -8,7 +9,10 @@ from crossdock.model.job import Bound, Job, Lease
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import config, job, lua
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, data, decoded, jids, name, number
+from crossdock.wire.redis.qless.call import VIA, Call, Denied, Raised, Reply, data, decoded, jids, name, number
+
+#: The oldest dialect's own spelling.
+EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
 
 
 def _held(call: Call, jid: str, worker: str | None, missing: str, idle: str, other: str) -> tuple[Job, Lease]:
@@ -18,14 +22,14 @@ def _held(call: Call, jid: str, worker: str | None, missing: str, idle: str, oth
     """
     found = call.job(jid)
     if found is None:
-        raise Raised(missing)
+        raise Denied(missing)
     if found.lease is None:
-        raise Raised(idle + job.state(found))
+        raise Denied(idle + job.state(found))
     lease = found.lease
     if worker is None and lease.until is not None and face_of(found) is not None:
         return found, lease
     if lease.worker != worker or lease.bound is Bound.CONNECTION:
-        raise Raised(other + lease.worker)
+        raise Denied(other + lease.worker)
     return found, lease
 
 
@@ -51,7 +55,8 @@ def complete(call: Call) -> Reply:
         raise Raised('Complete(): "depends" cannot be used without a "next".')
     who = call.who("Complete", jid)
     if call.dialect.old and delay > 0 and needs:
-        raise Raised('Complete(): "delay" and "depends" are not allowed together')
+        used = "to be used " if call.dialect.in_scripts else ""
+        raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
     found, lease = _held(
         call,
         jid,
@@ -64,9 +69,10 @@ def complete(call: Call) -> Reply:
         raise Raised(f"{who}running in another queue: {job.queue(found)}")
     call.writes()
     if after is None:
-        call.desk.do(Succeed(jid, _claim(found, lease, worker), t=call.t, payload=payload))
+        claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole))
         return "complete"
-    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs))
+    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
 
 
@@ -108,12 +114,16 @@ def retry(call: Call) -> Reply:
     )
     call.writes()
     said = group is not None and message is not None
-    told = message if said and message is not None else f'Job exhausted retries in queue "{job.queue(found)}"'
+    over = EXHAUSTED if call.dialect.in_scripts else 'Job exhausted retries in queue "%s"'
+    told = message if said and message is not None else over % job.queue(found)
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
     old = call.dialect.old
-    call.desk.do(Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue, unbooked=old))
+    named = call.dialect.in_scripts
+    call.desk.do(
+        Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue, unbooked=old, named=named)
+    )
     return left if left >= 0 else -1
 
 

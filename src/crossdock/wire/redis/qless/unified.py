@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import config, lua, putting, queues, recur, settling, workers
-from crossdock.wire.redis.qless.call import Call, Raised, Reply
+from crossdock.wire.redis.qless.call import Call, Raised, Reply, decode
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
@@ -71,21 +71,8 @@ def call(
     act = COMMANDS.get(command)
     if act is None or (dialect.old and command in _LATER):
         raise Raised(f"Unknown command {command}")
-    words = _words(args, _DATA.get(command, 0) - (dialect.old and command == "put"))
+    words = decode(args, _DATA.get(command, 0) - (dialect.old and command == "put"))
     return act(Call(desk, _now(words), words[2:], publish, dialect))
-
-
-def _words(args: Sequence[bytes], data: int) -> list[str]:
-    """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
-    words: list[str] = []
-    for index, arg in enumerate(args):
-        try:
-            words.append(arg.decode())
-        except UnicodeDecodeError:
-            if index != data:
-                raise Raised("names and texts must be UTF-8; only data may be other bytes") from None
-            words.append(arg.decode("utf-8", "surrogateescape"))
-    return words
 
 
 def _now(words: Sequence[str]) -> float:
