@@ -43,6 +43,8 @@ from crossdock.model.errors import HalfDone
 
 T = TypeVar("T")
 
+_POP = m.Pop
+
 _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Pushed: enqueue.pushed,
     e.Leased: lease.leased,
@@ -173,7 +175,7 @@ class Engine:
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
         """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
         memory = self.memory
-        if memory.lazy.queues or type(command) is m.Pop:
+        if memory.lazy.queues or type(command) is _POP:
             in_steps = self._in_steps.get(type(command))
             if in_steps is not None:
                 return in_steps(self, command, now)

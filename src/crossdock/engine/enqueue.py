@@ -62,7 +62,9 @@ def enter(
 
     `t` is its caller's time, `tagged` that of its tags where it is another.
     """
-    queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
+    queue = memory.queues.get(spec.queue)
+    if queue is None or (listed and not queue.listed):
+        queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
     place: Place | None = None
     extra = spec.extra
     if extra is not None and extra.links is not None and extra.links.needs:

@@ -81,7 +81,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             waited if waited > 0 else 0.0,
             terms.bound,
         )
-        if job.rules.lapse is _LAZY and event.end < inf:
+        if job.extra is not None and job.rules.lapse is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
         events.append(event)
         return events, job, ()
@@ -136,12 +136,10 @@ def leased(memory: Memory, event: Leased) -> None:
         event.end,
         event.wait_s,
         event.bound,
-        0,
-        event.until,
-        event.late,
-        event.t,
     )
     memory.lend(job, lease)
+    if event.until is not None or event.late is not None:
+        _lazily(memory, job, lease, event)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
     if memory.throttles:
@@ -149,8 +147,14 @@ def leased(memory: Memory, event: Leased) -> None:
     if job.extra is not None:
         if job.extra.links is not None:
             links.leased(memory, job, job.extra.links, event.at)
-        if event.until is not None or job.rules.lapse is _LAZY:
+        if job.rules.lapse is _LAZY:
             faces.leased(memory, job, event)
+
+
+def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
+    """It ends by its caller's clock, or when somebody looks after it."""
+    lease.until, lease.late, lease.t = event.until, event.late, event.t
+    memory.lazy.lend(job, lease)
     if event.until is not None:
         memory.workers.give(event.worker, job.jid, event.until)
 

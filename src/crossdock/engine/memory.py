@@ -235,8 +235,6 @@ class Memory:
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))
         self.leased_in[job.queue] += 1
-        if lease.until is not None or lease.late is not None:
-            self.lazy.lend(job, lease)
 
     def displace(self, job: Job) -> None:
         state = job.state
