@@ -183,9 +183,11 @@ Closing: TypeAlias = tuple[
 
 def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None, *, whole: bool = False) -> Closing:
     """All that every event says which ends a lease. Run times by a caller's clock are told as they are."""
-    ran = at - lease.at if t is None else t - _began(lease)
-    if whole and t is not None:
-        ran = float(floor(t) - floor(_began(lease)))
+    ran = at - lease.at
+    if t is not None:
+        ran = float(floor(t) - floor(_began(lease))) if whole else t - _began(lease)
+    elif ran < 0:
+        ran = 0.0
     return (
         at,
         job.number,
@@ -201,7 +203,7 @@ def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None,
         lease.token,
         lease.at,
         lease.wait_s,
-        ran if ran > 0 or t is not None else 0.0,
+        ran,
         lease.beats,
     )
 

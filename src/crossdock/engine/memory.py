@@ -70,6 +70,15 @@ class Counters(msgspec.Struct):
 
 
 class Memory:
+    # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
+    __slots__ = (
+        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
+        "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "lock_ends",
+        "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "retrying_in",
+        "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
+        "watched", "workers",
+    )
+
     def __init__(self) -> None:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}

@@ -21,6 +21,8 @@ WAIT, RUN, FAILURE, FAILED, RETRY = range(5)
 
 _ADD_AT: Final = 512
 
+_NO_PAGE: Final[tuple[int, int, tuple[list[float], ...]]] = (0, 0, ())
+
 
 class Moments(msgspec.Struct, array_like=True):
     n: int = 0
@@ -79,19 +81,20 @@ class Stats:
 
     def book(self, queue: str, at: float, what: int, value: float) -> None:
         """The page is that of the UTC day of `at`: the server's time, or a caller's."""
-        found = self._open.get(queue)
-        if found is None or not found[0] <= at < found[1]:
-            found = self._turn_page(queue, at)
-        values = found[2][what]
+        start, end, lists = self._open.get(queue, _NO_PAGE)
+        if not start <= at < end:
+            lists = self._turn_page(queue, at)
+        values = lists[what]
         values.append(value)
         if len(values) >= _ADD_AT:
             self._add(queue)
 
-    def _turn_page(self, queue: str, at: float) -> tuple[int, int, tuple[list[float], ...]]:
+    def _turn_page(self, queue: str, at: float) -> tuple[list[float], ...]:
         self._add(queue)
         start = int(at // DAY) * DAY
-        found = self._open[queue] = (start, start + DAY, ([], [], [], [], []))
-        return found
+        lists: tuple[list[float], ...] = ([], [], [], [], [])
+        self._open[queue] = (start, start + DAY, lists)
+        return lists
 
     @property
     def days(self) -> dict[str, dict[int, QueueDay]]:
