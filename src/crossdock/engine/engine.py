@@ -39,11 +39,9 @@ from crossdock.model import events as e
 from crossdock.model import keys as k
 from crossdock.model import moves as m
 from crossdock.model.clock import Now
-from crossdock.model.errors import HalfDone
+from crossdock.model.errors import HalfDone, UsageError
 
 T = TypeVar("T")
-
-_POP = m.Pop
 
 _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Pushed: enqueue.pushed,
@@ -104,7 +102,8 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
 class Engine:
     def __init__(self, memory: Memory, random: Random) -> None:
         self.memory = memory
-        self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any]]] = {
+        #: What decides a command; None is said of one that has to be carried out in steps
+        self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any] | None]] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: settle.succeed,
@@ -142,6 +141,7 @@ class Engine:
             m.Renew: advancing.renew,
             m.CatchUp: catching_up.catch_up,
             m.LeaseThese: popping.lease_these,
+            m.Pop: lambda memory, command, now: None,
             m.LeaseNow: partial(lease.lease_next, random),
             m.Unfail: editing.unfail,
             m.Cancel: editing.cancel,
@@ -165,7 +165,10 @@ class Engine:
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
         """What this command would change, and its outcome. Nothing is changed yet."""
-        return self._decide[type(command)](self.memory, command, now)
+        decision = self._decide[type(command)](self.memory, command, now)
+        if decision is None:
+            raise UsageError(f"{type(command).__name__} is decided in steps, by carry_out")
+        return decision
 
     def apply(self, event: e.AnyEvent) -> None:
         memory = self.memory
@@ -175,11 +178,10 @@ class Engine:
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
         """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
         memory = self.memory
-        if memory.lazy.queues or type(command) is _POP:
-            in_steps = self._in_steps.get(type(command))
-            if in_steps is not None:
-                return in_steps(self, command, now)
-        events, outcome, notices = self._decide[type(command)](memory, command, now)
+        decision = self._decide[type(command)](memory, command, now)
+        if decision is None:
+            return self._step_by_step(command, now)
+        events, outcome, notices = decision
         try:
             for event in events:
                 memory.counters.at = event.at
@@ -195,6 +197,15 @@ class Engine:
         except Exception as error:
             raise HalfDone(f"{type(command).__name__} failed in the middle: {error!r}") from error
         return events, outcome, notices
+
+    def _step_by_step(self, command: c.Command[Any], now: Now) -> Decision[Any]:
+        """A later step that fails leaves the first ones done."""
+        try:
+            return self._in_steps[type(command)](self, command, now)
+        except HalfDone:
+            raise
+        except Exception as error:
+            raise HalfDone(f"{type(command).__name__} failed between its steps: {error!r}") from error
 
     def _what_follows(self, command: c.Command[Any]) -> c.Follow | c.Resolve:
         memory = self.memory

@@ -27,7 +27,10 @@ _LAZY = Lapse.LAZY
 _EXPIRED_AT_MOST = 500
 
 
-def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
+def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
+    """None: something may be lazily due, and has to be carried out first (`popping.lease_next`)."""
+    if memory.lazy.queues and type(command) is LeaseNext:
+        return None
     at = later(memory, now)
     events: list[AnyEvent] = []
     names: Iterable[str] = command.queues
@@ -183,11 +186,12 @@ Closing: TypeAlias = tuple[
 
 def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None, *, whole: bool = False) -> Closing:
     """All that every event says which ends a lease. Run times by a caller's clock are told as they are."""
-    ran = at - lease.at
-    if t is not None:
+    if t is None:
+        ran = at - lease.at
+        if ran < 0:
+            ran = 0.0
+    else:
         ran = float(floor(t) - floor(_began(lease))) if whole else t - _began(lease)
-    elif ran < 0:
-        ran = 0.0
     return (
         at,
         job.number,
