@@ -39,11 +39,11 @@ def test_others_by_what_they_contain(text: bytes, dialect: str | None) -> None:
 
 
 def test_each_dialect_is_answered() -> None:
-    desk = QlessDesk()
+    desk, dialects = QlessDesk(), library.Dialects()
     data = [b"klass", b"{}"]
-    assert library.answer("qless", desk, [], [b"put", b"1", b"w", b"q", b"a", *data, b"0"], desk.tell) == "a"
-    assert library.answer("qless-2013", desk, [], [b"put", b"1", b"q", b"b", *data, b"0"], desk.tell) == "b"
-    assert library.answer("qless/put", desk, [b"q"], [b"c", *data, b"1", b"0"], desk.tell) == "c"
-    assert library.answer("qless/cancel", desk, [], [b"unknown"], desk.tell) is None
+    assert dialects.answer("qless", desk, [], [b"put", b"1", b"w", b"q", b"a", *data, b"0"], desk.tell) == "a"
+    assert dialects.answer("qless-2013", desk, [], [b"put", b"1", b"q", b"b", *data, b"0"], desk.tell) == "b"
+    assert dialects.answer("qless/put", desk, [b"q"], [b"c", *data, b"1", b"0"], desk.tell) == "c"
+    assert dialects.answer("qless/cancel", desk, [], [b"unknown"], desk.tell) is None
     with pytest.raises(Raised, match="No Keys should be provided"):
-        library.answer("qless/get", desk, [b"q"], [b"c"], desk.tell)
+        dialects.answer("qless/get", desk, [b"q"], [b"c"], desk.tell)

@@ -1,7 +1,8 @@
 """Statistics, live: wait and run time per queue and day, booked from the very values the events carry.
 
-Moments are (n, mean, vk) in streaming form, the histogram is qless' (seconds to a minute, minutes to an hour, hours to
-a day, then days). The pipeline adds up the same events to the same numbers.
+Moments are (n, mean, vk) in streaming form, the histogram is that of qless' seed (seconds to a minute, minutes to an
+hour, quarters of an hour to a day, hours to three days, then days); what its clients know is made of it by `coarse`.
+The pipeline adds up the same events to the same numbers.
 """
 
 from collections import Counter
@@ -20,6 +21,11 @@ HISTOGRAM_DAYS: Final = 7
 WAIT, RUN, FAILURE, FAILED, RETRY = range(5)
 
 _ADD_AT: Final = 512
+
+#: The first buckets of their kind.
+_QUARTERS: Final = 119
+_HOURS: Final = 211
+_DAYS: Final = 259
 
 _NO_PAGE: Final[tuple[int, int, tuple[list[float], ...]]] = (0, 0, ())
 
@@ -46,15 +52,29 @@ class Moments(msgspec.Struct, array_like=True):
 
 
 def bucket_of(value: float) -> int:
-    """0-59 seconds, 60-118 minutes 1-59, 119-141 hours 1-23, from 142 days 1 and up; below 0 for a negative value."""
+    """0-59 seconds, 60-118 minutes 1-59, 119-210 quarters of an hour 4-95, 211-258 hours 24-71, from 259 days 3 and up;
+    below 0 for a negative value."""
     whole = int(value // 1)
     if whole < 60:
         return whole
     if whole < 3_600:
         return 59 + whole // 60
     if whole < DAY:
-        return 118 + whole // 3_600
-    return 141 + whole // DAY
+        return _QUARTERS - 4 + whole // 900
+    if whole < 3 * DAY:
+        return _HOURS - 24 + whole // 3_600
+    return _DAYS - 3 + whole // DAY
+
+
+def coarse(bucket: int) -> int:
+    """The bucket in the histogram that qless' clients know: 119-141 hours 1-23, from 142 days 1 and up."""
+    if bucket < _QUARTERS:
+        return bucket
+    if bucket < _HOURS:
+        return 118 + (bucket - _QUARTERS + 4) // 4
+    if bucket < _DAYS:
+        return 141 + (bucket - _HOURS + 24) // 24
+    return 141 + bucket - _DAYS + 3
 
 
 class QueueDay(msgspec.Struct, array_like=True):

@@ -37,6 +37,7 @@ from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 
@@ -159,6 +160,12 @@ class Server:
             return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * room.MIB)
         beyond = any(not where.is_loopback for where in self._where.values())
         if name == "redis":
+            qless = Qless(
+                server_clock=settings.qless.clock == "server",
+                smaller_first=settings.qless.priority == "smaller-first",
+                fine_histogram=settings.qless.histogram == "fine",
+            )
+            self.turn.herald = qless.tell
             return RedisDoor(
                 password=settings.redis.password,
                 request_bytes=settings.redis.request_mib * room.MIB,
@@ -166,6 +173,8 @@ class Server:
                 shared_databases=settings.redis.databases == "shared",
                 handshake_s=settings.redis.handshake_s,
                 may_flush=settings.server.flush or not beyond,
+                libraries=(qless.library,),
+                views=(qless.view,),
             )
         return FaktoryDoor(
             password=settings.faktory.password,

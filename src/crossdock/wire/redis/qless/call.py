@@ -24,6 +24,9 @@ _INDEX_AT_MOST: Final = 2**52
 #: Text, a number, nothing, or a list: what a script returns, on its way to a reply.
 Reply: TypeAlias = "str | int | Sequence[Reply] | None"
 
+#: Told of the jobs that only this call's reply tells of.
+Grant: TypeAlias = Callable[[Sequence[Job]], None]
+
 
 class Raised(Exception):
     """The script's own error. Its text is part of the protocol."""
@@ -36,16 +39,23 @@ class Denied(Raised):
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
-    __slots__ = ("_args", "desk", "dialect", "publish", "t")
+    __slots__ = ("_args", "desk", "dialect", "grant", "publish", "t")
 
     def __init__(
-        self, desk: Desk, t: float, args: Sequence[str], publish: Callable[[str, str], None], dialect: Dialect = UNIFIED
+        self,
+        desk: Desk,
+        t: float,
+        args: Sequence[str],
+        publish: Callable[[str, str], None],
+        dialect: Dialect = UNIFIED,
+        grant: Grant = lambda jobs: None,
     ) -> None:
         self.desk = desk
         self.dialect = dialect
-        self.t = t
+        self.t = dialect.clock.read(t, desk.now.wall)
         self._args = args
         self.publish = publish
+        self.grant = grant
 
     @property
     def memory(self) -> Memory:

@@ -155,7 +155,7 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
         "state": state(job),
         "history": [entry(one) for one in history(job)],
         "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
-        "priority": job.priority,
+        "priority": dialect.turned(job.priority),
         "worker": worker(job),
     }
     if dialect.old:

@@ -5,22 +5,24 @@ A published one is known by its hash. Every build writes its own header, so othe
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import perscript, unified
-from crossdock.wire.redis.qless.call import Reply
-from crossdock.wire.redis.qless.dialect import UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.call import Grant, Reply
+from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
+from crossdock.wire.redis.qless.dialect import PER_SCRIPT, UNIFIED, UNIFIED_2013, Dialect
 
 UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {"qless": UNIFIED, "qless-2013": UNIFIED_2013}
 
 #: Of the per-script form, by script.
-_SCRIPT: Final = "qless/"
+SCRIPT: Final = "qless/"
 
 #: All that are answered. Of the others (`reqless`, `qless-throttles`, `qless-php`) the texts are known.
-ANSWERED: Final = frozenset({*UNIFIED_DIALECTS, *(f"{_SCRIPT}{name}" for name in perscript.SCRIPTS)})
+ANSWERED: Final = frozenset({*UNIFIED_DIALECTS, *(f"{SCRIPT}{name}" for name in perscript.SCRIPTS)})
 
 #: The first of these that a text contains tells its dialect.
 _MARKS: Final = (
@@ -53,13 +55,30 @@ def recognise(text: bytes) -> str | None:
     if name == "pause" and b"'srem'" in text and b"'sadd'" not in text:
         name = "unpause"
     name = _NAMES.get(name, name)
-    return f"{_SCRIPT}{name}" if name in perscript.SCRIPTS else None
+    return f"{SCRIPT}{name}" if name in perscript.SCRIPTS else None
 
 
-def answer(
-    dialect: str, desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Callable[[str, str], None]
-) -> Reply:
-    """One call of a script of an answered dialect. Raises `call.Raised` with the script's own text."""
-    if dialect in UNIFIED_DIALECTS:
-        return unified.call(desk, keys, args, publish, UNIFIED_DIALECTS[dialect])
-    return perscript.call(desk, dialect.removeprefix(_SCRIPT), keys, args, publish)
+class Dialects:
+    """All that are answered, as this server is set."""
+
+    def __init__(self, clock: CallersClock = CALLERS, *, smaller_first: bool = False, fine: bool = False) -> None:
+        def as_set(dialect: Dialect) -> Dialect:
+            return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine)
+
+        self.unified = {name: as_set(dialect) for name, dialect in UNIFIED_DIALECTS.items()}
+        self.per_script = as_set(PER_SCRIPT)
+
+    def answer(
+        self,
+        dialect: str,
+        desk: Desk,
+        keys: Sequence[bytes],
+        args: Sequence[bytes],
+        publish: Callable[[str, str], None],
+        grant: Grant = lambda jobs: None,
+    ) -> Reply:
+        """One call of a script of that dialect. Raises `call.Raised` with the script's own text."""
+        found = self.unified.get(dialect)
+        if found is not None:
+            return unified.call(desk, keys, args, publish, found, grant)
+        return perscript.call(desk, dialect.removeprefix(SCRIPT), keys, args, publish, self.per_script, grant)

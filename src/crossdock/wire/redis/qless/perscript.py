@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, config, job, lua, putting, queues, recur, settling, workers
-from crossdock.wire.redis.qless.call import Call, Denied, Raised, Reply, data, decode, index, name, number
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT
+from crossdock.wire.redis.qless.call import Call, Denied, Grant, Raised, Reply, data, decode, index, name, number
+from crossdock.wire.redis.qless.dialect import PER_SCRIPT, Dialect
 
 Publish: TypeAlias = Callable[[str, str], None]
 
@@ -22,10 +22,12 @@ _KEYED: Final = frozenset({"put", "pop", "peek"})
 class Script:
     """One call: its arguments, and `unified` to make a call of the other kind out of some of them."""
 
-    def __init__(self, desk: Desk, args: Sequence[str], publish: Publish) -> None:
+    def __init__(self, desk: Desk, args: Sequence[str], publish: Publish, dialect: Dialect, grant: Grant) -> None:
         self.desk = desk
         self._args = args
         self._publish = publish
+        self._dialect = dialect
+        self._grant = grant
 
     def __getitem__(self, place: int) -> str | None:
         return self._args[place] if place < len(self._args) else None
@@ -48,7 +50,8 @@ class Script:
         while words and words[-1] is None:
             words.pop()
         known = [word if word is not None else "" for word in words]
-        return Call(self.desk, self.desk.now.wall if t is None else t, known, self._publish, PER_SCRIPT)
+        t = self.desk.now.wall if t is None else t
+        return Call(self.desk, t, known, self._publish, self._dialect, self._grant)
 
 
 def put(script: Script) -> Reply:
@@ -82,7 +85,7 @@ def peek(script: Script) -> Reply:
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
-    return [cjson.write(job.show(call.memory, each, PER_SCRIPT)) for each in jobs]
+    return [cjson.write(job.show(call.memory, each, call.dialect)) for each in jobs]
 
 
 def complete(script: Script) -> Reply:
@@ -282,7 +285,15 @@ SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
 }
 
 
-def call(desk: Desk, script: str, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish) -> Reply:
+def call(
+    desk: Desk,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[bytes],
+    publish: Publish,
+    dialect: Dialect = PER_SCRIPT,
+    grant: Grant = lambda jobs: None,
+) -> Reply:
     """Carry out one call of that script. Raises Raised with the script's own text."""
     title = script.capitalize()
     if script in _KEYED:
@@ -294,6 +305,6 @@ def call(desk: Desk, script: str, keys: Sequence[bytes], args: Sequence[bytes], 
         raise Raised(f"{title}(): No Keys should be provided")
     words = decode((*keys, *args), _DATA.get(script, -1))
     try:
-        return SCRIPTS[script](Script(desk, words, publish))
+        return SCRIPTS[script](Script(desk, words, publish, dialect, grant))
     except Denied:
         return None

@@ -55,7 +55,7 @@ def put(call: Call) -> Reply:
         payload,
         form,
         delay,
-        None if priority is None else lua.whole(priority),
+        None if priority is None else call.dialect.turned(lua.whole(priority)),
         None if its_tags is None else tags(its_tags),
         None if retries is None else lua.whole(retries),
         needs,
@@ -115,7 +115,7 @@ def priority(call: Call) -> Reply:
     if found is None:
         raise Denied("Queue(): no queue name provided" if call.dialect.old else f"Priority(): Job {jid} does not exist")
     call.writes()
-    call.desk.do(SetPriority(VIA, call.t, found.number, lua.whole(value)))
+    call.desk.do(SetPriority(VIA, call.t, found.number, call.dialect.turned(lua.whole(value))))
     return lua.truncated(value)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
-from crossdock.engine.stats import DAY, Moments
+from crossdock.engine.stats import DAY, Moments, coarse
 from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.job import Job
 from crossdock.model.moves import CatchUp, Pop, Unfail
@@ -17,8 +17,9 @@ from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
 
-#: Seconds, minutes, hours and days that a histogram shows (page 9).
+#: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
 BUCKETS: Final = 60 + 59 + 23 + 6
+FINE_BUCKETS: Final = 60 + 59 + 92 + 48 + 4
 
 
 def pop(call: Call) -> Reply:
@@ -32,7 +33,9 @@ def pop(call: Call) -> Reply:
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     term = config.heartbeat(call.memory, queue)
     old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
-    return call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
+    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
+    call.grant(jobs)
+    return jobs
 
 
 def peek(call: Call) -> Reply:
@@ -148,22 +151,26 @@ def stats(call: Call) -> Reply:
     queue = call.queue()
     date = number(call[1], 'Stats(): Arg "date" missing or not a number: ')
     day = int(max(-1e15, min(1e15, date)) // DAY) * DAY
-    page = call.memory.stats.days.get(queue, {}).get(day)
+    page, fine = call.memory.stats.days.get(queue, {}).get(day), call.dialect.fine
     return cjson.write(
         {
-            "run": _moments(page.run if page is not None else None),
+            "run": _moments(page.run if page is not None else None, fine),
             "retries": page.retries if page is not None else 0,
             "failed": page.failed if page is not None else 0,
             "failures": page.failures if page is not None else 0,
-            "wait": _moments(page.wait if page is not None else None),
+            "wait": _moments(page.wait if page is not None else None, fine),
         }
     )
 
 
-def _moments(of: Moments | None) -> dict[str, Any]:
+def _moments(of: Moments | None, fine: bool) -> dict[str, Any]:
     of = of or Moments()
     spread = sqrt(of.vk / (of.n - 1)) if of.n > 1 else 0
-    histogram = [of.histogram.get(bucket, 0) for bucket in range(BUCKETS)]
+    histogram = [0] * (FINE_BUCKETS if fine else BUCKETS)
+    for bucket, count in of.histogram.items():
+        shown = bucket if fine else coarse(bucket)
+        if 0 <= shown < len(histogram):
+            histogram[shown] += count
     return {"std": spread, "histogram": histogram, "count": of.n, "mean": of.mean}
 
 

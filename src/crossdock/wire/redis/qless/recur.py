@@ -52,7 +52,7 @@ def recur(call: Call) -> Reply:
         lua.whole(every),
         call.t + offset,
         call.desk.now.wall + offset,
-        priority,
+        call.dialect.turned(priority),
         its_tags,
         retries,
         backlog,
@@ -86,7 +86,7 @@ def get(call: Call) -> Reply:
         "interval": found.seconds,
         "klass": found.kind,
         "backlog": found.backlog,
-        "priority": found.priority,
+        "priority": call.dialect.turned(found.priority),
     }
     if call.dialect.in_scripts:
         del shown["backlog"]
@@ -106,18 +106,18 @@ def update(call: Call) -> Reply:
         value = pairs[index + 1] if index + 1 < len(pairs) else None
         if value is None:
             raise Raised(f"No value provided for {option}")
-        changed = _changed(changed, option, value)
+        changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
         call.desk.do(SetInterval(changed, call.t))
     return 1
 
 
-def _changed(interval: Interval, option: str, value: str) -> Interval:
+def _changed(call: Call, interval: Interval, option: str, value: str) -> Interval:
     if option in ("priority", "interval", "retries"):
         found = lua.whole(number(value, f'Recur(): Arg "{option}" must be a number: '))
         if option == "priority":
-            return replace(interval, priority=found)
+            return replace(interval, priority=call.dialect.turned(found))
         if option == "retries":
             return replace(interval, retries=found)
         if not 0 < found < float("inf"):

@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import config, lua, putting, queues, recur, settling, workers
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, decode
+from crossdock.wire.redis.qless.call import Call, Grant, Raised, Reply, decode
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
@@ -61,6 +61,7 @@ def call(
     args: Sequence[bytes],
     publish: Callable[[str, str], None],
     dialect: Dialect = UNIFIED,
+    grant: Grant = lambda jobs: None,
 ) -> Reply:
     """Carry out one call. Raises Raised with the script's own text."""
     if keys:
@@ -72,7 +73,7 @@ def call(
     if act is None or (dialect.old and command in _LATER):
         raise Raised(f"Unknown command {command}")
     words = decode(args, _DATA.get(command, 0) - (dialect.old and command == "put"))
-    return act(Call(desk, _now(words), words[2:], publish, dialect))
+    return act(Call(desk, _now(words), words[2:], publish, dialect, grant))
 
 
 def _now(words: Sequence[str]) -> float:
