@@ -78,9 +78,11 @@ def retire(memory: Memory, t: float, now: Now) -> Removed | None:
     """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7)."""
     completed = memory.completed
     oldest = t - faces.number(memory, "jobs-history", KEPT_S)
+    most = max(0.0, faces.number(memory, "jobs-history-count", KEPT))
+    if len(completed) <= most and 0.0 <= completed.first()[0] > oldest:
+        return None  # as good as always
     begin = completed.bisect_left((0.0, "", 0))
     numbers = [number for time, _, number in completed.islice(begin, begin + _RETIRED_AT_MOST) if time <= oldest]
-    most = max(0.0, faces.number(memory, "jobs-history-count", KEPT))
     many = len(completed) - len(numbers) - most
     if many > 0:
         gone = set(numbers)

@@ -217,7 +217,7 @@ def write(value: Any) -> str:
     if kind is bool:
         return "true" if value else "false"
     if kind is int or kind is float:
-        return _number(value)
+        return number(value)
     if kind is dict:
         inside = ",".join(f"{write(key)}:{write(each)}" for key, each in value.items())
         return f"{{{inside}}}"
@@ -228,7 +228,7 @@ def write(value: Any) -> str:
     return str(value)  # text that is JSON already
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     if value - value != 0:  # infinite: what a reader takes for it; the scripts give up
         return "-1e999" if value < 0 else "1e999"
     return f"{value:.14g}"

@@ -163,8 +163,3 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
     if dialect.in_scripts:
         shown |= {"data": cjson.read(data(job)), "history": staged(history(job))}
     return shown
-
-
-def written(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
-    return cjson.write([show(memory, job, dialect) for job in jobs])
-

@@ -9,7 +9,7 @@ from crossdock.engine.standing import needs_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.states import State
-from crossdock.wire.redis.qless import cjson, job, lua, notices
+from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices
 from crossdock.wire.redis.qless.call import (
     VIA,
     Call,
@@ -76,12 +76,12 @@ def requeue(call: Call) -> Reply:
 
 def get(call: Call) -> Reply:
     found = call.job(call.jid())
-    return None if found is None else cjson.write(job.show(call.memory, found, call.dialect))
+    return None if found is None else jobtext.text(call.memory, found, call.dialect)
 
 
 def multiget(call: Call) -> Reply:
     found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
-    return job.written(call.memory, found, call.dialect)
+    return jobtext.texts(call.memory, found, call.dialect)
 
 
 def cancel(call: Call) -> Reply:

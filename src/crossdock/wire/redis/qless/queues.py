@@ -11,7 +11,7 @@ from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.job import Job
 from crossdock.model.moves import CatchUp, Pop, Unfail
 from crossdock.model.states import State
-from crossdock.wire.redis.qless import cjson, config, job
+from crossdock.wire.redis.qless import cjson, config, job, jobtext
 from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, index, number, ranged, spanned
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
@@ -27,7 +27,7 @@ def pop(call: Call) -> Reply:
     worker = call.require(1, 'Pop(): Arg "worker" missing')
     count = number(call[2], 'Pop(): Arg "count" missing or not a number: ')
     call.writes()
-    return job.written(call.memory, popped(call, queue, worker, count), call.dialect)
+    return jobtext.texts(call.memory, popped(call, queue, worker, count), call.dialect)
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
@@ -42,7 +42,7 @@ def peek(call: Call) -> Reply:
     queue = call.queue()
     count = int(max(0.0, min(1e6, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
     call.writes()
-    return job.written(call.memory, peeked(call, queue, count), call.dialect)
+    return jobtext.texts(call.memory, peeked(call, queue, count), call.dialect)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
