@@ -16,6 +16,7 @@ from tests.support.peer import Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
 from tests.support.qless_peer import ViaQless
 
+
 def _redis(desk: PlainDesk) -> RedisDoor:
     qless = Qless()
     desk.herald = qless.tell
