@@ -16,6 +16,7 @@ import uvloop
 from bench.beanstalkd import BeanstalkdLoad
 from bench.doors import DOORS
 from bench.doors.phases import DoorLoad
+from bench.doors.qless import Qless, QlessLoad
 from bench.faktory import FaktoryLoad
 from bench.figures import Run
 from bench.lane import Lane
@@ -50,6 +51,8 @@ def _load(order: Order, lanes: Sequence[Lane]) -> Load:
         return BeanstalkdLoad(lanes)
     if door == "faktory":
         return FaktoryLoad(lanes, order.queue)
+    if door == "qless":
+        return QlessLoad(lanes, Qless(order.queue))
     return DoorLoad(lanes, DOORS[door](order.queue))
 
 

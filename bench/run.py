@@ -16,7 +16,7 @@ import msgspec
 from bench.backlog import backlog
 from bench.compare import compare
 from bench.doors import DOORS
-from bench.doors.compare import compare_door
+from bench.doors.compare import compare_door, compare_qless
 from bench.driver import LoadFailed
 from bench.idle import idle
 from bench.machine import describe
@@ -80,7 +80,9 @@ def main(words: Sequence[str]) -> int:
         sizes, others = _sizes(arguments), _others(arguments)
         asked = [name for name in _MODES if arguments.all or getattr(arguments, name)]
         describe(arguments.folder)
-        if arguments.door != "faktory":
+        if arguments.door == "qless":
+            goals = compare_qless(sizes, arguments.folder)
+        elif arguments.door != "faktory":
             goals = compare_door(arguments.door, sizes, others, arguments.folder)
         else:
             goals = compare(sizes, others, arguments.folder) if arguments.all or not asked else []

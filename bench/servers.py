@@ -16,6 +16,9 @@ from bench.target import Target
 
 #: All that a server can be told to open; one is measured, the others are closed.
 _DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
+
+#: Loads that are named after their clients.
+_BEHIND: Final = {"qless": "redis"}
 _DOOR: Final = re.compile(r"^ +(\w+) +(\S+):(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(r"^ready", re.MULTILINE)
 
@@ -32,7 +35,8 @@ class Crossdock(Process):
     """`folder` is a data folder beside the server's log; started on it again, the server finds its jobs."""
 
     def __init__(self, folder: Path, durability: str = "always", door: str = "faktory") -> None:
-        where = dict.fromkeys(_DOORS, "off") | {door: "127.0.0.1:0"}
+        opened = _BEHIND.get(door, door)
+        where = dict.fromkeys(_DOORS, "off") | {opened: "127.0.0.1:0"}
         super().__init__(
             [
                 sys.executable, "-m", "crossdock", "up",
@@ -46,8 +50,8 @@ class Crossdock(Process):
         try:
             self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")
             open_door = _DOOR.search(self.said())
-            if open_door is None or open_door[1] != door:
-                raise ServerFailed(f"the server names no {door} door: {self.said()}")
+            if open_door is None or open_door[1] != opened:
+                raise ServerFailed(f"the server names no {opened} door: {self.said()}")
             self.target = Target(door, open_door[2], int(open_door[3]))
             self.await_hello(self.target)
         except BaseException:

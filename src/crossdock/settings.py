@@ -82,6 +82,21 @@ class RedisSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 5.0
 
 
+class QlessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    clock: Annotated[
+        Literal["caller", "server"],
+        Meta(description="Whose time counts in a qless call: the one it brings, as its protocol says, or the server's"),
+    ] = "caller"
+    priority: Annotated[
+        Literal["larger-first", "smaller-first"],
+        Meta(description="Which priority is popped first. All clients mean larger-first, qless' own document smaller"),
+    ] = "larger-first"
+    histogram: Annotated[
+        Literal["coarse", "fine"],
+        Meta(description="Buckets of `stats`: 148 as all clients know, or those of qless' own document"),
+    ] = "coarse"
+
+
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
     jobs: Annotated[int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")] = (
@@ -132,6 +147,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workq: WorkqSettings = WorkqSettings()
     masenko: MasenkoSettings = MasenkoSettings()
     redis: RedisSettings = RedisSettings()
+    qless: QlessSettings = QlessSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only

@@ -284,7 +284,7 @@ def _some(scene: Scene) -> list[Number]:
 
 def _ready(scene: Scene) -> list[Number]:
     queue = scene.memory.queues.get(scene.one_of(values.QUEUES))
-    return [] if queue is None else [place[3] for place in queue.ready.islice(0, 5)]
+    return [] if queue is None else [place[4] for place in queue.ready.islice(0, 5)]
 
 
 def requeue(scene: Scene, client: Client) -> c.Command[Any]:

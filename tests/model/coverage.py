@@ -49,6 +49,37 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
 }
 
 
+_WAITING: Final = (S.READY, S.SCHEDULED, S.BLOCKED)
+_ANY: Final = (S.SCHEDULED, S.BLOCKED, S.READY, S.LEASED, S.RETRYING, S.COMPLETE, S.FAILED, S.DEAD)
+
+#: As `USED`, of the events that qless' commands make; tests/qless/test_walk.py sees all of it.
+MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
+    e.Moved: frozenset({(before, after) for before in _ANY for after in _WAITING if before is not after}),
+    e.Advanced: frozenset({(S.LEASED, after) for after in _WAITING}),
+    e.Revived: frozenset({(S.FAILED, S.READY)}),
+    e.Stalled: frozenset({(S.LEASED, S.READY)}),
+    e.NeedsEdited: frozenset({(S.BLOCKED, S.READY)}),
+    e.Recurred: frozenset({(None, S.READY), *((before, S.READY) for before in _ANY if before is not S.READY)}),
+}
+
+#: Those that leave every job where it is.
+UNMOVED: Final = frozenset(
+    {
+        e.Warned,
+        e.Reprioritised,
+        e.Tagged,
+        e.Noted,
+        e.Configured,
+        e.Watched,
+        e.Unwatched,
+        e.WorkerSeen,
+        e.WorkersForgotten,
+        e.IntervalSet,
+        e.IntervalCleared,
+    }
+)
+
+
 class Coverage:
     def __init__(self) -> None:
         self.kinds: Counter[type[e.Event]] = Counter()
@@ -78,7 +109,10 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
     elif isinstance(event, e.JobEvent | e.GroupCalled | e.Spawned | e.Renewed):
         if event.number:  # 0: nothing was spawned
             yield event.number
-    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed):
+    elif isinstance(event, e.Recurred):
+        for number, spec in enumerate(event.specs, event.number):  # one of that name is overwritten
+            yield from [job.number for job in memory.named(spec.jid)] or [number]
+    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
         yield from (number for _, number in memory.shelves[State.LEASED])

@@ -3,7 +3,8 @@
 from collections import Counter
 from math import inf
 
-from crossdock.engine.memory import Memory, needs_of
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import blocked_key, face_of, group_of, needs_of, shelf_key
 from crossdock.model.states import State
 
 
@@ -13,6 +14,8 @@ def check(memory: Memory) -> None:
     jobs_are_whole(memory)
     records_are_whole(memory)
     indexes_are_whole(memory)
+    lazy_deadlines_are_whole(memory)
+    lists_are_whole(memory)
 
 
 def each_job_stands_once(memory: Memory) -> None:
@@ -22,7 +25,7 @@ def each_job_stands_once(memory: Memory) -> None:
         places = list(queue.ready)
         assert places == sorted(places)
         for place in places:
-            job = memory.jobs[place[3]]
+            job = memory.jobs[place[4]]
             assert (job.state, job.queue, job.place) == (State.READY, queue.name, place)
             standing[job.number] += 1
     for state, shelf in memory.shelves.items():
@@ -31,7 +34,7 @@ def each_job_stands_once(memory: Memory) -> None:
         for key, number in keys:
             job = memory.jobs[number]
             assert job.state is state
-            assert key == (job.lease.end if job.lease else job.due)
+            assert key == (job.lease.end if job.lease else shelf_key(job)[0])
             standing[number] += 1
     assert standing == dict.fromkeys(memory.jobs, 1)
 
@@ -100,3 +103,48 @@ def indexes_are_whole(memory: Memory) -> None:
         for job in jobs
         if job.extra is not None and job.extra.links is not None and job.extra.links.foreground
     ]
+
+
+def lazy_deadlines_are_whole(memory: Memory) -> None:
+    """What is lazily due is known by both clocks, and by none of the timers."""
+    jobs = list(memory.jobs.values())
+    leased = [(job, job.lease) for job in jobs if job.lease is not None]
+    by_time = [(job, face_of(job)) for job in jobs if job.state in (State.SCHEDULED, State.RETRYING)]
+    waiting = [(job, face.due) for job, face in by_time if face is not None and face.due is not None]
+    names = {job.queue for job, lease in leased if lease.until is not None or lease.late is not None}
+    names |= {job.queue for job, _ in waiting} | {each.queue for each in memory.intervals.values()}
+    assert set(memory.lazy.queues) == names
+    for name, lazy in memory.lazy.queues.items():
+        here = [(job, lease) for job, lease in leased if job.queue == name]
+        ends = [(lease.until, job.jid, job.number) for job, lease in here if lease.until is not None]
+        assert list(lazy.locks) == sorted(ends)
+        assert list(lazy.late) == sorted((lease.late, job.number) for job, lease in here if lease.late is not None)
+        due = [(job, at) for job, at in waiting if job.queue == name]
+        assert list(lazy.due) == sorted((at, job.jid, job.number) for job, at in due)
+        assert list(lazy.due_at) == sorted((job.due, job.number) for job, _ in due)
+        slots = [each for each in memory.intervals.values() if each.queue == name]
+        assert list(lazy.slots) == sorted((each.next, each.jid) for each in slots)
+        assert list(lazy.slots_at) == sorted((each.next_at, each.jid) for each in slots)
+    assert sorted(memory.lazy.steady) == sorted(key for lazy in memory.lazy.queues.values() for key in lazy.late)
+    assert len(memory.lazy.wall) == len(waiting) + len(memory.intervals)
+    assert all(lease.end == inf for _, lease in leased if lease.late is not None)
+
+
+def lists_are_whole(memory: Memory) -> None:
+    """What qless lists besides: tags, groups of failures, what is kept, who waits for others."""
+    jobs = list(memory.jobs.values())
+    faced = [(job, face) for job in jobs if (face := face_of(job)) is not None]
+    done = [(face.time, job.jid, job.number) for job, face in faced if job.state is State.COMPLETE]
+    assert list(memory.completed) == sorted(done)
+    failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
+    assert sorted((group, *key) for group, order in memory.failed_in.items() for key in order) == sorted(failed)
+    assert all(memory.failed_in.values())
+    blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
+    assert sorted((name, *key) for name, order in memory.blocked_in.items() for key in order) == sorted(blocked)
+    tags = memory.tags
+    assert set(tags.since) == set(tags.jobs)
+    for tag, since in tags.since.items():
+        assert since
+        assert list(tags.jobs[tag]) == sorted((t, memory.jobs[number].jid, number) for number, t in since.items())
+    assert list(tags.top) == sorted((uses, tag) for tag, uses in tags.uses.items())
+    assert list(memory.workers.recent) == sorted((t, name) for name, t in memory.workers.seen.items())

@@ -20,7 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from crossdock.engine.memory import Memory, needs_of
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import needs_of
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model.clock import Now

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.memory import Memory, needs_of
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import needs_of
 from crossdock.engine.stats import DAY
 from crossdock.model.job import Call, Job
 from crossdock.model.records import Group
@@ -38,7 +39,7 @@ def of_engine(memory: Memory) -> dict[str, Any]:
         "jobs": {job.number: _job(job) for job in memory.jobs.values()},
         "jids": {jid: [job.number for job in memory.named(jid)] for jid in memory.jids},
         "queues": [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()],
-        "ready": {queue.name: [place[3] for place in queue.ready] for queue in memory.queues.values()},
+        "ready": {queue.name: [place[4] for place in queue.ready] for queue in memory.queues.values()},
         "shelves": {state: [number for _, number in memory.shelves[state]] for state in SHELVES},
         "oldest": {queue.name: queue.oldest(memory.jobs) for queue in memory.queues.values()},
         "numbers": (counters.number, counters.token, counters.first_token, counters.epoch, counters.at),

@@ -4,6 +4,7 @@ Every event goes through the journal's own encoding on its way into memory, so a
 would come back changed, shows in the test that made it.
 """
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from random import Random
 from typing import Protocol, TypeVar
@@ -16,6 +17,7 @@ from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch,
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
+from crossdock.wire.desk import Desk
 
 T = TypeVar("T")
 
@@ -61,11 +63,13 @@ class PlainDesk:
         self.channels = Channels()
         self.timed: list[Timed] = []
         self.full: str | None = None  #: what `no_room` says
+        self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
 
     def do(self, command: Command[T]) -> T:
         events, outcome, notices = self.engine.carry_out(command, self.now)
         self.events += events
         self.waits.tell(endings(events, self.waits.by_job))
+        self.herald(self, events)
         self.waits.stir(notices)
         return outcome
 

@@ -5,6 +5,8 @@ from typing import Final
 
 from crossdock.client.errors import Broken
 from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.session import Door as AnyDoor
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support import conversation
@@ -12,11 +14,20 @@ from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
 from tests.support.peer import Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
+from tests.support.qless_peer import ViaQless
+
+
+def _redis(desk: PlainDesk) -> RedisDoor:
+    qless = Qless()
+    desk.herald = qless.tell
+    return RedisDoor(libraries=(qless.library,), views=(qless.view,))
+
 
 _BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
     "faktory": conversation.Door,
     "workq": lambda desk: WorkqDoor(),
     "masenko": lambda desk: MasenkoDoor(heartbeat_s=1e6),  # days pass here while nobody speaks
+    "redis": _redis,
 }
 
 
@@ -68,6 +79,9 @@ class Floor:
 
     def masenko(self) -> ViaMasenko:
         return ViaMasenko(InProcess(self.desk, self.doors["masenko"]))
+
+    def qless(self) -> ViaQless:
+        return ViaQless(InProcess(self.desk, self.doors["redis"]))
 
     def lose(self, peer: Peer) -> None:
         """The worker of a job is never heard of again: its connection ends, and then its lease."""

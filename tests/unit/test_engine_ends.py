@@ -200,7 +200,7 @@ def test_a_retried_masenko_job_overtakes(bench: Bench) -> None:
     bench.fail("a")
     bench.push("b", queue="q")
     bench.after(1.5)
-    assert bench.job(number).place == (0, 0, bench.now.wall - 0.5, number)
+    assert bench.job(number).place == (0, 0, bench.now.wall - 0.5, b"", number)
     assert bench.work_order("q") == ["a", "b"]
 
 

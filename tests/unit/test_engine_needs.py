@@ -72,7 +72,7 @@ def test_with_a_due_time_ahead_it_is_scheduled_then(bench: Bench) -> None:
     bench.succeed("a")
     assert isinstance(bench.last, Scheduled)
     assert (state(bench, b), state(bench, past)) == (State.SCHEDULED, State.READY)
-    assert bench.job(past).place == (0, 0, bench.now.wall - 1.0, past)
+    assert bench.job(past).place == (0, 0, bench.now.wall - 1.0, b"", past)
     bench.after(58.0)
     assert state(bench, b) is State.READY
 

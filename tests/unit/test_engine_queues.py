@@ -177,7 +177,7 @@ def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None
     for priorities, count in ((1, 3_000), (3, 3_000), (50, 3_000), (10_000, 1_500), (1, 0)):
         queue, jobs = Queue("q", 0.0), dict[int, Job]()
         for number in range(count):
-            place = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), number)
+            place = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), b"", number)
             jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Rules(), State.READY, 0.0, place[2])
             queue.ready.add(place)
         memory = Memory()

@@ -64,7 +64,7 @@ def test_so_many_retries_and_no_more(bench: Bench, rules: Rules, failures: int, 
         assert bench.job(number).state is State.RETRYING
         bench.after(float(attempt**4))
         bench.push("next in line")
-        while bench.memory.queues["default"].ready.first()[3] != number:
+        while bench.memory.queues["default"].ready.first()[4] != number:
             assert bench.lease().jid == "next in line", "the queue keeps flowing"
     assert bench.lease().attempts == failures + 1
     assert bench.fail("poison")

@@ -17,6 +17,7 @@ from crossdock.engine.stats import (
     QueueDay,
     Stats,
     bucket_of,
+    coarse,
 )
 
 seconds = st.floats(0, 1e7)
@@ -64,16 +65,40 @@ MINUTE, HOUR = 60.0, 3_600.0
         (2 * MINUTE, 61),
         (HOUR - 0.001, 118),
         (HOUR, 119),
+        (2 * HOUR, 123),
+        (2 * HOUR + 15 * MINUTE, 124),
+        (DAY - 0.001, 210),
+        (DAY, 211),
+        (2.0 * DAY, 235),
+        (3.0 * DAY - 0.001, 258),
+        (3.0 * DAY, 259),
+        (1_000.0 * DAY, 1_256),
+    ],
+)
+def test_buckets_are_as_the_seed_has_them(value: float, bucket: int) -> None:
+    assert bucket_of(value) == bucket
+    assert moments([value]).histogram == {bucket: 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "bucket"),
+    [
+        (-1.0, -1),
+        (59.0, 59),
+        (HOUR - 0.001, 118),
+        (HOUR, 119),
+        (2 * HOUR - 0.001, 119),
         (2 * HOUR, 120),
         (DAY - 0.001, 141),
         (DAY, 142),
+        (2.0 * DAY - 0.001, 142),
         (2.0 * DAY, 143),
+        (3.0 * DAY, 144),
         (1_000.0 * DAY, 1_141),
     ],
 )
-def test_buckets_are_seconds_then_minutes_then_hours_then_days(value: float, bucket: int) -> None:
-    assert bucket_of(value) == bucket
-    assert moments([value]).histogram == {bucket: 1}
+def test_what_clients_know_is_made_of_it(value: float, bucket: int) -> None:
+    assert coarse(bucket_of(value)) == bucket
 
 
 @given(seconds, seconds)

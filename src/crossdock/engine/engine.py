@@ -10,12 +10,19 @@ from random import Random
 from typing import Any, TypeVar
 
 from crossdock.engine import (
+    advancing,
+    catching_up,
+    editing,
     enqueue,
     failing,
     groups,
+    intervals,
     key_changes,
     lease,
     moves,
+    notebook,
+    popping,
+    putting,
     queues,
     recur,
     resolve,
@@ -30,8 +37,9 @@ from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
+from crossdock.model import moves as m
 from crossdock.model.clock import Now
-from crossdock.model.errors import HalfDone
+from crossdock.model.errors import HalfDone, UsageError
 
 T = TypeVar("T")
 
@@ -71,13 +79,31 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     k.MembersChanged: key_changes.members_changed,
     k.ScriptKnown: key_changes.script_known,
     k.ScriptsForgotten: key_changes.scripts_forgotten,
+    e.Moved: putting.moved,
+    e.Advanced: advancing.advanced,
+    e.Stalled: advancing.stalled,
+    e.Warned: catching_up.warned,
+    e.Revived: editing.revived,
+    e.Reprioritised: editing.reprioritised,
+    e.Tagged: editing.tagged,
+    e.NeedsEdited: editing.needs_edited,
+    e.Noted: editing.noted,
+    e.Configured: notebook.configured,
+    e.Watched: notebook.watched,
+    e.Unwatched: notebook.unwatched,
+    e.WorkerSeen: notebook.worker_seen,
+    e.WorkersForgotten: notebook.workers_forgotten,
+    e.IntervalSet: intervals.interval_set,
+    e.IntervalCleared: intervals.interval_cleared,
+    e.Recurred: intervals.recurred,
 }
 
 
 class Engine:
     def __init__(self, memory: Memory, random: Random) -> None:
         self.memory = memory
-        self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any]]] = {
+        #: What decides a command; None is said of one that has to be carried out in steps
+        self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any] | None]] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: settle.succeed,
@@ -91,7 +117,7 @@ class Engine:
             c.ResumeQueues: queues.resume,
             c.ForgetQueue: queues.forget,
             c.Flush: queues.flush,
-            c.Tick: lambda memory, command, now: timers.tick(memory, command, now, random),
+            c.Tick: lambda memory, command, now: self._tick(command, now, random),
             c.Start: timers.start,
             c.OpenGroup: groups.open_group,
             c.CommitGroup: groups.commit_group,
@@ -109,11 +135,40 @@ class Engine:
             k.ChangeMembers: key_changes.change_members,
             k.KnowScript: key_changes.know_script,
             k.ForgetScripts: key_changes.forget_scripts,
+            m.Put: putting.put,
+            m.Advance: advancing.advance,
+            m.TakeBack: advancing.take_back,
+            m.Renew: advancing.renew,
+            m.CatchUp: catching_up.catch_up,
+            m.LeaseThese: popping.lease_these,
+            m.Pop: lambda memory, command, now: None,
+            m.LeaseNow: partial(lease.lease_next, random),
+            m.Unfail: editing.unfail,
+            m.Cancel: editing.cancel,
+            m.SetPriority: editing.set_priority,
+            m.EditTags: editing.edit_tags,
+            m.EditNeeds: editing.edit_needs,
+            m.Note: editing.note,
+            m.Configure: notebook.configure,
+            m.Watch: notebook.watch,
+            m.Unwatch: notebook.unwatch,
+            m.ForgetWorkers: notebook.forget_workers,
+            m.SetInterval: intervals.set_interval,
+            m.ClearInterval: intervals.clear_interval,
         }
+        #: Commands of several steps, each applied before the next is decided
+        self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
+            m.Pop: popping.pop,
+            c.LeaseNext: popping.lease_next,
+        }
+        self._woken = Now(0.0, 0.0)  #: whoever waits was asked about lazy deadlines up to then
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
         """What this command would change, and its outcome. Nothing is changed yet."""
-        return self._decide[type(command)](self.memory, command, now)
+        decision = self._decide[type(command)](self.memory, command, now)
+        if decision is None:
+            raise UsageError(f"{type(command).__name__} is decided in steps, by carry_out")
+        return decision
 
     def apply(self, event: e.AnyEvent) -> None:
         memory = self.memory
@@ -123,7 +178,10 @@ class Engine:
     def carry_out(self, command: c.Command[T], now: Now) -> Decision[T]:
         """Decide and apply, and go on while what was touched calls for more: all of it is one change."""
         memory = self.memory
-        events, outcome, notices = self._decide[type(command)](memory, command, now)
+        decision = self._decide[type(command)](memory, command, now)
+        if decision is None:
+            return self._step_by_step(command, now)
+        events, outcome, notices = decision
         try:
             for event in events:
                 memory.counters.at = event.at
@@ -131,7 +189,7 @@ class Engine:
             if memory.touched or memory.loose:
                 events, notices = list(events), list(notices)
                 while memory.touched or memory.loose:
-                    more, _, stirred = self.decide(self._what_follows(), now)
+                    more, _, stirred = self.decide(self._what_follows(command), now)
                     for event in more:
                         self.apply(event)
                     events += more
@@ -140,11 +198,21 @@ class Engine:
             raise HalfDone(f"{type(command).__name__} failed in the middle: {error!r}") from error
         return events, outcome, notices
 
-    def _what_follows(self) -> c.Follow | c.Resolve:
+    def _step_by_step(self, command: c.Command[Any], now: Now) -> Decision[Any]:
+        """A later step that fails leaves the first ones done."""
+        try:
+            return self._in_steps[type(command)](self, command, now)
+        except HalfDone:
+            raise
+        except Exception as error:
+            raise HalfDone(f"{type(command).__name__} failed between its steps: {error!r}") from error
+
+    def _what_follows(self, command: c.Command[Any]) -> c.Follow | c.Resolve:
         memory = self.memory
         if memory.loose:
             loose, memory.loose = memory.loose, []
-            return c.Resolve(loose)
+            first = isinstance(command, c.Succeed) and command.whole
+            return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
         touched, memory.touched = memory.touched, []
         return c.Follow(touched)
 
@@ -155,7 +223,21 @@ class Engine:
         return queues.has_work(self.memory, topic, now)
 
     def due_in(self, now: Now) -> float | None:
-        return timers.due_in(self.memory, now)
+        wait = timers.due_in(self.memory, now)
+        if not self.memory.lazy.queues:
+            return wait
+        self._woken = Now(min(self._woken.wall, now.wall), self._woken.steady)  # the clock may have been set back
+        lazily = self.memory.lazy.due_in(self._woken, now)
+        return lazily if wait is None else wait if lazily is None else min(wait, lazily)
+
+    def _tick(self, command: c.Tick, now: Now, random: Random) -> Decision[c.Ticked]:
+        """What is due lazily is carried out by whoever leases: those who wait for a job are asked."""
+        events, done, stirred = timers.tick(self.memory, command, now, random)
+        lazy = self.memory.lazy
+        if lazy.queues and lazy.due_in(self._woken, now) == 0.0:
+            self._woken = now
+            stirred = tuple(dict.fromkeys((*stirred, *(name for name in lazy.queues if lazy.has_work(name, now)))))
+        return events, done, stirred
 
 
 def apply(memory: Memory, event: e.AnyEvent) -> None:

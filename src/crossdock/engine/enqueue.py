@@ -1,11 +1,12 @@
 """New jobs."""
 
 from collections.abc import Sequence
+from math import isinf
 
 from crossdock.engine import admit, links
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
-from crossdock.engine.places import due_place
+from crossdock.engine.places import due_place, tie
 from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.events import Pushed
@@ -36,7 +37,7 @@ def pushed(memory: Memory, event: Pushed) -> None:
     wall = event.wall or event.at
     number = event.number
     for spec in event.specs:
-        enter(memory, spec, number, event.at, origin, wall)
+        enter(memory, spec, number, event.at, origin, wall, event.t)
         number += 1
     memory.counters.number = number - 1
     if event.ends:
@@ -45,20 +46,37 @@ def pushed(memory: Memory, event: Pushed) -> None:
                 memory.end_at(memory.jobs[event.number + behind], end)
 
 
-def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wall: float) -> None:
-    """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`."""
-    queue = memory.queue(spec.queue, at)
+def enter(
+    memory: Memory,
+    spec: Spec,
+    number: Number,
+    at: float,
+    origin: str,
+    wall: float,
+    t: float | None = None,
+    *,
+    listed: bool = True,
+    tagged: float | None = None,
+) -> None:
+    """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`.
+
+    `t` is its caller's time, `tagged` that of its tags where it is another.
+    """
+    queue = memory.queues.get(spec.queue)
+    if queue is None or (listed and not queue.listed):
+        queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
     place: Place | None = None
     extra = spec.extra
     if extra is not None and extra.links is not None and extra.links.needs:
         state = BLOCKED
     elif spec.due <= wall:
         state = READY
-        place = (
-            due_place(spec.priority, spec.rules, spec.due, at, number)
-            if spec.due
-            else (-spec.priority, BAND_NORMAL, at, number)
-        )
+        if spec.due:
+            place = due_place(spec.priority, spec.rules, spec.due, at, number)
+        elif t is None:
+            place = (-spec.priority, BAND_NORMAL, at, b"", number)
+        else:
+            place = (-spec.priority, BAND_NORMAL, 0.0 if isinf(spec.priority) else t, tie(spec.jid), number)
         queue.ready.add(place)
     else:
         state = SCHEDULED
@@ -85,5 +103,8 @@ def enter(memory: Memory, spec: Spec, number: Number, at: float, origin: str, wa
     memory.know(job)
     if place is None:
         memory.place(job)
-    if extra is not None and extra.links is not None:
-        links.entered(memory, job, extra.links, at)
+    if extra is not None:
+        if extra.links is not None:
+            links.entered(memory, job, extra.links, at)
+        for tag in extra.tags:
+            memory.tags.add(number, job.jid, tag, tagged if tagged is not None else at if t is None else t)

@@ -1,17 +1,20 @@
 """Failing: reported by a worker, or found out when a lease has run out; and what the job's rules make of it."""
 
+from math import floor
 from random import Random
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from crossdock.engine import freely, links, needs
+from crossdock.engine import faces, freely, links, needs
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, last_rows, to_old_place, unleased
 from crossdock.engine.memory import GONE, READY, Memory
-from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed
-from crossdock.engine.stats import FAILURE
+from crossdock.engine.places import stamped
+from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed, room
+from crossdock.engine.standing import face_of
+from crossdock.engine.stats import FAILED, FAILURE, RETRY
 from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
@@ -34,6 +37,13 @@ class Told(NamedTuple):
     result: bytes = b""
     lost: bool = False
     counted: bool = True
+    t: float | None = None
+    payload: bytes | None = None
+    delay: float | None = None
+    said: bool = True
+    booked: str = ""
+    unbooked: bool = False
+    named: bool = False
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
@@ -46,9 +56,24 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         job, lease = target, target.lease
     else:
         job, lease = found
-    told = Told(claim.via, claim.worker, command.group, command.message, command.backtrace, command.result)
-    event = _failure(memory, job, lease, now, told, random)
-    stirred = dict.fromkeys((job.queue,) if memory.throttles else ())
+    told = Told(
+        claim.via,
+        claim.worker,
+        command.group,
+        command.message,
+        command.backtrace,
+        command.result,
+        counted=not command.final,
+        t=command.t,
+        payload=command.payload,
+        delay=command.delay,
+        said=command.said,
+        booked=command.booked,
+        unbooked=command.unbooked,
+        named=command.named,
+    )
+    event = failure(memory, job, lease, now, told, random, final=command.final)
+    stirred = dict.fromkeys(room(memory, job))
     if event.then is READY and (event.token or event.to_queue):
         stirred[event.to_queue or job.queue] = None
     return (event,), DONE, tuple(stirred)
@@ -80,14 +105,14 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
         return Lapsed(*closing(job, lease, at, via))
     counted = rules.lapse is Lapse.FAILURE
     told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
-    return _failure(memory, job, lease, now, told, random, final=not counted)
+    return failure(memory, job, lease, now, told, random, final=not counted)
 
 
 def _used_up(job: Job) -> bool:
     return 0 < job.rules.max_attempts <= job.attempts
 
 
-def _failure(
+def failure(
     memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told, random: Random, *, final: bool = False
 ) -> Failed:
     at = later(memory, now)
@@ -95,7 +120,10 @@ def _failure(
         return exhausted(job, lease, at, now, told)
     before = job.extra.error if job.extra else None
     next_at = before.next_at if before else 0.0
-    if lease is None:
+    if told.delay is not None:
+        then = State.RETRYING if told.delay > 0 else READY
+        due = next_at = now.wall + max(0.0, told.delay)
+    elif lease is None:
         then, due = job.state, job.due
     elif job.rules.backoff is Backoff.NONE:
         then, due = READY, now.wall
@@ -135,9 +163,18 @@ def _event(
 ) -> Failed:
     before = job.extra.error if job.extra else None
     first_at = before.first_at if before else at
-    failure = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost)
-    close = closing(job, lease, at, told.via) if lease is not None else unleased(job, at, told.via, told.worker)
-    return Failed(*close, told.lost, then, due, failure, result, to_queue, told.counted, kept(job, then, now))
+    t = told.t
+    when = t if t is None or not told.said else float(floor(t))
+    worker = told.worker if t is not None and (told.said or told.named) else ""
+    error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
+    close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
+    event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
+    event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
+    if told.delay is not None:
+        event.stamp = at if t is None else t
+        event.due_t = None if t is None or then is READY else t + told.delay
+        event.said = told.said
+    return event
 
 
 def delay(backoff: Backoff, failures: int, random: Random) -> float:
@@ -152,21 +189,31 @@ def delay(backoff: Backoff, failures: int, random: Random) -> float:
 def failed(memory: Memory, event: Failed) -> None:
     job = memory.jobs[event.number]
     then = event.then
+    lease = job.lease
     stays = not event.token and not event.to_queue and then is job.state
     if not stays:
         end_lease(memory, job, then)
     _count(memory, job, event)
+    if event.payload is not None:
+        job.payload = event.payload
     linked = job.extra.links if job.extra is not None else None
     if then is GONE:
         memory.drop(job)
         if linked is not None:
             links.gone(memory, job, linked, event.at, success=False)
     else:
-        job.extra = replace(job.extra or Extra(), error=event.failure)
+        if event.said or then in _FINAL:
+            job.extra = replace(job.extra or Extra(), error=event.failure)
+        faces.failed(memory, job, event, lease)
+        if event.booked and event.booked != job.queue and then not in _FINAL:
+            faces.elsewhere(job, event.booked)
         if event.to_queue:
             _to_dead_queue(memory, job, event)
         elif then is READY:
-            memory.queue(job.queue, event.at)
+            memory.stand_in(job, event.at)
+            if event.stamp is not None:
+                job.since = event.at
+                job.place = stamped(job, event.stamp)
         elif not stays:
             job.place = None
             job.due = event.due
@@ -186,7 +233,13 @@ def _count(memory: Memory, job: Job, event: Failed) -> None:
         job.failures += 1
         if event.token:
             memory.counters.failures += 1
-            memory.stats.book(job.queue, event.at, FAILURE, 1.0)
+    if face_of(job) is not None:
+        if event.then is State.FAILED and not event.unbooked:
+            day = event.at if event.t is None else event.t
+            memory.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
+            memory.stats.book(event.booked or job.queue, day, FAILED, 1.0)
+    elif event.counted and event.token:
+        memory.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
 
 
 def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
@@ -198,8 +251,15 @@ def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
     job.failures = 0
     job.due = 0.0
     job.since = event.at
-    job.place = (-job.priority, BAND_NORMAL, event.at, job.number)
+    job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
 
 
 def lapsed(memory: Memory, event: Lapsed) -> None:
-    to_old_place(memory, memory.jobs[event.number])
+    job = memory.jobs[event.number]
+    if event.counted:
+        job.failures += 1
+    if event.retried:
+        memory.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
+    if job.extra is not None and job.extra.warned:
+        job.extra = replace(job.extra, warned=False)
+    to_old_place(memory, job)

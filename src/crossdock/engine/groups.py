@@ -8,7 +8,7 @@ same however many there are.
 
 from collections.abc import Iterable
 
-from crossdock.engine import tracks
+from crossdock.engine import notebook, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
@@ -92,10 +92,21 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
             for call in (Call.COMPLETE, Call.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
+    retired = notebook.retire(memory, _latest(command.touched), now) if _retires(command.touched) else None
+    if retired is not None:
+        events.append(retired)
     dated = tracks.date(memory, command.touched, at, now)
     if dated is not None:
         events.append(dated)
     return events, None, tuple(stirred)
+
+
+def _retires(touched: Iterable[Touched]) -> bool:
+    return any(each.retire is not None for each in touched)
+
+
+def _latest(touched: Iterable[Touched]) -> float:
+    return max(each.retire for each in touched if each.retire is not None)
 
 
 def _due(group: Group, call: Call) -> bool:

@@ -2,20 +2,26 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from math import floor, inf
 from random import Random
 from typing import TypeAlias
 
-from crossdock.engine import links, throttles
+from crossdock.engine import faces, links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import LEASED, READY, Memory, row
+from crossdock.engine.memory import LEASED, READY, Memory
 from crossdock.engine.queue import Queue
+from crossdock.engine.queues import is_full
+from crossdock.engine.standing import row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
+from crossdock.model.rules import Lapse
 from crossdock.model.states import State, move
+
+_LAZY = Lapse.LAZY
 
 #: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
 #: others get their turn; `row_goes_on` tells whoever called to come again.
@@ -29,7 +35,10 @@ DRAWS = 4
 _NAMES_KEPT = 64
 
 
-def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None]:
+def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
+    """None: something may be lazily due, and has to be carried out first (`popping.lease_next`)."""
+    if memory.lazy.queues and type(command) is LeaseNext:
+        return None
     at = later(memory, now)
     events: list[AnyEvent] = []
     names: Iterable[str] = command.queues
@@ -49,7 +58,9 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             throttle = memory.throttles.get(name)
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
-        job = memory.jobs[queue.ready.first()[3]]
+        if memory.limits and is_full(memory, name, now):
+            continue
+        job = memory.jobs[queue.ready.first()[4]]
         if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, now, events)
@@ -63,26 +74,27 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
         waited = at - job.since
-        events.append(
-            Leased(
-                at,
-                job.number,
-                job.jid,
-                job.queue,
-                job.kind,
-                job.origin,
-                command.via,
-                command.worker,
-                job.attempts + 1,
-                job.priority,
-                len(job.payload),
-                memory.counters.token + 1,
-                now.steady,
-                now.steady + term,
-                waited if waited > 0 else 0.0,
-                terms.bound,
-            )
+        event = Leased(
+            at,
+            job.number,
+            job.jid,
+            job.queue,
+            job.kind,
+            job.origin,
+            command.via,
+            command.worker,
+            job.attempts + 1,
+            job.priority,
+            len(job.payload),
+            memory.counters.token + 1,
+            now.steady,
+            now.steady + term,
+            waited if waited > 0 else 0.0,
+            terms.bound,
         )
+        if job.extra is not None and job.rules.lapse is _LAZY and event.end < inf:
+            event.late, event.end = event.end, inf
+        events.append(event)
         return events, job, ()
     return events, None, ()
 
@@ -119,7 +131,7 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
     stale: list[Row] = []
     found: Job | None = None
     for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
-        job = memory.jobs[place[3]]
+        job = memory.jobs[place[4]]
         if not links.expired(job, now.wall):
             found = job
             break
@@ -136,7 +148,7 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
             continue
         throttle = memory.throttles.get(name)
         full = throttle is not None and throttle.full(command.worker, now.steady)
-        if not full and links.expired(memory.jobs[queue.ready.first()[3]], now.wall):
+        if not full and links.expired(memory.jobs[queue.ready.first()[4]], now.wall):
             return True
     return False
 
@@ -156,12 +168,25 @@ def leased(memory: Memory, event: Leased) -> None:
         event.bound,
     )
     memory.lend(job, lease)
+    if event.until is not None or event.late is not None:
+        _lazily(memory, job, lease, event)
     memory.counters.token = event.token
-    memory.stats.book(job.queue, event.at, WAIT, event.wait_s)
+    memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
     if memory.throttles:
         throttles.hold(memory, job, lease)
-    if job.extra is not None and job.extra.links is not None:
-        links.leased(memory, job, job.extra.links, event.at)
+    if job.extra is not None:
+        if job.extra.links is not None:
+            links.leased(memory, job, job.extra.links, event.at)
+        if job.rules.lapse is _LAZY:
+            faces.leased(memory, job, event)
+
+
+def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
+    """It ends by its caller's clock, or when somebody looks after it."""
+    lease.until, lease.late, lease.t = event.until, event.late, event.t
+    memory.lazy.lend(job, lease)
+    if event.until is not None:
+        memory.workers.give(event.worker, job.jid, event.until)
 
 
 def queue_seen(memory: Memory, event: QueueSeen) -> None:
@@ -186,9 +211,14 @@ Closing: TypeAlias = tuple[
 ]
 
 
-def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
-    """All that every event says which ends a lease."""
-    ran = at - lease.at
+def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None, *, whole: bool = False) -> Closing:
+    """All that every event says which ends a lease. Run times by a caller's clock are told as they are."""
+    if t is None:
+        ran = at - lease.at
+        if ran < 0:
+            ran = 0.0
+    else:
+        ran = float(floor(t) - floor(_began(lease))) if whole else t - _began(lease)
     return (
         at,
         job.number,
@@ -204,9 +234,14 @@ def closing(job: Job, lease: Lease, at: float, via: str) -> Closing:
         lease.token,
         lease.at,
         lease.wait_s,
-        ran if ran > 0 else 0.0,
+        ran,
         lease.beats,
     )
+
+
+def _began(lease: Lease) -> float:
+    """By the clock that its caller is nearest to."""
+    return lease.at if lease.t is None else lease.t
 
 
 def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
@@ -217,10 +252,10 @@ def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
 
 def last_rows(jobs: Iterable[Job], at: float) -> list[Row]:
     """Of jobs that are removed, with all about the leases that go with them."""
-    return [row(job) if job.lease is None else row(job, _ended(job.lease, at)) for job in jobs]
+    return [row(job) if job.lease is None else row(job, ended(job.lease, at)) for job in jobs]
 
 
-def _ended(lease: Lease, at: float) -> Ended:
+def ended(lease: Lease, at: float) -> Ended:
     ran = max(0.0, at - lease.at)
     return Ended(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)
 
@@ -228,6 +263,8 @@ def _ended(lease: Lease, at: float) -> Ended:
 def returned(memory: Memory, event: Returned) -> None:
     job = memory.jobs[event.number]
     job.attempts -= 1
+    if job.extra is not None and job.lease is not None:
+        faces.returned(memory, job, job.lease)
     to_old_place(memory, job)
 
 
@@ -240,6 +277,9 @@ def end_lease(memory: Memory, job: Job, state: State) -> None:
     else:
         memory.shelves[LEASED].take((lease.end, job.number))
         memory.leased_in[job.queue] -= 1
+        if lease.until is not None or lease.late is not None:
+            memory.lazy.lend_no_more(job, lease)
+            memory.workers.let_go(lease.worker, job.jid)
         if memory.throttles:
             throttles.let_go(memory, job, lease)
         job.lease = None
@@ -251,7 +291,7 @@ def to_old_place(memory: Memory, job: Job) -> None:
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
     end_lease(memory, job, READY)
-    memory.queue(job.queue, memory.counters.at)
+    memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:
         links.back(memory, job, job.extra.links, memory.counters.at)

@@ -11,15 +11,19 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from crossdock.engine import kept
 from crossdock.engine.keys import Keys
+from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
+from crossdock.engine.tags import Tags
+from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
-from crossdock.model.errors import Damaged
-from crossdock.model.events import Ended, Row
-from crossdock.model.job import Job, Lease, Number, Place
-from crossdock.model.records import Group, Recurrence, Throttle, Track
+from crossdock.model.faces import QlessFace
+from crossdock.model.job import Job, Lease, Number
+from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
 # Looked up once: a member of an enumeration costs as much as a call.
@@ -62,9 +66,19 @@ class Counters(msgspec.Struct):
     processed: int = 0
     failures: int = 0
     evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
+    failed: int = 0  #: the last failed job's `QlessFace.order`
 
 
 class Memory:
+    # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
+    __slots__ = (
+        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
+        "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "lock_ends",
+        "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "retrying_in",
+        "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
+        "watched", "workers",
+    )
+
     def __init__(self) -> None:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
@@ -86,6 +100,9 @@ class Memory:
             self.needed_by,
             *self.scheduled_in.values(),
             self.keys.entries,
+            self.completed,
+            *self.failed_in.values(),
+            *self.blocked_in.values(),
         )
         self._empty()
 
@@ -112,6 +129,16 @@ class Memory:
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
         self.retrying_in: defaultdict[str, int] = defaultdict(int)
         self.scheduled_in: dict[str, Order[Waiting]] = {}
+        self.blocked_in: dict[str, Order[ByCaller]] = {}
+        self.lazy = Lazy()
+        self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
+        self.tags = Tags()
+        self.workers = Workers()
+        self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
+        self.config: dict[str, str] = {}
+        self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
+        self.intervals: dict[str, Interval] = {}
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
@@ -128,12 +155,28 @@ class Memory:
                 self.discarded.pop()
         return bool(self.discarded)
 
-    def queue(self, name: str, at: float) -> Queue:
+    def queue(self, name: str, at: float, t: float | None = None) -> Queue:
         """The queue of that name, registered if it is new."""
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = Queue(name, at)
+            queue = self.queues[name] = Queue(name, at, first_t=t)
+        elif not queue.listed:
+            del self.queues[name]  # it is new to those who list it, and comes last
+            self.queues[name] = queue
+            queue.listed = True
+            queue.first_seen, queue.first_t = at, at if t is None else t
         return queue
+
+    def standing(self, name: str, at: float) -> Queue:
+        """The queue of that name, to hold something; it is registered by whoever wants it known."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, at, listed=False)
+        return queue
+
+    def stand_in(self, job: Job, at: float) -> Queue:
+        """The queue a job comes back to. A forgotten one is known again, but to qless it stays forgotten."""
+        return self.queue(job.queue, at) if face_of(job) is None else self.standing(job.queue, at)
 
     def share(self, name: str) -> str:
         """The one string object of that text that all jobs point to."""
@@ -158,6 +201,8 @@ class Memory:
         if job.extra is not None:
             if job.end:
                 self.job_ends.take((job.end, job.number))
+            if job.extra.tags:
+                self.tags.drop(job.number, job.jid, job.extra.tags)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
@@ -172,12 +217,17 @@ class Memory:
     def place(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            self.queues[job.queue].ready.add(_place(job))
+            self.queues[job.queue].ready.add(place_of(job))
         elif state is LEASED:
-            self.shelves[LEASED].add((_lease(job).end, job.number))
+            lease = lease_of(job)
+            self.shelves[LEASED].add((lease.end, job.number))
             self.leased_in[job.queue] += 1
+            if lease.until is not None or lease.late is not None:
+                self.lazy.lend(job, lease)
         else:
-            self.shelves[state].add((job.due, job.number))
+            self.shelves[state].add(shelf_key(job))
+            if job.extra is not None and type(job.extra.face) is QlessFace:
+                kept.keep(self, job, job.extra.face)
             if state is SCHEDULED:
                 self.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
             elif state is RETRYING:
@@ -185,10 +235,11 @@ class Memory:
             elif state is BLOCKED:
                 for need in needs_of(job):
                     self.needed_by.setdefault(need, {})[job.number] = None
+                kept.block(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
-        self.queues[job.queue].ready.take(_place(job))
+        self.queues[job.queue].ready.take(place_of(job))
         job.state = LEASED
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))
@@ -197,12 +248,17 @@ class Memory:
     def displace(self, job: Job) -> None:
         state = job.state
         if state is READY:
-            self.queues[job.queue].ready.take(_place(job))
+            self.queues[job.queue].ready.take(place_of(job))
         elif state is LEASED:
-            self.shelves[LEASED].take((_lease(job).end, job.number))
+            lease = lease_of(job)
+            self.shelves[LEASED].take((lease.end, job.number))
             self.leased_in[job.queue] -= 1
+            if lease.until is not None or lease.late is not None:
+                self.lazy.lend_no_more(job, lease)
         else:
-            self.shelves[state].take((job.due, job.number))
+            self.shelves[state].take(shelf_key(job))
+            if job.extra is not None and type(job.extra.face) is QlessFace:
+                kept.keep_no_more(self, job, job.extra.face)
             if state is SCHEDULED:
                 waiting_in = self.scheduled_in[job.queue]
                 waiting_in.take((-job.priority, job.due, job.number))
@@ -216,6 +272,7 @@ class Memory:
                     del waiting[job.number]
                     if not waiting:
                         del self.needed_by[need]
+                kept.block_no_more(self, job)
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""
@@ -230,26 +287,3 @@ class Memory:
                 yield self.jobs[number]
         elif numbers is not None:
             yield self.jobs[numbers]
-
-
-def needs_of(job: Job) -> tuple[Number, ...]:
-    """What a blocked job still waits for."""
-    return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
-
-
-def _place(job: Job) -> Place:
-    if job.place is None:
-        raise Damaged(f"job {job.number} is ready and has no place")
-    return job.place
-
-
-def _lease(job: Job) -> Lease:
-    if job.lease is None:
-        raise Damaged(f"job {job.number} is leased without a lease")
-    return job.lease
-
-
-def row(job: Job, ended: Ended | None = None) -> Row:
-    return Row(
-        job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended
-    )

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
-from crossdock.engine import ends, links, needs, throttles
+from crossdock.engine import ends, faces, links, needs, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
-from crossdock.engine.memory import Memory, row
-from crossdock.engine.places import due_place
+from crossdock.engine.memory import Memory
+from crossdock.engine.places import due_place, stamped
+from crossdock.engine.standing import face_of, row
+from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
 from crossdock.model.commands import Bury, Remove, Requeue
 from crossdock.model.events import Buried, Readied, Removed
@@ -42,9 +44,13 @@ def readied(memory: Memory, event: Readied) -> None:
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
-        memory.queue(job.queue, event.at)
-        due = 0.0 if event.why == "requeued" else job.due
-        job.place = due_place(job.priority, job.rules, due, job.since, job.number)
+        memory.stand_in(job, event.at)
+        if face_of(job) is None:
+            due = 0.0 if event.why == "requeued" else job.due
+            job.place = due_place(job.priority, job.rules, due, job.since, job.number)
+        else:
+            faces.ready(memory, job)
+            job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
         memory.place(job)
     for each, end in zip(event.rows, event.ends, strict=False):
@@ -80,7 +86,7 @@ def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
         return (), 0, ()
     at = later(memory, now)
     event = Removed(at, command.why, command.via, last_rows(jobs, at))
-    room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles else {}
+    room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles or memory.limits else {}
     return (event,), len(jobs), tuple(room)
 
 
@@ -92,6 +98,8 @@ def removed(memory: Memory, event: Removed) -> None:
             memory.counters.evicted += 1
         move(job.state, State.GONE)
         memory.displace(job)
+        unfailed(memory, job, job.queue)
+        memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
         if memory.throttles and job.lease is not None:
             throttles.let_go(memory, job, job.lease)
@@ -99,3 +107,10 @@ def removed(memory: Memory, event: Removed) -> None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
         if memory.needed_by:
             needs.lost(memory, each.number)
+
+
+def unfailed(memory: Memory, job: Job, queue: str) -> None:
+    """A kept failure is one no longer: it is taken off the count of the day it happened on."""
+    if job.state is State.FAILED and face_of(job) is not None and job.extra is not None and job.extra.error is not None:
+        error = job.extra.error
+        memory.stats.book(queue, error.at if error.when is None else error.when, FAILED, -1.0)

@@ -6,7 +6,8 @@ in the turn of the change that met or lost it.
 
 from msgspec.structs import replace
 
-from crossdock.engine.memory import Memory, needs_of
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import needs_of
 from crossdock.model.job import Job, Number
 
 

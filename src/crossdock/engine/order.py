@@ -43,7 +43,8 @@ class Order(SortedList[T]):
     def take(self, value: T) -> None:
         """Remove a value that is there, most often the first or the last."""
         first = self._lists[0]
-        if first[0] == value and len(first) > 1:
+        head = first[0]
+        if (head is value or head == value) and len(first) > 1:
             del first[0]
             self._len -= 1
             if self._index:

@@ -1,7 +1,12 @@
 """Where a job stands among the ready ones (MODEL section 5)."""
 
-from crossdock.model.job import BAND_NORMAL, Number, Place
+from math import inf
+
+from crossdock.model.faces import QlessFace
+from crossdock.model.job import BAND_NORMAL, Job, Number, Place
 from crossdock.model.rules import Rules
+
+_INVERTED = bytes(range(255, -1, -1))
 
 
 def due_place(priority: float, rules: Rules, due: float, came: float, number: Number) -> Place:
@@ -10,5 +15,23 @@ def due_place(priority: float, rules: Rules, due: float, came: float, number: Nu
     In a band of its own it stands by the time it was due, so that being pushed or found late costs it no place.
     """
     if due and rules.due_band != BAND_NORMAL:
-        return -priority, rules.due_band, due, number
-    return -priority, BAND_NORMAL, came, number
+        return -priority, rules.due_band, due, b"", number
+    return -priority, BAND_NORMAL, came, b"", number
+
+
+def tie(jid: str) -> bytes:
+    """Of two qless jobs alike in all else the one with the greater jid, byte by byte, stands first."""
+    return jid.encode().translate(_INVERTED) + b"\xff"
+
+
+def stamped(job: Job, stamp: float) -> Place:
+    """Of a job made ready by a call, or by a change that stands for one: by that call's time."""
+    if job.extra is not None and type(job.extra.face) is QlessFace:
+        first = -job.priority
+        return first, BAND_NORMAL, 0.0 if first in (inf, -inf) else stamp, tie(job.jid), job.number
+    return -job.priority, BAND_NORMAL, stamp, b"", job.number
+
+
+def front(job: Job) -> Place:
+    """Before all others, whatever their priority."""
+    return -inf, BAND_NORMAL, 0.0, tie(job.jid), job.number

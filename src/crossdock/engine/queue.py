@@ -7,17 +7,21 @@ from crossdock.model.job import Job, Number, Place
 
 
 class Queue:
-    __slots__ = ("first_seen", "name", "paused", "ready")
+    __slots__ = ("first_seen", "first_t", "listed", "name", "paused", "ready")
 
-    def __init__(self, name: str, first_seen: float, paused: bool = False) -> None:
+    def __init__(
+        self, name: str, first_seen: float, paused: bool = False, listed: bool = True, first_t: float | None = None
+    ) -> None:
         self.name = name
         self.first_seen = first_seen
         self.paused = paused
+        self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
+        self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
         self.ready: Order[Place] = Order()
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
         """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""
-        return min((jobs[head[3]].since for head in self._heads()), default=None)
+        return min((jobs[head[4]].since for head in self._heads()), default=None)
 
     def _heads(self) -> Iterator[Place]:
         """The first of each priority and band. Where all of a part are alike its first one is enough: priorities may be

@@ -11,25 +11,45 @@ from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueRe
 
 def _known(memory: Memory, names: Sequence[str] | None, *, paused: bool) -> list[str]:
     queues = memory.queues
-    return [name for name in (queues if names is None else names) if name in queues and queues[name].paused is paused]
+    named = queues if names is None else dict.fromkeys(names)
+    return [name for name in named if name in queues and queues[name].paused is paused]
+
+
+def _unpaused(memory: Memory, names: Sequence[str] | None) -> list[str]:
+    """Of any names, known or not."""
+    return [name for name in dict.fromkeys(names or ()) if name not in memory.queues or not memory.queues[name].paused]
 
 
 def has_work(memory: Memory, name: str, now: Now) -> bool:
     """Whether anybody at all could lease something there: who waits for it is worth asking."""
     queue = memory.queues.get(name)
-    if queue is None or queue.paused or not queue.ready:
+    if queue is not None and queue.paused:
+        return False
+    if (queue is None or not queue.ready) and not memory.lazy.has_work(name, now):
+        return False
+    if memory.limits and is_full(memory, name, now):
         return False
     throttle = memory.throttles.get(name)
     return throttle is None or not throttle.shut(now.steady)
 
 
+def is_full(memory: Memory, name: str, now: Now) -> bool:
+    """By the limit that callers set for the queue: it looks empty to everybody. Leases that ran out do not count."""
+    most = memory.limits.get(name)
+    if most is None:
+        return False
+    late = memory.lazy.of(name).late
+    return memory.leased_in.get(name, 0) - late.bisect_left((now.steady, 0)) >= most
+
+
 def pause(memory: Memory, command: PauseQueues, now: Now) -> Decision[None]:
     at = later(memory, now)
-    return [QueuePaused(at, name) for name in _known(memory, command.queues, paused=False)], None, ()
+    names = _unpaused(memory, command.queues) if command.any_name else _known(memory, command.queues, paused=False)
+    return [QueuePaused(at, name) for name in names], None, ()
 
 
 def queue_paused(memory: Memory, event: QueuePaused) -> None:
-    memory.queues[event.queue].paused = True
+    memory.standing(event.queue, event.at).paused = True
 
 
 def resume(memory: Memory, command: ResumeQueues, now: Now) -> Decision[None]:
@@ -39,17 +59,24 @@ def resume(memory: Memory, command: ResumeQueues, now: Now) -> Decision[None]:
 
 
 def queue_resumed(memory: Memory, event: QueueResumed) -> None:
-    memory.queues[event.queue].paused = False
+    queue = memory.queues[event.queue]
+    queue.paused = False
+    if not queue.listed and not queue.ready:
+        del memory.queues[event.queue]
 
 
 def forget(memory: Memory, command: ForgetQueue, now: Now) -> Decision[None]:
     queue = memory.queues.get(command.queue)
-    if queue is None or queue.ready:
+    if queue is None or (command.unlist and not queue.listed) or (queue.ready and not command.unlist):
         return (), None, ()
-    return (QueueForgotten(later(memory, now), command.queue),), None, ()
+    return (QueueForgotten(later(memory, now), command.queue, command.unlist),), None, ()
 
 
 def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
+    queue = memory.queues[event.queue]
+    if event.unlisted and (queue.ready or queue.paused):
+        queue.listed = False
+        return
     del memory.queues[event.queue]
     for counts in (memory.leased_in, memory.retrying_in):
         if not counts.get(event.queue):

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from crossdock.engine import ends
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, exhausted
-from crossdock.engine.memory import BLOCKED, Memory, needs_of, row
+from crossdock.engine.memory import BLOCKED, Memory
+from crossdock.engine.standing import face_of, needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
 from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
 from crossdock.model.job import Job, Number
+from crossdock.model.rules import Lost
 from crossdock.model.states import State, move
 
 
@@ -22,22 +24,23 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
-    seen: set[Number] = set()
+    seen: set[Number] = set(command.spared)
     for number, free in command.loose:
         if not free:
             for lost, need in _dependents(memory, number, seen):
-                told = Told("", "", "need-lost", f"job {need}, which it needed, cannot succeed", counted=False)
+                group = "dependency-lost" if lost.rules.lost is Lost.WAITS_ON else "need-lost"
+                told = Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
                 event = exhausted(lost, None, at, now, told)
                 at = event.at
                 events.append(event)
                 if event.to_queue:
                     stirred[event.to_queue] = None
     freed = [
-        Freed(job.due, row(job), ends.begun(job, now))
+        Freed(job.due, row(job), ends.begun(job, now), waits_lazily(job))
         for number, free in command.loose
         if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
     ]
-    more, queues = release(freed, at, now)
+    more, queues = release(freed, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
 
 
@@ -47,17 +50,25 @@ class Freed(NamedTuple):
     due: float
     row: Row
     end: float  #: steady; 0: it has none, or it runs already
+    lazy: bool = False  #: it waits for its time even if that has come
 
 
-def release(freed: Sequence[Freed], at: float, now: Now) -> tuple[list[AnyEvent], dict[str, None]]:
+def waits_lazily(job: Job) -> bool:
+    face = face_of(job)
+    return face is not None and face.due is not None
+
+
+def release(
+    freed: Sequence[Freed], at: float, now: Now, t: float | None = None, *, first: bool = False
+) -> tuple[list[AnyEvent], dict[str, None]]:
     """What becomes of them, and the queues in which one is ready."""
-    ready = [each for each in freed if each.due <= now.wall]
-    later_on = [each.row for each in freed if each.due > now.wall]
+    ready = [each for each in freed if each.due <= now.wall and not each.lazy]
+    later_on = [each.row for each in freed if each.due > now.wall or each.lazy]
     events: list[AnyEvent] = []
     if ready:
         at = just_after(at)
         begun = tuple(each.end for each in ready)
-        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else ()))
+        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else (), t, first))
     if later_on:
         events.append(Scheduled(at, later_on))
     return events, {each.row.queue: None for each in ready}
@@ -68,10 +79,12 @@ def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[t
     waiting = [(each, number) for each in reversed(memory.needed_by.get(number, {}))]
     while waiting:
         each, need = waiting.pop()
-        if each not in seen:
-            seen.add(each)
-            yield memory.jobs[each], need
-            waiting.extend((one, each) for one in reversed(memory.needed_by.get(each, {})))
+        job = memory.jobs[each]
+        if each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
+            continue
+        seen.add(each)
+        yield job, need
+        waiting.extend((one, each) for one in reversed(memory.needed_by.get(each, {})))
 
 
 def scheduled(memory: Memory, event: Scheduled) -> None:

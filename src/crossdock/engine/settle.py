@@ -3,14 +3,15 @@
 Failing is in `failing`, what a job with a freer door allows in `freely`.
 """
 
-from crossdock.engine import freely, links, needs
+from crossdock.engine import faces, freely, links, needs
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, unleased
 from crossdock.engine.memory import GONE, Memory
+from crossdock.engine.standing import face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Succeed, Verdict
+from crossdock.model.commands import Claim, Succeed, Touched, Verdict
 from crossdock.model.events import Succeeded
 from crossdock.model.job import Bound, Job, Lease, Result
 from crossdock.model.rules import Then
@@ -59,20 +60,28 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
         if isinstance(target, Verdict):
             return (), target, ()
         event = success(target, target.lease, command, later(memory, now), now)
-        return (event,), DONE, (target.queue,) if memory.throttles else ()
+        return (event,), DONE, room(memory, target)
     job, lease = found
-    if job.extra is None:
+    if job.extra is None and command.t is None:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
     else:
         event = success(job, lease, command, later(memory, now), now)
-    return (event,), DONE, (job.queue,) if memory.throttles else ()
+    return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
+
+
+def room(memory: Memory, job: Job) -> tuple[str, ...]:
+    """The end of a lease may be what somebody waits for."""
+    return (job.queue,) if memory.throttles or memory.limits else ()
 
 
 def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
-    claim = command.claim
-    close = closing(job, lease, at, claim.via) if lease is not None else unleased(job, at, claim.via, claim.worker)
+    claim, t = command.claim, command.t
+    if lease is not None:
+        close = closing(job, lease, at, claim.via, t, whole=command.whole)
+    else:
+        close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
-    return Succeeded(*close, then, command.result, kept(job, then, now))
+    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload)
 
 
 def succeeded(memory: Memory, event: Succeeded) -> None:
@@ -82,11 +91,16 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         memory.drop(job)
     else:
         job.due = 0.0
+        if event.payload is not None:
+            job.payload = event.payload
         freely.leave(memory, job, Result(True, event.result), event.end)
+        faces.succeeded(memory, job, event)
         memory.place(job)
+        if face_of(job) is not None:
+            memory.touched.append(Touched(retire=event.at if event.t is None else event.t))
     if event.token:
         memory.counters.processed += 1
-        memory.stats.book(job.queue, event.at, RUN, event.run_s)
+        memory.stats.book(job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
     if memory.needed_by:

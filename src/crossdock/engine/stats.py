@@ -1,7 +1,8 @@
 """Statistics, live: wait and run time per queue and day, booked from the very values the events carry.
 
-Moments are (n, mean, vk) in streaming form, the histogram is qless' (seconds to a minute, minutes to an hour, hours to
-a day, then days). The pipeline adds up the same events to the same numbers.
+Moments are (n, mean, vk) in streaming form, the histogram is that of qless' seed (seconds to a minute, minutes to an
+hour, quarters of an hour to a day, hours to three days, then days); what its clients know is made of it by `coarse`.
+The pipeline adds up the same events to the same numbers.
 """
 
 from collections import Counter
@@ -16,9 +17,17 @@ DAY: Final = 86_400
 STATS_DAYS: Final = 30
 HISTOGRAM_DAYS: Final = 7
 
-WAIT, RUN, FAILURE = 0, 1, 2
+#: What is booked. FAILED goes down again when a failed job is brought back or removed; RETRY is a lease that ran out
+WAIT, RUN, FAILURE, FAILED, RETRY = range(5)
 
 _ADD_AT: Final = 512
+
+#: The first buckets of their kind.
+_QUARTERS: Final = 119
+_HOURS: Final = 211
+_DAYS: Final = 259
+
+_NO_PAGE: Final[tuple[int, int, tuple[list[float], ...]]] = (0, 0, ())
 
 
 class Moments(msgspec.Struct, array_like=True):
@@ -43,21 +52,37 @@ class Moments(msgspec.Struct, array_like=True):
 
 
 def bucket_of(value: float) -> int:
-    """0-59 seconds, 60-118 minutes 1-59, 119-141 hours 1-23, from 142 days 1 and up; below 0 for a negative value."""
+    """0-59 seconds, 60-118 minutes 1-59, 119-210 quarters of an hour 4-95, 211-258 hours 24-71, from 259 days 3 and up;
+    below 0 for a negative value."""
     whole = int(value // 1)
     if whole < 60:
         return whole
     if whole < 3_600:
         return 59 + whole // 60
     if whole < DAY:
-        return 118 + whole // 3_600
-    return 141 + whole // DAY
+        return _QUARTERS - 4 + whole // 900
+    if whole < 3 * DAY:
+        return _HOURS - 24 + whole // 3_600
+    return _DAYS - 3 + whole // DAY
+
+
+def coarse(bucket: int) -> int:
+    """The bucket in the histogram that qless' clients know: 119-141 hours 1-23, from 142 days 1 and up."""
+    if bucket < _QUARTERS:
+        return bucket
+    if bucket < _HOURS:
+        return 118 + (bucket - _QUARTERS + 4) // 4
+    if bucket < _DAYS:
+        return 141 + (bucket - _HOURS + 24) // 24
+    return 141 + bucket - _DAYS + 3
 
 
 class QueueDay(msgspec.Struct, array_like=True):
     wait: Moments = msgspec.field(default_factory=Moments)
     run: Moments = msgspec.field(default_factory=Moments)
     failures: int = 0
+    failed: int = 0
+    retries: int = 0
 
 
 class Stats:
@@ -66,26 +91,30 @@ class Stats:
     The sums do not depend on when the values are added in, only on their order.
     """
 
-    __slots__ = ("_days", "_open")
+    __slots__ = ("_days", "_open", "histogram_days", "stats_days")
 
     def __init__(self, days: dict[str, dict[int, QueueDay]] | None = None) -> None:
         self._days: dict[str, dict[int, QueueDay]] = days or {}
-        self._open: dict[str, tuple[int, tuple[list[float], ...]]] = {}  #: day's end; WAIT, RUN, FAILURE
+        self._open: dict[str, tuple[int, int, tuple[list[float], ...]]] = {}  #: the day's first second, the next one's
+        self.stats_days: float = STATS_DAYS
+        self.histogram_days: float = HISTOGRAM_DAYS
 
     def book(self, queue: str, at: float, what: int, value: float) -> None:
-        """`what` is WAIT, RUN or FAILURE; the page is that of the UTC day of `at`, which never goes back."""
-        found = self._open.get(queue)
-        if found is None or at >= found[0]:
-            found = self._turn_page(queue, at)
-        values = found[1][what]
+        """The page is that of the UTC day of `at`: the server's time, or a caller's."""
+        start, end, lists = self._open.get(queue, _NO_PAGE)
+        if not start <= at < end:
+            lists = self._turn_page(queue, at)
+        values = lists[what]
         values.append(value)
         if len(values) >= _ADD_AT:
             self._add(queue)
 
-    def _turn_page(self, queue: str, at: float) -> tuple[int, tuple[list[float], ...]]:
+    def _turn_page(self, queue: str, at: float) -> tuple[list[float], ...]:
         self._add(queue)
-        found = self._open[queue] = (int(at // DAY) * DAY + DAY, ([], [], []))
-        return found
+        start = int(at // DAY) * DAY
+        lists: tuple[list[float], ...] = ([], [], [], [], [])
+        self._open[queue] = (start, start + DAY, lists)
+        return lists
 
     @property
     def days(self) -> dict[str, dict[int, QueueDay]]:
@@ -96,26 +125,27 @@ class Stats:
 
     def _add(self, queue: str) -> None:
         if queue in self._open:
-            end, (wait, run, failures) = self._open.pop(queue)
-            page = self._page(queue, end - DAY)
+            start, _, (wait, run, failures, failed, retries) = self._open.pop(queue)
+            page = self._page(queue, start)
             page.wait.add(wait)
             page.run.add(run)
             page.failures += len(failures)
+            page.failed += int(sum(failed))
+            page.retries += len(retries)
 
     def _page(self, queue: str, day: int) -> QueueDay:
         days = self._days.setdefault(queue, {})
         page = days.get(day)
         if page is None:
             page = days[day] = QueueDay()
-            _forget_old(days)
+            self._forget_old(days)
         return page
 
-
-def _forget_old(days: dict[int, QueueDay]) -> None:
-    newest = max(days)
-    for day in [day for day in days if day <= newest - STATS_DAYS * DAY]:
-        del days[day]
-    for day, page in days.items():
-        if day <= newest - HISTOGRAM_DAYS * DAY:
-            page.wait.histogram.clear()
-            page.run.histogram.clear()
+    def _forget_old(self, days: dict[int, QueueDay]) -> None:
+        newest = max(days)
+        for day in [day for day in days if day <= newest - self.stats_days * DAY]:
+            del days[day]
+        for day, page in days.items():
+            if day <= newest - self.histogram_days * DAY:
+                page.wait.histogram.clear()
+                page.run.histogram.clear()

@@ -8,12 +8,13 @@ from collections.abc import Collection
 from math import inf
 from random import Random
 
-from crossdock.engine import ends, groups, links, recur, throttles, tracks
+from crossdock.engine import ends, faces, groups, links, recur, throttles, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse, stirred_by
 from crossdock.engine.lease import last_rows, to_old_place
-from crossdock.engine.memory import Memory, row
+from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Row, Started
@@ -163,5 +164,7 @@ def started(memory: Memory, event: Started) -> None:
         if not _falls_back(job):
             continue
         job.attempts -= 1
+        if job.extra is not None and job.lease is not None:
+            faces.returned(memory, job, job.lease)
         to_old_place(memory, job)
     tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.links import TRACK_S, note
 from crossdock.engine.memory import Memory
@@ -34,9 +35,17 @@ def tracked(memory: Memory, event: Tracked) -> None:
 def renewed(memory: Memory, event: Renewed) -> None:
     job = memory.jobs[event.number]
     if job.lease is not None:
+        lease = job.lease
         memory.displace(job)
-        job.lease.end = event.end
-        job.lease.beats += 1
+        lease.end = event.end
+        lease.beats += 1
+        if event.until is not None or event.late is not None:
+            lease.until, lease.late = event.until, event.late
+        if event.until is not None:
+            memory.workers.give(lease.worker, job.jid, event.until)
+            faces.renewed(memory, job, event.until)
+        if event.payload is not None:
+            job.payload = event.payload
         memory.place(job)
 
 

@@ -6,9 +6,10 @@ event. So an error leaves nothing behind but the numbers that were drawn before 
 
 from crossdock.engine import admit, ends
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import Memory, needs_of, row
-from crossdock.engine.resolve import Freed, release
+from crossdock.engine.memory import Memory
+from crossdock.engine.resolve import Freed, release, waits_lazily
 from crossdock.engine.settle import claimed, success
+from crossdock.engine.standing import needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import DrawNumbers, Succeed, Transacted, Transaction
 from crossdock.model.events import AnyEvent, NumbersDrawn, Row
@@ -81,7 +82,7 @@ class _Change:
         new = self._waiting.pop(need, ())
         return [
             *(
-                Freed(job.due, row(job), ends.begun(job, self._now))
+                Freed(job.due, row(job), ends.begun(job, self._now), waits_lazily(job))
                 for job in old
                 if self._was_the_last(job.number, needs_of(job))
             ),

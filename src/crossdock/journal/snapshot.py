@@ -19,23 +19,27 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crossdock.engine import kept
 from crossdock.engine.keys import Stored
 from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
+from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.standing import shelf_key
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal.disk import write_whole
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
-from crossdock.model.records import Group, Recurrence, Throttle, Track
+from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.rules import intern
 from crossdock.model.states import State
 
 _MAGIC: Final = b"crossdock snapshot\n"
-_FORMAT: Final = 1
+_FORMAT: Final = 2  #: 1 had places of four elements
 _CHUNK: Final = 10_000
 _BLOCK: Final = struct.Struct("<II")
+_PLACE: Final = Job.__struct_fields__.index("place")
 
 
 class Header(msgspec.Struct, array_like=True, frozen=True):
@@ -61,6 +65,15 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     keys: list[Stored] = []
     key_changes: int = 0
     scripts: dict[str, str] = {}
+    unlisted: list[str] = []  #: queues that hold something and are not known
+    first_t: dict[str, float] = {}  #: of queues whose first caller had a clock of his own
+    tags: dict[str, dict[Number, float]] = {}
+    uses: dict[str, int] = {}
+    seen: dict[str, float] = {}
+    given: dict[str, dict[str, float]] = {}
+    watched: dict[str, float] = {}
+    config: dict[str, str] = {}
+    intervals: list[Interval] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -94,6 +107,15 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             memory.keys.stored(),
             memory.keys.changes,
             memory.scripts,
+            [queue.name for queue in memory.queues.values() if not queue.listed],
+            {queue.name: queue.first_t for queue in memory.queues.values() if queue.first_t != queue.first_seen},
+            memory.tags.since,
+            memory.tags.uses,
+            memory.workers.seen,
+            memory.workers.given,
+            memory.watched,
+            memory.config,
+            list(memory.intervals.values()),
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -125,13 +147,13 @@ def _load(file: BinaryIO) -> Loaded:
     if file.read(len(_MAGIC)) != _MAGIC:
         raise Damaged("does not begin like a snapshot")
     header = msgspec.msgpack.decode(_read(file), type=Header)
-    if header.format != _FORMAT or header.version > EVENT_VERSION:
+    if header.format > _FORMAT or header.version > EVENT_VERSION:
         raise Damaged(f"was written by a newer Crossdock (format {header.format}, events {header.version})")
     memory = Memory()
     decode = msgspec.msgpack.Decoder(list[Job]).decode
     left = header.jobs
     while left > 0:
-        jobs = decode(_read(file))
+        jobs = decode(_read(file) if header.format > 1 else _with_ties(_read(file)))
         left -= len(jobs)
         _adopt(memory, jobs)
     rest = msgspec.msgpack.decode(_read(file), type=Rest)
@@ -139,7 +161,11 @@ def _load(file: BinaryIO) -> Loaded:
         raise Damaged("holds another number of jobs than it says")
     memory.counters = rest.counters
     memory.stats = Stats(rest.stats)
-    memory.queues = {name: Queue(name, seen, paused) for name, seen, paused in rest.queues}
+    unlisted = frozenset(rest.unlisted)
+    memory.queues = {
+        name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))
+        for name, seen, paused in rest.queues
+    }
     _records(memory, rest)
     _order(memory, memory.jobs.values())
     return Loaded(memory, header.seq, header.wall, header.steady)
@@ -158,6 +184,25 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.keys.restore(rest.keys)
     memory.keys.changes = rest.key_changes
     memory.scripts = rest.scripts
+    memory.tags.restore(rest.tags, rest.uses, memory.jobs)
+    for worker, t in rest.seen.items():
+        memory.workers.see(worker, t)
+    memory.workers.given = rest.given
+    memory.watched = rest.watched
+    memory.config = rest.config
+    obey(memory)
+    for each in rest.intervals:
+        memory.intervals[each.jid] = each
+        memory.lazy.recur(each.queue, each.jid, each.next, each.next_at)
+
+
+def _with_ties(data: bytes) -> bytes:
+    """Jobs of format 1: their places come without the tie that only qless' jobs have."""
+    jobs = msgspec.msgpack.decode(data)
+    for job in jobs:
+        if job[_PLACE] is not None:
+            job[_PLACE].insert(3, b"")
+    return _encode(jobs)
 
 
 def _read(file: BinaryIO) -> bytes:
@@ -192,7 +237,7 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
         elif job.lease is not None:
             shelves[job.state].append((job.lease.end, job.number))
         else:
-            shelves[job.state].append((job.due, job.number))
+            shelves[job.state].append(shelf_key(job))
         if job.end:
             ends.append((job.end, job.number))
         if job.extra is not None and job.extra.links is not None:
@@ -201,6 +246,7 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
             if job.state is State.BLOCKED:
                 for need in job.extra.links.needs:
                     memory.needed_by.setdefault(need, {})[job.number] = None
+        kept.index(memory, job)
     memory.job_ends = Order(ends)
     for name, places in ready.items():
         memory.queues[name].ready = Order(places)

@@ -80,10 +80,14 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     jid: str
     claim: Claim
     result: bytes = b""
+    t: float | None = None
+    payload: bytes | None = None  #: put in place of what the job has
+    #: The run is counted in whole seconds, and who waited for it stands before its like (qless' oldest dialect)
+    whole: bool = False
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):
-    """Not final by itself: the job's rules say what follows."""
+    """Not final unless it says so: the job's rules say what follows."""
 
     jid: str
     claim: Claim
@@ -91,6 +95,14 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     message: str
     backtrace: tuple[str, ...] = ()
     result: bytes = b""  #: kept if the failure ends the job and its rules keep it
+    t: float | None = None
+    payload: bytes | None = None  #: put in place of what the job has
+    final: bool = False  #: its tries are over, and this one is not counted
+    delay: float | None = None  #: until the next try, in place of the backoff; below or 0: none
+    said: bool = True  #: without: nothing is told of the job unless this was its last try
+    booked: str = ""  #: the queue on which it is booked, if another than the job's
+    unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
+    named: bool = False  #: its worker is told of even if nothing else is (the oldest)
 
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):
@@ -152,6 +164,7 @@ class PauseQueues(Command[None], frozen=True, gc=False):
     """Pause the known ones among these queues; None: all."""
 
     queues: Sequence[str] | None
+    any_name: bool = False  #: those that nobody has used yet, too
 
 
 class ResumeQueues(Command[None], frozen=True, gc=False):
@@ -162,6 +175,7 @@ class ForgetQueue(Command[None], frozen=True, gc=False):
     """Forget the name and its pause. A queue that still has ready jobs stays known."""
 
     queue: str
+    unlist: bool = False  #: take it off the list only; its jobs and its pause stay
 
 
 class Flush(Command[None], frozen=True, gc=False):
@@ -186,10 +200,11 @@ class CommitGroup(Command[bool], frozen=True, gc=False):
 
 
 class Touched(NamedTuple):
-    """What a change leaves to be looked at: a group, or a track."""
+    """What a change leaves to be looked at: a group, a track, or what is kept of the successful by then."""
 
     group: str = ""
     track: str = ""
+    retire: float | None = None  #: by callers' clocks
 
 
 class Follow(Command[None], frozen=True, gc=False):
@@ -202,6 +217,9 @@ class Resolve(Command[None], frozen=True, gc=False):
     """Decide what the last changes mean for jobs that need others. `Engine.carry_out` does it by itself."""
 
     loose: Sequence[tuple[Number, bool]]  #: True: it needs nothing any more; False: it can never succeed
+    t: float | None = None
+    spared: frozenset[Number] = frozenset()  #: they are about to be removed
+    first: bool = False  #: those that are ready stand before their like, whatever the time
 
 
 class SetTrack(Command[None], frozen=True, gc=False):

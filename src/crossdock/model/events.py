@@ -10,7 +10,28 @@ from typing import Final
 
 import msgspec
 
+from crossdock.model.event import ClosingEvent as ClosingEvent
+from crossdock.model.event import Ended as Ended
 from crossdock.model.event import Event as Event
+from crossdock.model.event import JobEvent as JobEvent
+from crossdock.model.event import Row as Row
+from crossdock.model.event_moves import Advanced as Advanced
+from crossdock.model.event_moves import Moved as Moved
+from crossdock.model.event_moves import NeedsEdited as NeedsEdited
+from crossdock.model.event_moves import Noted as Noted
+from crossdock.model.event_moves import Reprioritised as Reprioritised
+from crossdock.model.event_moves import Revived as Revived
+from crossdock.model.event_moves import Stalled as Stalled
+from crossdock.model.event_moves import Tagged as Tagged
+from crossdock.model.event_moves import Warned as Warned
+from crossdock.model.event_records import Configured as Configured
+from crossdock.model.event_records import IntervalCleared as IntervalCleared
+from crossdock.model.event_records import IntervalSet as IntervalSet
+from crossdock.model.event_records import Recurred as Recurred
+from crossdock.model.event_records import Unwatched as Unwatched
+from crossdock.model.event_records import Watched as Watched
+from crossdock.model.event_records import WorkerSeen as WorkerSeen
+from crossdock.model.event_records import WorkersForgotten as WorkersForgotten
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
 from crossdock.model.records import Per, Recurrence
@@ -28,69 +49,26 @@ class Pushed(Event, tag="pushed"):
     specs: list[Spec]
     wall: float = 0.0  #: the clock if it was behind `at`, set back; 0: it was not. What is due by it is ready
     ends: tuple[float, ...] = ()  #: steady, one a spec: gone then in whatever state, 0: never. Empty: none of them is
-
-
-class Ended(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A lease that ended with its job: what a closing event says of it."""
-
-    token: Token
-    via: str  #: the door it was leased through
-    worker: str
-    leased_at: float
-    wait_s: float
-    run_s: float
-    beats: int
-
-
-class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One job in an event about many."""
-
-    number: Number
-    jid: str
-    queue: str
-    kind: str
-    origin: str
-    attempt: int
-    priority: int | float
-    payload_bytes: int
-    ended: Ended | None = None
-
-
-class JobEvent(Event):
-    number: Number
-    jid: str
-    queue: str
-    kind: str
-    origin: str
-    via: str  #: the door that made the change; "" for a timer
-    worker: str
-    attempt: int
-    priority: int | float
-    payload_bytes: int
+    t: float | None = None  #: its caller's time
 
 
 class Leased(JobEvent, tag="leased"):
     token: Token
     began: float  #: steady
     end: float  #: steady
-    wait_s: float  #: booked on (queue, day of at)
+    wait_s: float  #: booked on (queue, day of t, else of at)
     bound: Bound
-
-
-class ClosingEvent(JobEvent):
-    """Ends a lease, and says all about it. Token 0: the job was settled without one, and nothing is booked."""
-
-    token: Token
-    leased_at: float
-    wait_s: float
-    run_s: float  #: booked on (queue, day of at)
-    beats: int
+    t: float | None = None
+    until: float | None = None  #: the end by its caller's clock
+    late: float | None = None  #: steady; of a lease that ends lazily, `end` is infinite
 
 
 class Succeeded(ClosingEvent, tag="succeeded"):
     then: State
     result: bytes = b""
     end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
+    t: float | None = None
+    payload: bytes | None = None  #: put in place of what it was
 
 
 class Failed(ClosingEvent, tag="failed"):
@@ -104,6 +82,13 @@ class Failed(ClosingEvent, tag="failed"):
     to_queue: str = ""  #: the dead queue it went to, as if new
     counted: bool = True  #: as a failure; the last lapse of a Workq job is none
     end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
+    t: float | None = None
+    payload: bytes | None = None  #: put in place of what it was
+    due_t: float | None = None  #: `due` by its caller's clock
+    stamp: float | None = None  #: ready, it stands by this time; None: in its old place
+    said: bool = True  #: the failure is told of the job; without, only that it was tried
+    booked: str = ""  #: the queue on which it is booked, if another than the job's
+    unbooked: bool = False  #: it is not
 
     @property
     def body(self) -> bytes:
@@ -113,6 +98,10 @@ class Failed(ClosingEvent, tag="failed"):
 
 class Lapsed(ClosingEvent, tag="lapsed"):
     """A lease ran out; the job is back in its old place, the attempt counted."""
+
+    t: float | None = None
+    counted: bool = False  #: as a failure
+    retried: bool = False  #: and booked as a lease that ran out, of which nobody was warned
 
 
 class Returned(ClosingEvent, tag="returned"):
@@ -126,6 +115,8 @@ class Readied(Event, tag="readied"):
     via: str
     rows: list[Row]
     ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
+    t: float | None = None
+    first: bool = False  #: those with qless' face stand before their like, whatever the time
 
 
 class Scheduled(Event, tag="scheduled"):
@@ -143,12 +134,13 @@ class Buried(Event, tag="buried"):
 
 
 class Removed(Event, tag="removed"):
-    """Jobs are gone without success: `discarded`, `cleared`, `queue removed`, `purged`, `expired`, `ttl`; of the
-    foreground `lapsed`, `restarted`. A lease goes with its job."""
+    """Jobs are gone without success: `discarded`, `canceled`, `cleared`, `queue removed`, `purged`, `expired`, `ttl`;
+    of the foreground `lapsed`, `restarted`. A lease goes with its job. `retired`: kept after success, and gone now."""
 
     why: str
     via: str
     rows: list[Row]
+    t: float | None = None
 
 
 class QueueSeen(Event, tag="queue-seen"):
@@ -167,6 +159,7 @@ class QueueResumed(Event, tag="queue-resumed"):
 
 class QueueForgotten(Event, tag="queue-forgotten"):
     queue: str
+    unlisted: bool = False  #: out of the list only; its jobs and its pause stay
 
 
 class Flushed(Event, tag="flushed"):
@@ -247,6 +240,10 @@ class Renewed(Event, tag="renewed"):
     number: Number
     token: Token
     end: float  #: steady
+    t: float | None = None
+    until: float | None = None
+    late: float | None = None
+    payload: bytes | None = None
 
 
 class ThrottlesSet(Event, tag="throttles-set"):
@@ -307,10 +304,27 @@ AnyEvent = (
     | TracksDated
     | NumbersDrawn
     | KeyEvent
+    | Moved
+    | Advanced
+    | Revived
+    | Stalled
+    | Warned
+    | Reprioritised
+    | Tagged
+    | NeedsEdited
+    | Noted
+    | Configured
+    | Watched
+    | Unwatched
+    | WorkerSeen
+    | WorkersForgotten
+    | IntervalSet
+    | IntervalCleared
+    | Recurred
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
-SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen})
+SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen})
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -10,6 +10,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from crossdock.model.faces import Entry, QlessFace, Tag
+from crossdock.model.faces import FaktoryFace as FaktoryFace
+from crossdock.model.faces import WorkqFace as WorkqFace
 from crossdock.model.rules import Rules
 from crossdock.model.states import State
 
@@ -19,8 +22,9 @@ Token: TypeAlias = int  #: names one lease; a settlement that names an older one
 #: A lease somebody was given: of which job, and which one
 Held = tuple[Number, Token]
 
-#: (-priority, band, stamp, tie): the order of ready jobs within a queue (MODEL section 5)
-Place = tuple[int | float, int, float, int]
+#: (-priority, band, stamp, tie, number): the order of ready jobs within a queue (MODEL section 5). The tie is empty but
+#: for qless, where it is made of the jid.
+Place = tuple[int | float, int, float, bytes, int]
 
 BAND_OVERTAKES, BAND_NORMAL, BAND_SCHEDULED = 0, 1, 2
 
@@ -51,28 +55,13 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     at: float  #: wall; this one
     next_at: float  #: wall; the next try it led to. Stays as it was when the job ends; 0: it never had one
     lost: bool  #: nobody reported it: the lease ran out
+    when: float | None = None  #: as qless shows it, by its caller's clock; None: `at`
+    worker: str = ""  #: as qless shows it
 
     @property
     def text(self) -> str:
         """For people. Masenko's workers and Workq's name neither group nor message."""
         return ": ".join(filter(None, (self.group, self.message))) or "failed, without a word why"
-
-
-class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="faktory"):
-    """What the Faktory door shows again and no rule reads."""
-
-    created_at: str = ""  #: as the client wrote it; empty: the server's time
-    at: str = ""
-    backtrace: int = 0
-    priority: bool = False  #: the client sent one, so it is shown
-
-
-class WorkqFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="workq"):
-    """What `inspect job` shows again and no rule reads."""
-
-    ttl_ms: int = 0
-    time: float = 0.0  #: wall; as given to `schedule`, 0: it came by `add` or `run`
-    max_fails: int = 0
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -120,12 +109,15 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
-    face: FaktoryFace | WorkqFace | None = None
+    face: FaktoryFace | WorkqFace | QlessFace | None = None
     error: Failure | None = None
     links: Links | None = None
     result: Result | None = None
     deadqueue: str = ""  #: where it goes when its tries end; cleared by going there
     spent: bool = False  #: its tries ended and it went there: nobody waits for it any more
+    tags: tuple[Tag, ...] = ()
+    history: tuple[Entry, ...] = ()  #: of a job with qless' face all of it, of others what was added by hand
+    warned: bool = False  #: its worker was told that the lease ran out; the next time it is taken away
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):
@@ -138,6 +130,9 @@ class Lease(msgspec.Struct, array_like=True, gc=False):
     wait_s: float
     bound: Bound = Bound.NOBODY
     beats: int = 0
+    until: float | None = None  #: the end by its caller's clock, if it was leased by one
+    late: float | None = None  #: steady; then it may be taken away, by whoever leases next. `end` is infinite
+    t: float | None = None  #: when it began by its caller's clock
 
 
 class Job(msgspec.Struct, array_like=True, gc=False):

@@ -1,11 +1,12 @@
-"""Records beside the job (MODEL section 7): groups, recurrences, throttles, tracks."""
+"""Records beside the job (MODEL section 7): groups, recurrences, intervals, throttles, tracks."""
 
 from enum import IntEnum
 from math import inf
 
 import msgspec
 
-from crossdock.model.job import Number, Spec, Token
+from crossdock.model.faces import Tag
+from crossdock.model.job import Form, Number, Spec, Token
 
 
 class Group(msgspec.Struct, array_like=True):
@@ -86,3 +87,21 @@ class Recurrence(msgspec.Struct, array_like=True, frozen=True):
     zone: str  #: IANA name
     spec: Spec  #: as of a run at 0 on both clocks: the ends of its lock and of itself count from each run
     next: float
+
+
+class Interval(msgspec.Struct, array_like=True, frozen=True):
+    """A job made again and again at an interval, when somebody leases from its queue (qless' recurring jobs)."""
+
+    jid: str  #: its jobs are called `<jid>-1`, `<jid>-2` …
+    queue: str
+    kind: str
+    payload: bytes
+    form: Form
+    seconds: int | float
+    next: float  #: by callers' clocks
+    next_at: float  #: wall
+    priority: int | float = 0
+    tags: tuple[Tag, ...] = ()
+    retries: int | float = 0
+    backlog: int | float = 0  #: missed slots that are made up for; 0: all
+    count: int = 0  #: jobs it has made

@@ -33,12 +33,14 @@ class Lapse(IntEnum):
     FAILURE = 0  #: a failure that is not final (Faktory, Masenko)
     RETURN = 1  #: back to its old place, the attempt counted (Workq)
     DROP = 2  #: gone (a foreground job)
+    LAZY = 3  #: nothing by itself: whoever leases next warns the holder, and the next time takes it away (qless)
 
 
 class Lost(IntEnum):
     """What becomes of a job when one that it needs can never succeed."""
 
     FAILS_TOO = 0  #: its tries are over, as are its dependents' (Masenko)
+    WAITS_ON = 1  #: it waits for one that failed, which may be brought back; it fails when that is gone (qless)
 
 
 #: Faktory keeps dead jobs 180 days (protocols/faktory.md 5.6).

@@ -11,6 +11,7 @@ from crossdock.settings import Settings
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 
@@ -63,6 +64,11 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
     if name == "masenko":
         return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * MIB)
     if name == "redis":
+        qless = Qless(
+            server_clock=settings.qless.clock == "server",
+            smaller_first=settings.qless.priority == "smaller-first",
+            fine_histogram=settings.qless.histogram == "fine",
+        )
         return RedisDoor(
             password=settings.redis.password,
             request_bytes=settings.redis.request_mib * MIB,
@@ -70,6 +76,9 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
             shared_databases=settings.redis.databases == "shared",
             handshake_s=settings.redis.handshake_s,
             may_flush=may_flush,
+            libraries=(qless.library,),
+            views=(qless.view,),
+            heralds=(qless.tell,),
         )
     return FaktoryDoor(
         password=settings.faktory.password,

@@ -35,6 +35,7 @@ from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.session import Door
 
 log = logging.getLogger("crossdock")
@@ -101,7 +102,9 @@ class Server:
             connections=self.connections,
         )
         self._doors = doors.build(settings, self._where)
-        faktory = self._doors.get("faktory")
+        faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
+        if isinstance(redis, RedisDoor):
+            self.turn.herald = redis.tell
         self._control = ControlDoor(self._pulse, faktory.workers if isinstance(faktory, FaktoryDoor) else None)
         self._scribe.start()
         self.turn.begin()

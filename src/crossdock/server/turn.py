@@ -6,7 +6,7 @@ batch and every batch before it are durable. A turn without hard events while no
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
+from crossdock.wire.desk import Desk
 
 T = TypeVar("T")
 
@@ -57,6 +58,8 @@ class Turn:
         self._loop = loop
         self._max_jobs = max_jobs
         self.on_failure: Callable[[Exception], None] = lambda error: None
+        #: Publishes what events mean to those who subscribed; asked only while somebody did
+        self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
         self._events: list[AnyEvent] = []
         self._hard = False
         self._replies: list[Reply] = []
@@ -104,6 +107,9 @@ class Turn:
             waits = self.waits
             if waits.by_job:
                 waits.tell(endings(events, waits.by_job))
+            channels = self.channels
+            if channels.by_name or channels.by_pattern:
+                self.herald(self, events)
             if notices and waits.by_queue:
                 waits.stir(notices)
         return outcome

@@ -11,7 +11,8 @@ from crossdock.model.states import State
 from crossdock.wire.control.messages import Invalid
 
 _SHELF_KEY: Final = 2  #: due, number
-_PLACE: Final = 4  #: a ready job's place
+_PLACE: Final = 5  #: a ready job's place
+_TIE: Final = 3  #: in it, the one element that is no number
 _WRONG: Final = "after is none of this server's cursors; leave it out to begin at the start"
 
 
@@ -20,7 +21,7 @@ class Spot(msgspec.Struct, array_like=True, frozen=True):
 
     state: State
     queue: str
-    key: tuple[int | float, ...]  #: empty: before the first
+    key: tuple[int | float | bytes, ...]  #: empty: before the first
 
 
 _decode = msgspec.msgpack.Decoder(Spot).decode
@@ -42,7 +43,19 @@ def read(text: str | None) -> Spot | None:
         spot = _decode(base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True))
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as wrong:
         raise Invalid(_WRONG) from wrong
-    length = _PLACE if spot.state is State.READY else _SHELF_KEY
-    if spot.state is State.GONE or len(spot.key) not in (0, length) or any(map(math.isnan, spot.key)):
+    ready = spot.state is State.READY
+    length = _PLACE if ready else _SHELF_KEY
+    if spot.state is State.GONE or len(spot.key) not in (0, length) or not all(map(_fits, spot.key, _kinds(ready))):
         raise Invalid(_WRONG)
     return spot
+
+
+def _kinds(ready: bool) -> list[bool]:
+    """Which elements of a key are bytes."""
+    return [ready and index == _TIE for index in range(_PLACE)]
+
+
+def _fits(element: float | bytes, wants_bytes: bool) -> bool:
+    if isinstance(element, bytes):
+        return wants_bytes
+    return not wants_bytes and not math.isnan(element)

@@ -13,6 +13,7 @@ import msgspec
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.standing import shelf_key
 from crossdock.model.job import Job
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
@@ -81,7 +82,7 @@ def entered(job: Job) -> float:
 def spot_of(job: Job) -> Spot:
     if job.state is State.READY:
         return Spot(job.state, job.queue, job.place or ())
-    return Spot(job.state, "", (job.lease.end if job.lease is not None else job.due, job.number))
+    return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else shelf_key(job))
 
 
 def go(

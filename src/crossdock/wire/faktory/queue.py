@@ -51,7 +51,7 @@ def _remove(desk: Desk, via: str, names: list[str]) -> Slices:
         known = desk.memory.queues.get(name)
         if known is None:
             continue
-        numbers = iter([place[3] for place in known.ready])
+        numbers = iter([place[4] for place in known.ready])
         while some := list(islice(numbers, SLICE)):
             desk.do(Remove(via, "queue removed", some, frozenset({State.READY})))
             yield

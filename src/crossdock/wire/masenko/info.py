@@ -16,7 +16,7 @@ SLICE: Final = 1_000
 
 
 def info(memory: Memory) -> Answer:
-    names = list(memory.queues)
+    names = [queue.name for queue in memory.queues.values() if queue.listed]
     return _reply([_row(memory, name) for name in names]) if len(names) <= SLICE else _in_slices(memory, names)
 
 

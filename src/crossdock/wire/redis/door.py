@@ -1,9 +1,10 @@
 """The Redis door: what its sessions share. qless and Resqu bring their scripts and views as arguments."""
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 
+from crossdock.model.events import AnyEvent
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.scripts import Library, Scripts
@@ -12,6 +13,9 @@ from crossdock.wire.redis.values import Push
 from crossdock.wire.redis.views import View, Views
 
 NAME = "redis"
+
+#: Publishes what events mean to those who subscribed.
+Herald = Callable[[Desk, Sequence[AnyEvent]], None]
 
 
 class RedisDoor:
@@ -28,6 +32,7 @@ class RedisDoor:
         may_flush: bool = True,
         libraries: tuple[Library, ...] = (),
         views: tuple[View, ...] = (),
+        heralds: tuple[Herald, ...] = (),
     ) -> None:
         self._password = password.encode()
         self.has_password = bool(password)
@@ -38,6 +43,7 @@ class RedisDoor:
         self.may_flush = may_flush
         self.scripts = Scripts(libraries)
         self.views = Views(views)
+        self._heralds = heralds
         self.sessions: dict[int, RedisSession] = {}
         self.connected = 0
         self.commands = 0
@@ -56,6 +62,10 @@ class RedisDoor:
     def tick(self, desk: Desk) -> None:
         """Nothing to watch: what has an end is the engine's affair."""
         self.started = self.started or desk.now.steady
+
+    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
+        for herald in self._heralds:
+            herald(desk, events)
 
     def told(self, pattern: bytes | None, channel: bytes, text: bytes, resp3: bool) -> bytes:
         """A published text on the wire: made once for all who hear it by the same name and protocol."""

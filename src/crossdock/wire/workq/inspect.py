@@ -52,7 +52,7 @@ def _queue(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
 def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
-    names = list(desk.memory.queues)
+    names = [queue.name for queue in desk.memory.queues.values() if queue.listed]
     if len(names) <= SLICE:
         return _page_of_queues(desk, _spelled(names), offset, limit)
     return _in_slices(desk, names, offset, limit)
@@ -74,7 +74,8 @@ def _spelled(names: list[str]) -> list[str]:
 def _page_of_queues(desk: Desk, names: list[str], offset: int, limit: int) -> bytes:
     """One that was forgotten meanwhile has no row."""
     queues = desk.memory.queues
-    return _replies(_lengths(desk, queues[each]) for each in names[offset : offset + limit] if each in queues)
+    listed = (queues[each] for each in names[offset : offset + limit] if each in queues)
+    return _replies([_lengths(desk, queue) for queue in listed])
 
 
 def _lengths(desk: Desk, queue: Queue) -> bytes:
@@ -86,7 +87,7 @@ def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(desk, words)
     jobs = desk.memory.jobs
-    return _replies(record(jobs[place[3]]) for place in queue.ready.islice(offset, offset + limit))
+    return _replies(record(jobs[place[4]]) for place in queue.ready.islice(offset, offset + limit))
 
 
 def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:

@@ -1,0 +1,101 @@
+"""What ends a lease and is neither success nor failure: on to another queue, taken back to the front, renewed."""
+
+from msgspec.structs import replace
+
+from crossdock.engine import faces
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.lease import closing, end_lease
+from crossdock.engine.memory import READY, Memory
+from crossdock.engine.places import front
+from crossdock.engine.putting import open_needs, stand
+from crossdock.engine.settle import room
+from crossdock.engine.standing import face_of
+from crossdock.engine.stats import RUN
+from crossdock.model.clock import Now
+from crossdock.model.errors import Damaged
+from crossdock.model.events import Advanced, Renewed, Stalled, WorkerSeen
+from crossdock.model.faces import QlessFace, What
+from crossdock.model.job import Extra, Job, Lease, Links
+from crossdock.model.moves import Advance, Renew, TakeBack
+from crossdock.model.rules import Lapse
+
+
+def _held(memory: Memory, number: int) -> tuple[Job, Lease]:
+    job = memory.jobs[number]
+    if job.lease is None:
+        raise Damaged(f"job {number} is not leased")
+    return job, job.lease
+
+
+def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
+    job, lease = _held(memory, command.number)
+    needs = open_needs(memory, command.needs, job.jid, job.number)
+    # A delay is for those who name no needs, or have to wait for some: else the script forgets it.
+    delayed = command.delay > 0 and (bool(needs) or not command.needs)
+    due, due_t = (now.wall + command.delay, command.t + command.delay) if delayed else (0.0, None)
+    at = later(memory, now)
+    event = Advanced(
+        *closing(job, lease, at, command.via, command.t, whole=command.whole),
+        command.t,
+        command.queue,
+        command.payload,
+        due,
+        due_t,
+        needs,
+    )
+    stirred = dict.fromkeys(room(memory, job))
+    if not delayed and not needs:
+        stirred[command.queue] = None
+    return (event,), None, tuple(stirred)
+
+
+def advanced(memory: Memory, event: Advanced) -> None:
+    job, t = memory.jobs[event.number], event.t
+    memory.counters.processed += 1
+    memory.stats.book(job.queue, t, RUN, event.run_s)
+    end_lease(memory, job, READY)
+    before = face_of(job) or QlessFace()
+    # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
+    odd = "waiting" if event.due_t is not None and not event.needs else ""
+    face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
+    extra = job.extra or Extra()
+    if event.needs or extra.links is not None:
+        extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
+    lines = faces.history(memory, extra.history, faces.entry(What.DONE, t))
+    lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue))
+    job.extra = replace(extra, face=face, history=lines, error=None)
+    job.payload = event.payload
+    job.failures = 0
+    job.due = event.due
+    stand(memory, job, event.to_queue, event.at, t, listed=True)
+
+
+def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    held = [_held(memory, number) for number in dict.fromkeys(command.numbers)]
+    events = [Stalled(*closing(job, lease, at, command.via, command.t), command.t) for job, lease in held]
+    return events, None, tuple({job.queue: None for job, _ in held})
+
+
+def stalled(memory: Memory, event: Stalled) -> None:
+    job, lease = _held(memory, event.number)
+    end_lease(memory, job, READY)
+    if lease.until is not None:
+        memory.workers.give(lease.worker, job.jid, lease.until)
+    face = face_of(job)
+    if face is not None:
+        shown = replace(face, state="stalled", worker=lease.worker, expires=0.0)
+        faces.write(memory, job, shown, faces.entry(What.TIMED_OUT, event.t))
+    job.since = event.at
+    job.place = front(job)
+    memory.stand_in(job, event.at)
+    memory.place(job)
+
+
+def renew(memory: Memory, command: Renew, now: Now) -> Decision[None]:
+    job, lease = _held(memory, command.number)
+    at, until, end = later(memory, now), command.t + command.term, now.steady + command.term
+    lazy = job.rules.lapse is Lapse.LAZY
+    event = Renewed(at, job.number, lease.token, float("inf") if lazy else end, command.t)
+    event.until, event.late, event.payload = until, end if lazy else None, command.payload
+    return (event,) if command.unseen else (WorkerSeen(at, lease.worker, command.t), event), None, ()

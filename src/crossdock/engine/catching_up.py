@@ -1,0 +1,135 @@
+"""What is lazily due in a queue, carried out by whoever leases from it or reads it (protocol page, qless 4, P3 to P5).
+
+By a caller's clock only what such callers set falls due; by the server's, all of it. A lease that ran out is warned of
+first and lasts a while longer; the next time its job is handed over, or fails if its tries are over.
+"""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from math import inf
+
+from msgspec.structs import replace
+
+from crossdock.engine import faces, intervals
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.failing import Told, exhausted
+from crossdock.engine.lease import closing
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import face_of, row
+from crossdock.engine.stats import RETRY
+from crossdock.model.clock import Now
+from crossdock.model.events import AnyEvent, Lapsed, Readied, Warned
+from crossdock.model.faces import What
+from crossdock.model.job import Extra, Job, Lease, Number
+from crossdock.model.moves import CatchUp
+from crossdock.model.rules import Lapse
+
+GRACE_S = 10.0
+
+#: Jobs that one call carries something out on, whatever it asks for: others want their turn.
+AT_MOST = 1_000
+
+
+def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number]]:
+    lazy = memory.lazy.queues.get(command.queue)
+    if lazy is None:
+        return (), [], ()
+    limit = int(max(0.0, min(command.limit, AT_MOST)))
+    events: list[AnyEvent] = []
+    handed: list[Number] = []
+    if command.leases:
+        for job, lease in _ran_out(memory, command, now, limit):
+            handed += _end(memory, command, job, lease, now, events)
+    left = limit - len(handed)
+    if command.intervals:
+        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now)
+    due = [memory.jobs[number] for number in _due(memory, command, now, left)]
+    if due:
+        at = later(memory, now)
+        t = now.wall if command.t is None else command.t
+        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, bool(command.abrupt)))
+    return events, handed, (command.queue,) if events else ()
+
+
+def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tuple[Job, Lease]]:
+    """Leases of jobs that end lazily: by their callers' clock if that is asked, else by the server's."""
+    found: list[tuple[Job, Lease]] = []
+    for number in _over(memory, command, now):
+        if len(found) >= limit:
+            break
+        job = memory.jobs[number]
+        if job.lease is not None and job.rules.lapse is Lapse.LAZY:
+            found.append((job, job.lease))
+    return found
+
+
+def _over(memory: Memory, command: CatchUp, now: Now) -> Iterator[Number]:
+    lazy, t = memory.lazy.queues[command.queue], command.t
+    if t is not None:
+        yield from (number for _, _, number in takewhile(lambda lock: lock[0] <= t, lazy.locks))
+    for _, number in takewhile(lambda late: late[0] <= now.steady, lazy.late):
+        lease = memory.jobs[number].lease
+        if t is None or (lease is not None and lease.until is None):
+            yield number
+
+
+def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
+    lazy = memory.lazy.queues[command.queue]
+    if command.t is None:
+        yield from (number for due, number in lazy.due_at.islice(0, limit) if due <= now.wall)
+        return
+    begin = lazy.due.bisect_left((0.0, "", 0))  # the scripts look from 0 on
+    yield from (number for due, _, number in lazy.due.islice(begin, begin + limit) if due <= command.t)
+
+
+def _end(
+    memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]
+) -> list[Number]:
+    """Events of one lease that ran out; the job, if it may be leased then."""
+    at, t = later(memory, now), now.wall if command.t is None else command.t
+    grace = faces.number(memory, "grace-period", GRACE_S) if command.grace is None else command.grace
+    warned = job.extra is not None and job.extra.warned
+    if not command.abrupt and (grace <= 0 or not warned):
+        head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, lease.worker)
+        size = (job.attempts, job.priority, len(job.payload))
+        events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
+        if grace > 0:
+            return []
+    if job.failures < job.rules.max_failures:
+        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt)))
+        return [job.number]
+    queue = _shown_queue(job)
+    told = Told(
+        command.via,
+        lease.worker,
+        f"failed-retries-{queue}",
+        (command.abrupt or 'Job exhausted retries in queue "%s"') % queue,
+        lost=True,
+        t=t,
+        said=False,
+        unbooked=command.unbooked,
+        named=bool(command.abrupt),
+    )
+    events.append(exhausted(job, lease, at, now, told))
+    return []
+
+
+def _shown_queue(job: Job) -> str:
+    face = face_of(job)
+    return face.queue if face is not None and face.queue else job.queue
+
+
+def warned(memory: Memory, event: Warned) -> None:
+    job = memory.jobs[event.number]
+    memory.displace(job)
+    memory.workers.let_go(event.worker, job.jid)
+    if job.lease is not None:
+        job.lease.until = event.until if job.lease.until is not None else None
+        job.lease.late = event.late
+        job.lease.end = inf
+    face = face_of(job)
+    if face is not None:
+        faces.write(memory, job, face, faces.entry(What.TIMED_OUT, event.t))
+    job.extra = replace(job.extra or Extra(), warned=True)
+    memory.place(job)
+    memory.stats.book(job.queue, event.t, RETRY, 1.0)

@@ -1,0 +1,119 @@
+"""Edits of a job that leave it where it is: its priority, tags, needs, history; and removal by name."""
+
+from msgspec.structs import replace
+
+from crossdock.engine import faces
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.lease import last_rows
+from crossdock.engine.memory import READY, Memory
+from crossdock.engine.places import stamped
+from crossdock.engine.putting import stand, unneeding
+from crossdock.engine.settle import room
+from crossdock.model import moves as c
+from crossdock.model.clock import Now
+from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Row, Tagged
+from crossdock.model.faces import Tag, What
+from crossdock.model.job import Extra, Job, Links, Number
+
+Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
+
+
+def _head(memory: Memory, job: Job, via: str, now: Now) -> Head:
+    """What every event about one job says first."""
+    worker = job.lease.worker if job.lease is not None else ""
+    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
+    return (*head, job.attempts, job.priority, len(job.payload))
+
+
+def set_priority(memory: Memory, command: c.SetPriority, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    return (Reprioritised(*_head(memory, job, command.via, now), command.t, command.priority),), None, ()
+
+
+def reprioritised(memory: Memory, event: Reprioritised) -> None:
+    job = memory.jobs[event.number]
+    memory.displace(job)
+    job.priority = event.to
+    if job.state is READY:
+        job.place = stamped(job, 0.0)
+    memory.place(job)
+
+
+def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    tags: list[Tag] = list(job.extra.tags) if job.extra is not None else []
+    for tag in command.add:
+        if tag not in tags:
+            tags.append(tag)
+    tags = [tag for tag in tags if tag not in command.drop]
+    event = Tagged(*_head(memory, job, command.via, now), command.t, tuple(tags), command.add, command.drop)
+    return (event,), None, ()
+
+
+def tagged(memory: Memory, event: Tagged) -> None:
+    job = memory.jobs[event.number]
+    job.extra = replace(job.extra or Extra(), tags=event.tags)
+    for tag in event.gained:
+        memory.tags.add(job.number, job.jid, tag, event.t)
+    memory.tags.drop(job.number, job.jid, event.lost)
+
+
+def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    event = NeedsEdited(*_head(memory, job, command.via, now), command.t, command.needs)
+    return (event,), None, () if command.needs else (job.queue,)
+
+
+def needs_edited(memory: Memory, event: NeedsEdited) -> None:
+    job = memory.jobs[event.number]
+    memory.displace(job)
+    extra = job.extra or Extra()
+    job.extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
+    if event.needs:
+        memory.place(job)
+        return
+    faces.ready(memory, job)
+    job.due = 0.0
+    stand(memory, job, job.queue, event.at, event.t, listed=False)
+
+
+def note(memory: Memory, command: c.Note, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    return (Noted(*_head(memory, job, command.via, now), command.t, command.entry),), None, ()
+
+
+def noted(memory: Memory, event: Noted) -> None:
+    job = memory.jobs[event.number]
+    extra = job.extra or Extra()
+    job.extra = replace(extra, history=faces.history(memory, extra.history, event.entry))
+
+
+def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
+    job, at = memory.jobs[command.number], later(memory, now)
+    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t)
+    return (event,), None, room(memory, job) if job.lease is not None else ()
+
+
+def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
+    group = memory.failed_in.get(command.group)
+    numbers = [number for _, number in group.islice(0, command.count)] if group is not None else []
+    if not numbers:
+        return (), 0, ()
+    rows: list[Row] = last_rows((memory.jobs[number] for number in numbers), later(memory, now))
+    event = Revived(later(memory, now), command.via, command.t, command.queue, rows)
+    return (event,), len(numbers), (command.queue,)
+
+
+def revived(memory: Memory, event: Revived) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        memory.displace(job)
+        extra = unneeding(job.extra or Extra())
+        job.extra = replace(
+            extra, history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue))
+        )
+        job.failures = 0
+        job.due = 0.0
+        stand(memory, job, event.queue, event.at, event.t, listed=False)
+
+

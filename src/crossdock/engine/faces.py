@@ -1,0 +1,116 @@
+"""What every event writes into a job with qless' face: its history, and what is shown of it (doors, question 10).
+
+Events of other doors count with the server's time. History keeps the first entry and the last ones, as configured.
+"""
+
+from math import floor
+from typing import Any
+
+from msgspec.structs import replace
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import face_of
+from crossdock.model.events import Failed, Leased, Succeeded
+from crossdock.model.faces import Entry, QlessFace, What
+from crossdock.model.job import Extra, Job, Lease
+from crossdock.model.states import State
+
+_HISTORY_DEFAULT = 100
+
+
+def history(memory: Memory, entries: tuple[Entry, ...], entry: Entry) -> tuple[Entry, ...]:
+    """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
+    keep = number(memory, "max-job-history", _HISTORY_DEFAULT)
+    if keep > 0 and entries:
+        entries = entries[:1] + entries[1:][2 - int(min(keep, 1e9)) :]
+    return (*entries, entry)
+
+
+def number(memory: Memory, option: str, default: float) -> float:
+    """A setting that is a number; what is none counts as the default."""
+    value = memory.config.get(option)
+    if value is None:
+        return default
+    try:
+        found = float(value)
+    except ValueError:
+        return default
+    return found if found == found else default  # NaN would stand nowhere in any order
+
+
+def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b"") -> Entry:
+    return Entry(float(floor(t)), what, name, group, data)
+
+
+def write(memory: Memory, job: Job, face: QlessFace, line: Entry | None = None, **changes: Any) -> None:
+    """A new face, and a line of history with it."""
+    extra = job.extra or Extra()
+    lines = extra.history if line is None else history(memory, extra.history, line)
+    job.extra = replace(extra, face=face, history=lines, **changes)
+
+
+def leased(memory: Memory, job: Job, event: Leased) -> None:
+    face = face_of(job)
+    if face is not None:
+        t = event.at if event.t is None else event.t
+        shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
+        write(memory, job, shown, entry(What.POPPED, t, event.worker))
+
+
+def returned(memory: Memory, job: Job, lease: Lease) -> None:
+    """A lease that nobody saw leaves no trace."""
+    face = face_of(job)
+    if face is not None and job.extra is not None:
+        lines = job.extra.history
+        if lines and lines[-1].what is What.POPPED:
+            lines = lines[:-1]
+        job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
+
+
+def succeeded(memory: Memory, job: Job, event: Succeeded) -> None:
+    face = face_of(job)
+    if face is not None:
+        t = event.at if event.t is None else event.t
+        shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
+        job.failures = 0
+        write(memory, job, shown, entry(What.DONE, t), error=None)
+
+
+def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None:
+    """Its state is what it is now; the failure was noted before, if it was to be."""
+    face = face_of(job)
+    if face is None:
+        return
+    t = event.at if event.t is None else event.t
+    if job.state is State.FAILED:
+        memory.counters.failed += 1
+        shown = replace(face, due=None, state="", worker="", expires=0.0, order=memory.counters.failed)
+        who = "" if event.counted or not event.token else event.failure.worker or event.worker
+        # When tries were over the oldest dialect tells to the fraction of a second.
+        line = Entry(float(floor(t)) if who else t, What.FAILED, who, event.failure.group)
+        warned = job.extra is not None and job.extra.warned and not event.counted
+        write(memory, job, shown, line, warned=warned)
+    elif lease is not None:
+        due = event.due_t if event.due_t is not None or job.state is not State.RETRYING else event.due
+        write(memory, job, replace(face, due=due, worker=lease.worker), warned=False)
+
+
+def elsewhere(job: Job, queue: str) -> None:
+    """It stands in another queue now, and does not say so (protocol page, qless 5, retry)."""
+    face = face_of(job)
+    if face is not None and job.extra is not None:
+        job.extra = replace(job.extra, face=replace(face, queue=face.queue or job.queue))
+        job.queue = queue
+
+
+def renewed(memory: Memory, job: Job, until: float) -> None:
+    face = face_of(job)
+    if face is not None:
+        write(memory, job, replace(face, expires=until))
+
+
+def ready(memory: Memory, job: Job) -> None:
+    """It need not wait any more."""
+    face = face_of(job)
+    if face is not None:
+        write(memory, job, replace(face, due=None, state=""))

@@ -1,0 +1,143 @@
+"""Jobs at intervals (qless' recurring jobs, protocol page 4, P4): made when somebody leases from their queue."""
+
+from math import ceil, floor, inf
+
+from msgspec.structs import replace
+
+from crossdock.engine import faces
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.enqueue import enter
+from crossdock.engine.memory import Memory
+from crossdock.engine.putting import newest, rules, stand, unneeding
+from crossdock.engine.standing import face_of
+from crossdock.model.clock import Now
+from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
+from crossdock.model.faces import QlessFace, What
+from crossdock.model.job import Extra, Job, Spec
+from crossdock.model.moves import ClearInterval, SetInterval
+from crossdock.model.records import Interval
+
+
+def set_interval(memory: Memory, command: SetInterval, now: Now) -> Decision[None]:
+    return (IntervalSet(later(memory, now), command.interval, command.t),), None, (command.interval.queue,)
+
+
+def interval_set(memory: Memory, event: IntervalSet) -> None:
+    interval = event.interval
+    _take(memory, interval.jid)
+    memory.queue(interval.queue, event.at, event.t)
+    _enter(memory, interval)
+
+
+def _take(memory: Memory, jid: str) -> None:
+    before = memory.intervals.pop(jid, None)
+    if before is not None:
+        memory.lazy.recur_no_more(before.queue, jid, before.next, before.next_at)
+
+
+def _enter(memory: Memory, interval: Interval) -> None:
+    memory.intervals[interval.jid] = interval
+    memory.lazy.recur(interval.queue, interval.jid, interval.next, interval.next_at)
+
+
+def clear_interval(memory: Memory, command: ClearInterval, now: Now) -> Decision[None]:
+    if command.jid not in memory.intervals:
+        return (), None, ()
+    return (IntervalCleared(later(memory, now), command.jid),), None, ()
+
+
+def interval_cleared(memory: Memory, event: IntervalCleared) -> None:
+    _take(memory, event.jid)
+
+
+def spawn(memory: Memory, queue: str, t: float | None, limit: int, via: str, now: Now) -> list[Recurred]:
+    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's."""
+    lazy = memory.lazy.queues[queue]
+    order = lazy.slots if t is not None else lazy.slots_at
+    until = now.wall if t is None else t
+    begin = order.bisect_left((0.0, ""))  # the scripts look from 0 on
+    events: list[Recurred] = []
+    made = 0
+    for slot, jid in order.islice(begin, begin + max(0, limit)):
+        if slot > until or made >= limit:
+            break
+        event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)
+        event.at, event.via = later(memory, now), via
+        if t is None:  # both clocks go on by as much
+            event.next, event.next_at = memory.intervals[jid].next + event.next - slot, event.next
+        else:
+            event.next_at = memory.intervals[jid].next_at + event.next - slot
+        made += len(event.specs)
+        events.append(event)
+    return events
+
+
+def _slots(memory: Memory, interval: Interval, first: float, until: float, limit: int, number: int) -> Recurred:
+    """At most so many; of those missed only the last `backlog`, and the one under way."""
+    slot: float = floor(first)
+    seconds, backlog = interval.seconds, interval.backlog
+    if backlog:
+        missed = (until - slot) / seconds
+        if missed > backlog:
+            slot = slot + ceil(missed - backlog) * seconds if missed < inf else until
+    count = interval.count
+    specs: list[Spec] = []
+    while slot <= until and len(specs) < limit:
+        count += 1
+        specs.append(_spec(interval, f"{interval.jid}-{count}", float(slot)))
+        slot += seconds
+    return Recurred(0.0, interval.jid, "", until, number, specs, count, float(slot), 0.0)
+
+
+def _spec(interval: Interval, jid: str, slot: float) -> Spec:
+    face = QlessFace(interval.retries, slot, spawned_from=interval.jid)
+    extra = Extra(face=face, tags=interval.tags, history=(faces.entry(What.PUT, slot, interval.queue),))
+    its_rules = rules(interval.retries)
+    head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
+    return Spec(*head, its_rules, 0.0, extra)
+
+
+def recurred(memory: Memory, event: Recurred) -> None:
+    interval = memory.intervals[event.jid]
+    _take(memory, event.jid)
+    _enter(memory, replace(interval, count=event.count, next=event.next, next_at=event.next_at))
+    origin = memory.share(event.via)
+    for behind, spec in enumerate(event.specs):
+        known = newest(memory, spec.jid)
+        number = event.number + behind
+        memory.counters.number = number
+        if known is not None:
+            if not _of_another_door(known):
+                _overwrite(memory, known, spec, event)
+            continue
+        slot = spec.extra.face.time if spec.extra is not None and isinstance(spec.extra.face, QlessFace) else event.t
+        enter(memory, spec, number, event.at, origin, event.at, slot, listed=False, tagged=event.t)
+
+
+def _of_another_door(job: Job) -> bool:
+    """Or held through one: no caller's clock takes such a job from anybody. The slot is passed over."""
+    return face_of(job) is None or (job.lease is not None and job.lease.until is None)
+
+
+def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
+    """A job of that name is there already: it becomes this one, and keeps its history."""
+    memory.displace(job)
+    job.lease = None
+    if job.extra is not None:
+        memory.tags.drop(job.number, job.jid, job.extra.tags)
+    for tag in _tags(spec):
+        memory.tags.add(job.number, job.jid, tag, event.t)
+    old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
+    lines = faces.history(memory, old.history, new.history[0])
+    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None)
+    job.kind = memory.share(spec.kind)
+    job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
+    job.failures, job.due = 0, 0.0
+    slot = new.face.time if isinstance(new.face, QlessFace) else event.t
+    stand(memory, job, spec.queue, event.at, slot, listed=False)
+
+
+def _tags(spec: Spec) -> tuple[str | int | float | bool, ...]:
+    return spec.extra.tags if spec.extra is not None else ()
+
+

@@ -1,0 +1,64 @@
+"""What `Memory.place` and `displace` keep besides: the lists of jobs that qless shows, by its callers' clocks."""
+
+from typing import TYPE_CHECKING
+
+from crossdock.engine.order import Order
+from crossdock.engine.standing import blocked_key, face_of, group_of
+from crossdock.model.faces import QlessFace
+from crossdock.model.job import Job
+from crossdock.model.states import State
+
+if TYPE_CHECKING:
+    from crossdock.engine.memory import Memory
+
+
+def keep(memory: "Memory", job: Job, face: QlessFace) -> None:
+    """A job with that face stands on its shelf."""
+    state = job.state
+    if state is State.SCHEDULED or state is State.RETRYING:
+        if face.due is not None:
+            memory.lazy.wait(job, face.due)
+    elif state is State.FAILED:
+        memory.failed_in.setdefault(group_of(job), Order()).add((face.order, job.number))
+    elif state is State.COMPLETE:
+        memory.completed.add((face.time, job.jid, job.number))
+
+
+def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
+    state = job.state
+    if state is State.SCHEDULED or state is State.RETRYING:
+        if face.due is not None:
+            memory.lazy.wait_no_more(job, face.due)
+    elif state is State.FAILED:
+        group = group_of(job)
+        memory.failed_in[group].take((face.order, job.number))
+        if not memory.failed_in[group]:
+            del memory.failed_in[group]
+    elif state is State.COMPLETE:
+        memory.completed.take((face.time, job.jid, job.number))
+
+
+def block(memory: "Memory", job: Job) -> None:
+    """It waits for others, whatever door it came by."""
+    memory.blocked_in.setdefault(job.queue, Order()).add(blocked_key(job))
+
+
+def block_no_more(memory: "Memory", job: Job) -> None:
+    blocked = memory.blocked_in[job.queue]
+    blocked.take(blocked_key(job))
+    if not blocked:
+        del memory.blocked_in[job.queue]
+
+
+def index(memory: "Memory", job: Job) -> None:
+    """A job of a snapshot, which is put into its order by other means."""
+    lease = job.lease
+    if lease is not None:
+        if lease.until is not None or lease.late is not None:
+            memory.lazy.lend(job, lease)
+    elif job.state is not State.READY:
+        face = face_of(job)
+        if face is not None:
+            keep(memory, job, face)
+        if job.state is State.BLOCKED:
+            block(memory, job)

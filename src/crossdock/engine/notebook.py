@@ -1,0 +1,94 @@
+"""Records that callers keep beside their jobs: settings, watched jids, workers heard of. And what retires."""
+
+from crossdock.engine import faces
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import row
+from crossdock.engine.stats import HISTOGRAM_DAYS, STATS_DAYS
+from crossdock.model import moves as c
+from crossdock.model.clock import Now
+from crossdock.model.events import Configured, Removed, Unwatched, Watched, WorkerSeen, WorkersForgotten
+
+_LIMIT = "-max-concurrency"
+
+#: Successful jobs are kept so long, and so many (protocol page, qless 8).
+KEPT_S = 604_800.0
+KEPT = 50_000.0
+
+#: Jobs retired by one success; the next one goes on.
+_RETIRED_AT_MOST = 1_000
+
+
+def configure(memory: Memory, command: c.Configure, now: Now) -> Decision[None]:
+    stirred = (command.option.removesuffix(_LIMIT),) if command.option.endswith(_LIMIT) else ()
+    return (Configured(later(memory, now), command.option, command.value),), None, stirred
+
+
+def configured(memory: Memory, event: Configured) -> None:
+    if event.value is None:
+        memory.config.pop(event.option, None)
+    else:
+        memory.config[event.option] = event.value
+    obey(memory)
+
+
+def obey(memory: Memory) -> None:
+    """What is read often, out of the settings."""
+    memory.limits = {
+        option.removesuffix(_LIMIT): most
+        for option in memory.config
+        if option.endswith(_LIMIT) and (most := faces.number(memory, option, 0.0)) > 0
+    }
+    memory.stats.stats_days = faces.number(memory, "stats-history", STATS_DAYS)
+    memory.stats.histogram_days = faces.number(memory, "histogram-history", HISTOGRAM_DAYS)
+
+
+def watch(memory: Memory, command: c.Watch, now: Now) -> Decision[None]:
+    return (Watched(later(memory, now), command.jid, command.t),), None, ()
+
+
+def watched(memory: Memory, event: Watched) -> None:
+    memory.watched[event.jid] = event.t
+
+
+def unwatch(memory: Memory, command: c.Unwatch, now: Now) -> Decision[None]:
+    return (Unwatched(later(memory, now), command.jid),), None, ()
+
+
+def unwatched(memory: Memory, event: Unwatched) -> None:
+    memory.watched.pop(event.jid, None)
+
+
+def worker_seen(memory: Memory, event: WorkerSeen) -> None:
+    memory.workers.see(event.worker, event.t)
+
+
+def forget_workers(memory: Memory, command: c.ForgetWorkers, now: Now) -> Decision[None]:
+    if not command.workers:
+        return (), None, ()
+    return (WorkersForgotten(later(memory, now), list(command.workers), command.with_jobs),), None, ()
+
+
+def workers_forgotten(memory: Memory, event: WorkersForgotten) -> None:
+    for worker in event.workers:
+        memory.workers.forget(worker, with_jobs=event.with_jobs)
+
+
+def retire(memory: Memory, t: float, now: Now) -> Removed | None:
+    """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7)."""
+    completed = memory.completed
+    oldest = t - faces.number(memory, "jobs-history", KEPT_S)
+    most = max(0.0, faces.number(memory, "jobs-history-count", KEPT))
+    if len(completed) <= most and 0.0 <= completed.first()[0] > oldest:
+        return None  # as good as always
+    begin = completed.bisect_left((0.0, "", 0))
+    numbers = [number for time, _, number in completed.islice(begin, begin + _RETIRED_AT_MOST) if time <= oldest]
+    many = len(completed) - len(numbers) - most
+    if many > 0:
+        gone = set(numbers)
+        behind = completed.islice(0, len(numbers) + int(many) + begin)
+        spare = [number for _, _, number in behind if number not in gone]
+        numbers += spare[: min(int(many), _RETIRED_AT_MOST)]
+    if not numbers:
+        return None
+    return Removed(later(memory, now), "retired", "", [row(memory.jobs[number]) for number in numbers], t)

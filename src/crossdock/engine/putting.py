@@ -1,0 +1,165 @@
+"""qless' put: a new job, or one that is known moved on from whatever state, under its number (MODEL section 6)."""
+
+from collections.abc import Iterable
+from math import floor
+
+from msgspec.structs import replace
+
+from crossdock.engine import faces, throttles
+from crossdock.engine.admit import pushed
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.lease import ended
+from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
+from crossdock.engine.moves import unfailed
+from crossdock.engine.places import stamped
+from crossdock.engine.standing import face_of, needs_of
+from crossdock.model.clock import Now
+from crossdock.model.events import Moved
+from crossdock.model.faces import QlessFace, What
+from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
+from crossdock.model.moves import Put
+from crossdock.model.rules import Lapse, Lost, Rules, Then, intern
+from crossdock.model.states import State, move
+
+RETRIES = 5
+_TRIES_AT_MOST = 2**53
+
+
+def rules(retries: float) -> Rules:
+    """qless' row of MODEL section 6."""
+    tries = floor(max(-1.0, min(retries, _TRIES_AT_MOST)))
+    return intern(
+        Rules(tries, exhausted=Then.FAILED, success=Then.COMPLETE, lapse=Lapse.LAZY, lost=Lost.WAITS_ON)
+    )
+
+
+def newest(memory: Memory, jid: str) -> Job | None:
+    """The live or kept job of that name; the newest, where a door allows several."""
+    numbers = memory.jids.get(jid)
+    if numbers is None:
+        return None
+    return memory.jobs[numbers[-1] if isinstance(numbers, tuple) else numbers]
+
+
+def open_needs(memory: Memory, jids: Iterable[str], itself: str = "", number: Number = 0) -> tuple[Number, ...]:
+    """Those of these jobs that may still succeed. A job may need itself, and then waits for ever."""
+    found: dict[Number, None] = {}
+    for jid in jids:
+        if jid == itself:
+            found[number] = None
+            continue
+        job = newest(memory, jid)
+        if job is not None and job.state is not State.COMPLETE:
+            found[job.number] = None
+    return tuple(found)
+
+
+def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
+    job = newest(memory, command.jid)
+    t, at = command.t, later(memory, now)
+    delayed = command.delay > 0
+    due, due_t = (now.wall + command.delay, t + command.delay) if delayed else (0.0, None)
+    number = memory.counters.number + 1 if job is None else job.number
+    needs = open_needs(memory, command.needs, command.jid, number)
+    before = face_of(job) if job is not None else None
+    retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
+    face = QlessFace(retries, t, due_t)
+    tags = command.tags
+    if job is None:
+        line = faces.entry(What.PUT, t, command.queue)
+        links = Links(needs=needs) if needs else None
+        extra = Extra(face=face, links=links, tags=tags or (), history=(line,))
+        spec = _spec(command, command.priority or 0, rules(retries), due, extra)
+        event = pushed(command.via, [spec], number, at, now)
+        event.t = t
+        return (event,), None, () if delayed or needs else (command.queue,)
+    old = needs_of(job) if job.state is BLOCKED else ()
+    if command.needs:
+        old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
+    needs = tuple(dict.fromkeys((*old, *needs)))
+    if before is not None:
+        face = replace(face, spawned_from=before.spawned_from)
+    if tags is None:
+        tags = job.extra.tags if job.extra is not None else ()
+    extra = Extra(face=face, links=Links(needs=needs), tags=tags)
+    priority = job.priority if command.priority is None else command.priority
+    holder = job.lease.worker if job.lease is not None else before.worker if before is not None else ""
+    head = (job.number, job.jid, job.queue, job.kind, job.origin, command.via, holder)
+    move = Moved(
+        at,
+        *head,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        None if job.lease is None else ended(job.lease, at),
+        t,
+        _spec(command, priority, rules(retries), due, extra),
+        bool(holder) and holder != command.worker,
+    )
+    stirred = {job.queue: None} if job.lease is not None and (memory.throttles or memory.limits) else {}
+    if not delayed and not needs:
+        stirred[command.queue] = None
+    return (move,), None, tuple(stirred)
+
+
+def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Extra) -> Spec:
+    form: Form = command.form
+    return Spec(command.jid, command.queue, command.kind, command.payload, form, priority, its_rules, due, extra)
+
+
+def moved(memory: Memory, event: Moved) -> None:
+    job, to, t = memory.jobs[event.number], event.to, event.t
+    memory.displace(job)
+    if job.lease is not None:
+        if memory.throttles:
+            throttles.let_go(memory, job, job.lease)
+        job.lease = None
+    memory.workers.let_go(event.worker, job.jid)
+    unfailed(memory, job, to.queue)
+    _retag(memory, job, to, t)
+    old, new = job.extra or Extra(), to.extra or Extra()
+    needs = new.links.needs if new.links is not None else ()
+    links = Links(needs=needs) if needs else None
+    if old.links is not None:
+        links = replace(old.links, needs=needs, ttl_s=0.0)
+    lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue))
+    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    if job.end:  # another door's time to live: its new rules know none
+        memory.job_ends.take((job.end, job.number))
+        job.end = 0.0
+    job.kind = memory.share(to.kind)
+    job.payload, job.form, job.priority, job.rules = to.payload, to.form, to.priority, intern(to.rules)
+    job.failures = 0
+    job.due = to.due
+    stand(memory, job, to.queue, event.at, t, listed=True)
+
+
+def unneeding(extra: Extra) -> Extra:
+    """Without what it waited for: a job that lost a need and failed still names it."""
+    links = extra.links
+    return extra if links is None or not links.needs else replace(extra, links=replace(links, needs=()))
+
+
+def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
+    if job.extra is not None:
+        memory.tags.drop(job.number, job.jid, job.extra.tags)
+    if to.extra is not None:
+        for tag in to.extra.tags:
+            memory.tags.add(job.number, job.jid, tag, t)
+
+
+def stand(memory: Memory, job: Job, queue: str, at: float, t: float, *, listed: bool) -> None:
+    """Place a job that was taken out of wherever it stood: blocked while it needs others, scheduled while it waits for
+    a time, else ready by `t`."""
+    face = face_of(job)
+    job.queue = (memory.queue(queue, at, t) if listed else memory.standing(queue, at)).name
+    if needs_of(job):
+        state = BLOCKED
+    elif job.due and face is not None and face.due is not None:
+        state = SCHEDULED
+    else:
+        state = READY
+    job.state = move(job.state, state)
+    job.since = at
+    job.place = stamped(job, t) if state is READY else None
+    memory.place(job)

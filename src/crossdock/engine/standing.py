@@ -1,0 +1,56 @@
+"""A job by itself: what it waits for, where it stands on its shelf, and the row that tells of it."""
+
+from math import inf
+
+from crossdock.model.errors import Damaged
+from crossdock.model.events import Ended, Row
+from crossdock.model.faces import QlessFace
+from crossdock.model.job import Job, Lease, Number, Place
+from crossdock.model.states import State
+
+
+def needs_of(job: Job) -> tuple[Number, ...]:
+    """What a blocked job still waits for."""
+    return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
+
+
+def group_of(job: Job) -> str:
+    return job.extra.error.group if job.extra is not None and job.extra.error is not None else ""
+
+
+def face_of(job: Job) -> QlessFace | None:
+    """qless' face, of a job that has that one."""
+    face = job.extra.face if job.extra is not None else None
+    return face if type(face) is QlessFace else None
+
+
+def shelf_key(job: Job) -> tuple[float, Number]:
+    """Where a job that is neither ready nor leased stands on its shelf. One that waits lazily is behind all timers."""
+    if job.state is State.SCHEDULED or job.state is State.RETRYING:
+        face = face_of(job)
+        if face is not None and face.due is not None:
+            return inf, job.number
+    return job.due, job.number
+
+
+def blocked_key(job: Job) -> tuple[float, str, Number]:
+    face = face_of(job)
+    return job.created if face is None else face.time, job.jid, job.number
+
+
+def place_of(job: Job) -> Place:
+    if job.place is None:
+        raise Damaged(f"job {job.number} is ready and has no place")
+    return job.place
+
+
+def lease_of(job: Job) -> Lease:
+    if job.lease is None:
+        raise Damaged(f"job {job.number} is leased without a lease")
+    return job.lease
+
+
+def row(job: Job, ended: Ended | None = None) -> Row:
+    face = face_of(job)
+    head = (job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended)
+    return Row(*head) if face is None or not face.worker else Row(*head, face.worker)

@@ -1,0 +1,81 @@
+"""Events of jobs that are moved, edited, warned, or taken from their holder (the verbs `move` and `edit`).
+
+`t` is the time by the clock of the caller that made the change; `at` is the server's, as in every event.
+"""
+
+from crossdock.model.event import ClosingEvent, Ended, Event, JobEvent, Row
+from crossdock.model.faces import Entry, Tag
+from crossdock.model.job import Number, Spec, Token
+
+
+class Moved(JobEvent, tag="moved"):
+    """A live or kept job was put anew, from whatever state; it goes on under its number. The head says what it was,
+    `to` what it is; `worker` is whom it named as its holder until then."""
+
+    ended: Ended | None
+    t: float
+    to: Spec
+    lost: bool  #: the worker was another one, and is told
+
+
+class Advanced(ClosingEvent, tag="advanced"):
+    """A worker is done with a job and sent it on to another queue: no success, nobody's need is met."""
+
+    t: float
+    to_queue: str
+    payload: bytes
+    due: float  #: wall; 0: it need not wait
+    due_t: float | None  #: the same by its caller's clock
+    needs: tuple[Number, ...]
+
+
+class Revived(Event, tag="revived"):
+    """Failed jobs were made ready again, in that queue."""
+
+    via: str
+    t: float
+    queue: str
+    rows: list[Row]
+
+
+class Stalled(ClosingEvent, tag="stalled"):
+    """A job was taken from its holder and stands before all others. Nothing is counted."""
+
+    t: float
+
+
+class Warned(JobEvent, tag="warned"):
+    """The lease of `worker` ran out. It has until then to be heard of; the next time the job is taken away."""
+
+    token: Token
+    t: float
+    until: float  #: by callers' clocks
+    late: float  #: steady
+
+
+class Reprioritised(JobEvent, tag="reprioritised"):
+    """The head has the priority it had before."""
+
+    t: float
+    to: int | float
+
+
+class Tagged(JobEvent, tag="tagged"):
+    t: float
+    tags: tuple[Tag, ...]  #: all it has now
+    gained: tuple[Tag, ...]  #: as named, each a use, whether it had it or not
+    lost: tuple[Tag, ...]
+
+
+class NeedsEdited(JobEvent, tag="needs-edited"):
+    """A blocked job waits for these now; for none: it is ready, whatever time it was put off to."""
+
+    t: float
+    needs: tuple[Number, ...]
+
+
+class Noted(JobEvent, tag="noted"):
+    """Somebody wrote into the job's history."""
+
+    t: float
+    entry: Entry

@@ -1,0 +1,57 @@
+"""Events of records beside the job that callers keep: settings, watched jobs, workers heard of, jobs at intervals."""
+
+from crossdock.model.event import Event
+from crossdock.model.job import Number, Spec
+from crossdock.model.records import Interval
+
+
+class Configured(Event, tag="configured"):
+    option: str
+    value: str | None  #: None: as it is by default
+
+
+class Watched(Event, tag="watched"):
+    """Somebody follows that jid: what happens to it is published."""
+
+    jid: str
+    t: float
+
+
+class Unwatched(Event, tag="unwatched"):
+    jid: str
+
+
+class WorkerSeen(Event, tag="worker-seen"):
+    """Soft: it changes nothing that happens to a job."""
+
+    worker: str
+    t: float
+
+
+class WorkersForgotten(Event, tag="workers-forgotten"):
+    workers: list[str]
+    with_jobs: bool  #: what they were given is forgotten, too
+
+
+class IntervalSet(Event, tag="interval-set"):
+    """A job at intervals was made or changed: the whole of it, as it is now."""
+
+    interval: Interval
+    t: float
+
+
+class IntervalCleared(Event, tag="interval-cleared"):
+    jid: str
+
+
+class Recurred(Event, tag="recurred"):
+    """Slots of an interval came: a job for each, numbered from `number` on."""
+
+    jid: str  #: the interval's
+    via: str
+    t: float
+    number: Number
+    specs: list[Spec]
+    count: int  #: jobs it has made so far
+    next: float  #: by callers' clocks
+    next_at: float  #: wall

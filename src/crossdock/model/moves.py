@@ -1,0 +1,190 @@
+"""Commands that move and edit jobs by name, and those of the records beside them, as qless wants them.
+
+Each carries its caller's `t` (MODEL section 2). Every deadline is kept twice: by that clock and by the server's.
+"""
+
+from collections.abc import Sequence
+
+from crossdock.model.commands import Command, LeaseNext
+from crossdock.model.faces import Entry, Tag
+from crossdock.model.job import Form, Job, Number
+from crossdock.model.records import Interval
+
+
+class Put(Command[None], frozen=True, gc=False):
+    """A new job, or one that is known moved to this queue, from whatever state. None: as it was, or the default."""
+
+    via: str
+    t: float
+    worker: str | None  #: who puts it; a holder of another name is told
+    jid: str
+    queue: str
+    kind: str
+    payload: bytes
+    form: Form
+    delay: float = 0.0
+    priority: int | float | None = None
+    tags: tuple[Tag, ...] | None = None
+    retries: int | float | None = None
+    needs: Sequence[str] = ()  #: in place of those it has, unless there are none
+
+
+class Advance(Command[None], frozen=True, gc=False):
+    """Its holder is done with this job here; it goes on in another queue, as if put there."""
+
+    via: str
+    t: float
+    number: Number
+    payload: bytes
+    queue: str
+    delay: float = 0.0
+    needs: Sequence[str] = ()
+    whole: bool = False  #: the run is counted in whole seconds
+
+
+class CatchUp(Command[list[Number]], frozen=True, gc=False):
+    """Carry out what is lazily due in a queue, each kind up to `limit`: leases that ran out, intervals, schedules.
+    Outcome: the jobs whose leases were ended and that may be leased."""
+
+    via: str
+    queue: str
+    t: float | None  #: None: by the server's clock
+    limit: float
+    leases: bool = True
+    grace: float | None = None  #: None: as configured
+    intervals: bool = True
+    unbooked: bool = False  #: a job whose tries are over is not counted as a failure (an old dialect)
+    #: No warning, what ran out is taken at once; this is told of a job whose tries are over (the oldest dialect)
+    abrupt: str = ""
+
+
+class Pop(Command[list[Job]], frozen=True, gc=False):
+    """Lease the next jobs of a queue, after what is due lazily. Outcome: the jobs, their leases on them."""
+
+    via: str
+    t: float
+    queue: str
+    worker: str
+    count: float
+    term: float  #: how long a lease lasts
+    grace: float | None = None
+    unbooked: bool = False
+    abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds, from the put on
+
+
+class LeaseNow(LeaseNext, frozen=True, gc=False):
+    """The last step of a `LeaseNext`: what was due lazily has been carried out."""
+
+
+class LeaseThese(Command[list[Job]], frozen=True, gc=False):
+    """These ready jobs, then the first of the queue, so many. A part of `Pop`."""
+
+    via: str
+    t: float
+    queue: str
+    worker: str
+    numbers: Sequence[Number]
+    count: int
+    term: float
+    whole: bool = False  #: the wait is counted in whole seconds, from the put on
+
+
+class Renew(Command[None], frozen=True, gc=False):
+    """The holder of this job goes on with it."""
+
+    via: str
+    t: float
+    number: Number
+    term: float
+    payload: bytes | None = None
+    unseen: bool = False  #: it does not count as being heard of (an old dialect)
+
+
+class Unfail(Command[int], frozen=True, gc=False):
+    """Make the oldest jobs of a group ready in that queue. Outcome: how many."""
+
+    via: str
+    t: float
+    group: str
+    queue: str
+    count: int
+
+
+class TakeBack(Command[None], frozen=True, gc=False):
+    """End the leases of these jobs, whoever holds them; they stand before all others then (qless' timeout)."""
+
+    via: str
+    t: float
+    numbers: Sequence[Number]
+
+
+class Cancel(Command[None], frozen=True, gc=False):
+    """Remove this job, in whatever state."""
+
+    via: str
+    t: float
+    number: Number
+    along: frozenset[Number] = frozenset()  #: removed by the same call: those who need it do not fail for it
+
+
+class SetPriority(Command[None], frozen=True, gc=False):
+    """A ready one stands before all others of its new priority."""
+
+    via: str
+    t: float
+    number: Number
+    priority: int | float
+
+
+class EditTags(Command[None], frozen=True, gc=False):
+    via: str
+    t: float
+    number: Number
+    add: tuple[Tag, ...] = ()
+    drop: tuple[Tag, ...] = ()
+
+
+class EditNeeds(Command[None], frozen=True, gc=False):
+    """Of a blocked job; without any left it is ready."""
+
+    via: str
+    t: float
+    number: Number
+    needs: tuple[Number, ...]
+
+
+class Note(Command[None], frozen=True, gc=False):
+    via: str
+    t: float
+    number: Number
+    entry: Entry
+
+
+class Watch(Command[None], frozen=True, gc=False):
+    jid: str
+    t: float
+
+
+class Unwatch(Command[None], frozen=True, gc=False):
+    jid: str
+
+
+class Configure(Command[None], frozen=True, gc=False):
+    option: str
+    value: str | None
+
+
+class ForgetWorkers(Command[None], frozen=True, gc=False):
+    workers: Sequence[str]
+    with_jobs: bool = False
+
+
+class SetInterval(Command[None], frozen=True, gc=False):
+    """Made or changed; its queue becomes known if that is asked for."""
+
+    interval: Interval
+    t: float
+
+
+class ClearInterval(Command[None], frozen=True, gc=False):
+    jid: str

@@ -1,0 +1,227 @@
+"""One call of a script: its arguments as the script sees them, and what it may do."""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any, Final, TypeAlias
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.putting import newest
+from crossdock.model.job import Form, Job
+from crossdock.wire.desk import Desk
+from crossdock.wire.redis.qless import cjson, lua
+from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
+
+VIA: Final = "qless"
+
+#: MODEL section 12.
+NAME_BYTES: Final = 255
+
+#: Callers' times beyond this would not be told apart by the second.
+_TIME_AT_MOST: Final = 2.0**52
+
+_INDEX_AT_MOST: Final = 2**52
+
+#: Text, a number, nothing, or a list: what a script returns, on its way to a reply.
+Reply: TypeAlias = "str | int | Sequence[Reply] | None"
+
+#: Told of the jobs that only this call's reply tells of.
+Grant: TypeAlias = Callable[[Sequence[Job]], None]
+
+
+class Raised(Exception):
+    """The script's own error. Its text is part of the protocol."""
+
+
+class Denied(Raised):
+    """There is no such job, or not in that state, or somebody else has it. The oldest dialect says nothing instead."""
+
+
+class Call:
+    """`args` are those behind the command and `now`; a missing one reads as None."""
+
+    __slots__ = ("_args", "desk", "dialect", "grant", "publish", "t")
+
+    def __init__(
+        self,
+        desk: Desk,
+        t: float,
+        args: Sequence[str],
+        publish: Callable[[str, str], None],
+        dialect: Dialect = UNIFIED,
+        grant: Grant = lambda jobs: None,
+    ) -> None:
+        self.desk = desk
+        self.dialect = dialect
+        self.t = dialect.clock.read(t, desk.now.wall)
+        self._args = args
+        self.publish = publish
+        self.grant = grant
+
+    @property
+    def memory(self) -> Memory:
+        return self.desk.memory
+
+    def __getitem__(self, index: int) -> str | None:
+        return self._args[index] if index < len(self._args) else None
+
+    def rest(self, begin: int) -> list[str]:
+        return list(self._args[begin:])
+
+    def require(self, index: int, message: str) -> str:
+        value = self[index]
+        if value is None:
+            raise Raised(message)
+        return name(value)
+
+    def text(self, index: int, message: str) -> str:
+        """As `require`, of any length."""
+        value = self[index]
+        if value is None:
+            raise Raised(message)
+        return value
+
+    def jid(self, index: int = 0) -> str:
+        return self.require(index, "Job(): no jid provided")
+
+    def queue(self, index: int = 0) -> str:
+        return self.require(index, "Queue(): no queue name provided")
+
+    def job(self, jid: str) -> Job | None:
+        return newest(self.desk.memory, jid)
+
+    def who(self, word: str, jid: str) -> str:
+        """How an error names a job."""
+        return f"{word}(): Job " if self.dialect.old else f"{word}(): Job {jid} "
+
+    def writes(self) -> None:
+        """A time that is to be kept must be one (doors, question 4)."""
+        if not isfinite(self.t) or abs(self.t) > _TIME_AT_MOST:
+            raise Raised(f'Arg "now" missing or not a number: {lua.show(self.t)}')
+
+
+def name(value: str) -> str:
+    """Of a job, a queue, a kind or a worker."""
+    if "\0" in value or len(value.encode()) > NAME_BYTES:
+        raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
+    return value
+
+
+def number(value: str | None, message: str, default: float | None = None) -> float:
+    """An argument that must be a number; `message` is followed by what it is instead."""
+    if value is None and default is not None:
+        return default
+    found = lua.number(value)
+    if found is None or not found == found:
+        raise Raised(message + ("nil" if value is None else value))
+    return found
+
+
+def index(value: str | None, message: str, default: float) -> int:
+    """An offset, or a count of what is shown: a number, cut to what may be asked for."""
+    found = number(value, message, default)
+    return int(max(-_INDEX_AT_MOST, min(found, _INDEX_AT_MOST)))
+
+
+def seconds(value: str | None, message: str) -> float:
+    """A length of time that must be one."""
+    found = number(value, message)
+    if not isfinite(found):
+        raise Raised(f"{message}{value}")
+    return found
+
+
+def decoded(text: str | None) -> Any:
+    try:
+        return cjson.read(text)
+    except cjson.Malformed as error:
+        raise Raised(str(error)) from error
+
+
+def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
+    """A job's data: any JSON but `false`; it is kept as it was written."""
+    if decoded(text) is False:
+        raise Raised(f"{refusal}{text}")
+    assert text is not None, "it was decoded"
+    form = Form.JSON if cjson.is_strict(text) else Form.RAW
+    return text.encode("utf-8", "surrogateescape"), form
+
+
+def options(pairs: list[str]) -> dict[str, str]:
+    if len(pairs) % 2:
+        raise Raised("Odd number of additional args: table: 0x0")
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def tags(value: Any) -> tuple[str | int | float | bool, ...]:
+    """A list of scalars; of an object the script sees nothing."""
+    found: list[str | int | float | bool] = []
+    for tag in listed(value):
+        if isinstance(tag, (str, bool)):
+            found.append(tag)
+        elif isinstance(tag, float):
+            found.append(lua.whole(tag))
+        else:
+            kind = "userdata" if tag is cjson.NULL else "table"
+            raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
+    return tuple(found)
+
+
+def jids(value: Any) -> list[str]:
+    if value is cjson.NULL or isinstance(value, (bool, float)):
+        kind = "userdata" if value is cjson.NULL else "boolean" if isinstance(value, bool) else "number"
+        raise Raised(f"attempt to get length of local 'depends' (a {kind} value)")
+    named = [each for each in listed(value) if isinstance(each, (str, float))]
+    return [each if isinstance(each, str) else lua.show(each) for each in named]
+
+
+def listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        return []
+    kinds = {str: "string", float: "number", bool: "boolean"}
+    raise Raised(f"bad argument #1 to 'ipairs' (table expected, got {kinds.get(type(value), 'userdata')})")
+
+
+def ranged(size: int, offset: int, count: int) -> slice:
+    """LIMIT of a range by score: a negative count is no limit."""
+    if offset < 0:
+        return slice(0)
+    return slice(min(offset, size), size if count < 0 else min(offset + count, size))
+
+
+def spanned(size: int, first: int, last: int) -> slice:
+    """A range by rank, both ends included; negative ranks count from the end."""
+    begin = max(0, first + size if first < 0 else first)
+    end = min(size, (last + size if last < 0 else last) + 1)
+    return slice(begin, end) if begin < end else slice(0)
+
+
+class Reversed(Sequence[Any]):
+    """An order from its end, without a copy."""
+
+    def __init__(self, order: Sequence[Any]) -> None:
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, wanted: Any) -> Any:
+        size = len(self._order)
+        if isinstance(wanted, slice):
+            begin, end, _ = wanted.indices(size)
+            return list(reversed(self._order[size - end : size - begin]))
+        return self._order[size - 1 - wanted]
+
+
+def decode(args: Sequence[bytes], data: int) -> list[str]:
+    """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
+    words: list[str] = []
+    for index, arg in enumerate(args):
+        try:
+            words.append(arg.decode())
+        except UnicodeDecodeError:
+            if index != data:
+                raise Raised("names and texts must be UTF-8; only data may be other bytes") from None
+            words.append(arg.decode("utf-8", "surrogateescape"))
+    return words

@@ -1,0 +1,50 @@
+"""Settings: defaults under what was set (protocol page, qless 8)."""
+
+from typing import Final
+
+from crossdock.engine.faces import number as setting
+from crossdock.engine.memory import Memory
+from crossdock.model.moves import Configure
+from crossdock.wire.redis.qless import cjson
+from crossdock.wire.redis.qless.call import Call, Reply
+
+DEFAULTS: Final[dict[str, str | int]] = {
+    "application": "qless",
+    "grace-period": 10,
+    "stats-history": 30,
+    "jobs-history": 604_800,
+    "heartbeat": 60,
+    "jobs-history-count": 50_000,
+    "histogram-history": 7,
+}
+_HEARTBEAT_S: Final = 60.0
+
+
+def heartbeat(memory: Memory, queue: str) -> float:
+    """How long a lease lasts. The seed has the queue's name behind, all clients before (page 0, conflict 3)."""
+    for option in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
+        if option in memory.config:
+            return setting(memory, option, _HEARTBEAT_S)
+    return setting(memory, "heartbeat", _HEARTBEAT_S)
+
+
+def get(call: Call) -> Reply:
+    option, known = call[0], call.memory.config
+    defaults = DEFAULTS
+    if call.dialect.in_scripts:
+        defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
+    if option is None:
+        return cjson.write(defaults | known)
+    return known.get(option, defaults.get(option))
+
+
+def put(call: Call) -> Reply:
+    option = call.require(0, 'config.set(): Arg "option" missing')
+    value = call.text(1, 'config.set(): Arg "value" missing')
+    call.desk.do(Configure(option, value))
+    return None
+
+
+def unset(call: Call) -> Reply:
+    call.desk.do(Configure(call.require(0, 'config.unset(): Arg "option" missing'), None))
+    return None

@@ -1,0 +1,27 @@
+"""What differs between the generations of the unified script, as data (protocol page, qless 0 and 5.1)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    name: str
+    old: bool = False  #: of 2013: `put` has no worker, errors name no job, and some checks are not made yet
+    paged_by_end: bool = False  #: `failed` and `tag get` take the last index for a count
+    in_scripts: bool = False  #: a script a command: data decoded, history in stages, no grace (page 6)
+    # What this server is set to, whatever the generation:
+    clock: CallersClock = CALLERS
+    smaller_first: bool = False  #: as the seed says, and no client (page 0, conflict 1)
+    fine: bool = False  #: the seed's histogram (conflict 5)
+
+    def turned(self, priority: float) -> int | float:
+        """A caller's priority as the engine has it, and back: there the larger is served first."""
+        return -priority if self.smaller_first else priority
+
+
+UNIFIED: Final = Dialect("unified")
+UNIFIED_2013: Final = Dialect("unified-2013", old=True, paged_by_end=True)
+PER_SCRIPT: Final = Dialect("per-script", old=True, in_scripts=True)

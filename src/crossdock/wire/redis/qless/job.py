@@ -1,0 +1,165 @@
+"""A job as qless shows it, and the history of one (protocol page, qless 3 and 4)."""
+
+from math import floor
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import face_of, needs_of
+from crossdock.model.faces import Entry, What
+from crossdock.model.job import Form, Job
+from crossdock.model.states import State
+from crossdock.wire.redis.qless import cjson
+from crossdock.wire.redis.qless.dialect import Dialect
+
+_STATES: Final = {
+    State.SCHEDULED: "scheduled",
+    State.RETRYING: "scheduled",
+    State.BLOCKED: "depends",
+    State.HELD: "throttled",
+    State.READY: "waiting",
+    State.LEASED: "running",
+    State.COMPLETE: "complete",
+    State.FAILED: "failed",
+    State.DEAD: "failed",
+}
+_NAMED: Final = {What.PUT: "put", What.POPPED: "popped", What.DONE: "done", What.FAILED: "failed"}
+
+
+def state(job: Job) -> str:
+    face = face_of(job)
+    return face.state if face is not None and face.state else _STATES[job.state]
+
+
+def worker(job: Job) -> str:
+    if job.lease is not None:
+        return job.lease.worker
+    face = face_of(job)
+    return face.worker if face is not None else ""
+
+
+def queue(job: Job) -> str:
+    if job.state is State.COMPLETE:
+        return ""
+    face = face_of(job)
+    return face.queue if face is not None and face.queue else job.queue
+
+
+def retries(job: Job) -> int | float:
+    face = face_of(job)
+    return job.rules.max_failures if face is None else face.retries
+
+
+def remaining(job: Job) -> int:
+    return floor(max(-1e15, min(1e15, retries(job) - job.failures)))
+
+
+def data(job: Job) -> str:
+    """As it was put; of another door's job an object or a list, or else an object about it (MODEL section 9)."""
+    if face_of(job) is not None:
+        return job.payload.decode("utf-8", "surrogateescape")
+    if job.form is Form.JSON:
+        text = job.payload.decode("utf-8", "surrogateescape")
+        return text if job.payload.lstrip()[:1] in (b"{", b"[") else f'{{"payload":{text}}}'
+    if job.form is Form.NONE:
+        return "{}"
+    try:
+        return cjson.write({"payload": job.payload.decode()})
+    except UnicodeDecodeError:
+        encoded = msgspec.json.encode({"payload": {"base64": job.payload}})  # msgspec writes bytes in base64
+        return encoded.decode()
+
+
+def entry(one: Entry) -> dict[str, Any]:
+    shown: dict[str, Any] = {"when": floor(one.when)}
+    if one.what is What.PUT:
+        shown["q"] = one.name
+    if one.what is What.SAID:
+        said = cjson.read(one.data.decode("utf-8", "surrogateescape")) if one.data else {}
+        items = said.items() if isinstance(said, dict) else enumerate(said, 1) if isinstance(said, list) else ()
+        shown |= {str(key): value for key, value in items if str(key) not in ("when", "what")}
+        return shown | {"what": one.name}
+    shown["what"] = "timed-out" if one.what is What.TIMED_OUT else _NAMED[one.what]
+    if one.what is What.POPPED or (one.what is What.FAILED and one.name):
+        shown["worker"] = one.name
+    if one.what is What.FAILED:
+        shown["group"] = one.group
+    return shown
+
+
+def staged(entries: list[Entry]) -> list[dict[str, Any]]:
+    """The oldest form: an object a stage, which tells what happened in it (page 6)."""
+    stages: list[dict[str, Any]] = []
+    for one in entries:
+        if one.what is What.PUT or not stages:
+            stages.append({"q": one.name, "put": floor(one.when)})
+        elif one.what is What.POPPED:
+            stages[-1] |= {"popped": floor(one.when), "worker": one.name}
+        elif one.what is What.DONE:
+            stages[-1]["done"] = floor(one.when)
+        elif one.what is What.FAILED and one.name in ("", stages[-1].get("worker")):
+            stages[-1]["failed"] = one.when
+    return stages
+
+
+def history(job: Job) -> list[Entry]:
+    """Of another door's job what its fields tell, and what was written into it by hand."""
+    written = list(job.extra.history) if job.extra is not None else []
+    if face_of(job) is not None:
+        return written
+    told = [Entry(float(floor(job.created)), What.PUT, job.queue), *written]
+    if job.lease is not None:
+        begun = job.lease.at if job.lease.t is None else job.lease.t
+        told.append(Entry(float(floor(begun)), What.POPPED, job.lease.worker))
+    return told
+
+
+def failure(job: Job) -> dict[str, Any]:
+    error = job.extra.error if job.extra is not None else None
+    if error is None:
+        return {}
+    when = error.at if error.when is None else error.when
+    return {"message": error.message, "group": error.group, "when": when, "worker": error.worker}
+
+
+def expires(job: Job) -> float:
+    lease, face = job.lease, face_of(job)
+    if face is not None and (lease is None or lease.until is not None):
+        return face.expires
+    if lease is None:
+        return 0.0
+    if lease.until is not None:
+        return lease.until
+    lasts = (lease.end if lease.late is None else lease.late) - lease.began
+    return lease.at + lasts if lasts < float("inf") else 0.0
+
+
+def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
+    """The object; key order as the scripts write it."""
+    jobs = memory.jobs
+    face = face_of(job)
+    shown = {
+        "jid": job.jid,
+        "retries": retries(job),
+        "data": data(job),
+        "failure": failure(job),
+        "expires": expires(job),
+        "remaining": remaining(job),
+        "spawned_from_jid": (face.spawned_from or False) if face is not None else False,
+        "dependencies": sorted(jobs[need].jid for need in needs_of(job) if need in jobs),
+        "klass": job.kind,
+        "tracked": job.jid in memory.watched,
+        "tags": list(job.extra.tags) if job.extra is not None else [],
+        "queue": queue(job),
+        "state": state(job),
+        "history": [entry(one) for one in history(job)],
+        "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
+        "priority": dialect.turned(job.priority),
+        "worker": worker(job),
+    }
+    if dialect.old:
+        del shown["spawned_from_jid"]
+    if dialect.in_scripts:
+        shown |= {"data": cjson.read(data(job)), "history": staged(history(job))}
+    return shown

@@ -1,0 +1,84 @@
+"""Which script a text is, and who answers it (protocol page, qless 1.1). No text is ever run.
+
+A published one is known by its hash. Every build writes its own header, so others are known by what they contain.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from crossdock.wire.desk import Desk
+from crossdock.wire.redis.qless import perscript, unified
+from crossdock.wire.redis.qless.call import Grant, Reply
+from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
+from crossdock.wire.redis.qless.dialect import PER_SCRIPT, UNIFIED, UNIFIED_2013, Dialect
+
+UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {"qless": UNIFIED, "qless-2013": UNIFIED_2013}
+
+#: Of the per-script form, by script.
+SCRIPT: Final = "qless/"
+
+#: All that are answered. Of the others (`reqless`, `qless-throttles`, `qless-php`) the texts are known.
+ANSWERED: Final = frozenset({*UNIFIED_DIALECTS, *(f"{SCRIPT}{name}" for name in perscript.SCRIPTS)})
+
+#: The first of these that a text contains tells its dialect.
+_MARKS: Final = (
+    (b"ReqlessAPI", b"", "reqless"),
+    (b"QlessAPI.subscription", b"", "qless-php"),
+    (b"QlessAPI", b"throttle.set", "qless-throttles"),
+    (b"QlessAPI", b"function(now, me, queue", "qless"),
+    (b"QlessAPI", b"", "qless-2013"),
+)
+_ERROR: Final = re.compile(rb"\b([A-Z][A-Za-z]+)\(\):")
+_NAMES: Final = {"deregisterworkers": "deregister_workers", "deregister": "deregister_workers"}
+
+
+@cache
+def hashes() -> Mapping[str, str]:
+    """SHA-1 of each published script, and its dialect."""
+    lines = files("crossdock.wire.redis.qless").joinpath("known.tsv").read_text("ascii").splitlines()
+    return dict(line.split("\t") for line in lines if not line.startswith("#"))
+
+
+def recognise(text: bytes) -> str | None:
+    """The dialect of a text whose hash is not known."""
+    for mark, other, dialect in _MARKS:
+        if mark in text and other in text:
+            return dialect
+    found = _ERROR.search(text)
+    if found is None:
+        return None
+    name = found.group(1).decode().lower()
+    if name == "pause" and b"'srem'" in text and b"'sadd'" not in text:
+        name = "unpause"
+    name = _NAMES.get(name, name)
+    return f"{SCRIPT}{name}" if name in perscript.SCRIPTS else None
+
+
+class Dialects:
+    """All that are answered, as this server is set."""
+
+    def __init__(self, clock: CallersClock = CALLERS, *, smaller_first: bool = False, fine: bool = False) -> None:
+        def as_set(dialect: Dialect) -> Dialect:
+            return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine)
+
+        self.unified = {name: as_set(dialect) for name, dialect in UNIFIED_DIALECTS.items()}
+        self.per_script = as_set(PER_SCRIPT)
+
+    def answer(
+        self,
+        dialect: str,
+        desk: Desk,
+        keys: Sequence[bytes],
+        args: Sequence[bytes],
+        publish: Callable[[str, str], None],
+        grant: Grant = lambda jobs: None,
+    ) -> Reply:
+        """One call of a script of that dialect. Raises `call.Raised` with the script's own text."""
+        found = self.unified.get(dialect)
+        if found is not None:
+            return unified.call(desk, keys, args, publish, found, grant)
+        return perscript.call(desk, dialect.removeprefix(SCRIPT), keys, args, publish, self.per_script, grant)

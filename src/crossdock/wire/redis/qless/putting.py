@@ -1,0 +1,225 @@
+"""Commands that name a job and need nobody's lease: put, cancel, priority, depends, tags, tracking, history, get."""
+
+from collections.abc import Sequence
+from math import floor
+from typing import Any
+
+from crossdock.engine.putting import open_needs
+from crossdock.engine.standing import needs_of
+from crossdock.model.faces import Entry, What
+from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
+from crossdock.model.states import State
+from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices
+from crossdock.wire.redis.qless.call import (
+    VIA,
+    Call,
+    Denied,
+    Raised,
+    Reply,
+    Reversed,
+    data,
+    decoded,
+    index,
+    jids,
+    number,
+    options,
+    ranged,
+    spanned,
+    tags,
+)
+
+
+def put(call: Call) -> Reply:
+    """now [worker] queue jid klass data delay [option value]…"""
+    first = 0 if call.dialect.old else 1
+    queue = call.queue(first)
+    jid = call.require(first + 1, 'Put(): Arg "jid" missing')
+    kind = call.require(first + 2, 'Put(): Arg "klass" missing')
+    payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
+    delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
+    given = options(call.rest(first + 5))
+    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
+    its_tags = decoded(given["tags"]) if "tags" in given else None
+    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
+    needs = jids(decoded(given.get("depends", "[]")))
+    if call.dialect.old and delay > 0 and needs:
+        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
+    call.writes()
+    command = Put(
+        VIA,
+        call.t,
+        None if call.dialect.old else call[0],
+        jid,
+        queue,
+        kind,
+        payload,
+        form,
+        delay,
+        None if priority is None else call.dialect.turned(lua.whole(priority)),
+        None if its_tags is None else tags(its_tags),
+        None if retries is None else lua.whole(retries),
+        needs,
+    )
+    full = call.desk.no_room(1)
+    if full is not None:
+        raise Raised(full)
+    call.desk.do(command)
+    return jid
+
+
+def requeue(call: Call) -> Reply:
+    jid = call.jid(2)
+    if call.job(jid) is None:
+        raise Raised(f"Requeue(): Job {jid} does not exist")
+    return put(call)
+
+
+def get(call: Call) -> Reply:
+    found = call.job(call.jid())
+    return None if found is None else jobtext.text(call.memory, found, call.dialect)
+
+
+def multiget(call: Call) -> Reply:
+    found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
+    return jobtext.texts(call.memory, found, call.dialect)
+
+
+def cancel(call: Call) -> Reply:
+    """All or none: whoever needs one of them must be named, too."""
+    names = call.rest(0)
+    memory, named = call.memory, frozenset(names)
+    for jid in names:
+        found = call.job(jid)
+        if found is not None:
+            needed_by = sorted(memory.jobs[each].jid for each in memory.needed_by.get(found.number, ()))
+            unnamed = next((each for each in needed_by if each not in named), None)
+            if unnamed is not None:
+                text = f"{jid} is a dependency of {unnamed} but is not mentioned to be canceled"
+                raise Raised(f"Cancel(): {text}")
+    call.writes()
+    along = frozenset(found.number for jid in names if (found := call.job(jid)) is not None)
+    for jid in names:
+        found = call.job(jid)
+        if found is None:
+            for notice in notices.canceled_unknown(jid, memory.watched):
+                call.publish(*notice)
+        elif found.state is not State.COMPLETE:
+            call.desk.do(Cancel(VIA, call.t, found.number, along))
+    return names
+
+
+def priority(call: Call) -> Reply:
+    jid = call.jid()
+    value = number(call[1], 'Priority(): Arg "priority" missing or not a number: ')
+    found = call.job(jid)
+    if found is None:
+        raise Denied("Queue(): no queue name provided" if call.dialect.old else f"Priority(): Job {jid} does not exist")
+    call.writes()
+    call.desk.do(SetPriority(VIA, call.t, found.number, call.dialect.turned(lua.whole(value))))
+    return lua.truncated(value)
+
+
+def depends(call: Call) -> Reply:
+    jid = call.jid()
+    word = call[1]
+    if word is None:
+        raise Raised('Depends(): Arg "command" missing')
+    found = call.job(jid)
+    if found is None or found.state is not State.BLOCKED:
+        shown = "false" if found is None else job.state(found)
+        raise Denied(f"Depends(): Job {jid} not in the depends state: {shown}")
+    names, memory = call.rest(2), call.memory
+    before = needs_of(found)
+    if word == "on":
+        needs = tuple(dict.fromkeys((*before, *open_needs(memory, names, jid, found.number))))
+    elif word == "off":
+        gone = before if names[:1] == ["all"] else [need for need in before if memory.jobs[need].jid in names]
+        needs = tuple(need for need in before if need not in gone)
+    else:
+        raise Raised('Depends(): Argument "command" must be "on" or "off"')
+    call.writes()
+    if needs != before:
+        call.desk.do(EditNeeds(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
+    return 1
+
+
+def tag(call: Call) -> Reply:
+    word = call[0]
+    if word is None:
+        raise Raised('Tag(): Arg "command" must be "add", "remove", "get" or "top"')
+    if word in ("add", "remove"):
+        return _edit_tags(call, word)
+    if word == "get":
+        text = call.text(1, 'Tag(): Arg "tag" missing')
+        offset = index(call[2], 'Tag(): Arg "offset" not a number: ', 0)
+        count = index(call[3], 'Tag(): Arg "count" not a number: ', 25)
+        tagged: Sequence[Any] = call.memory.tags.jobs.get(text, [])
+        page = tagged[spanned(len(tagged), offset, count if call.dialect.paged_by_end else offset + count - 1)]
+        return cjson.write({"jobs": [jid for _, jid, _ in page], "total": len(tagged)})
+    if word == "top":
+        offset = index(call[1], 'Tag(): Arg "offset" not a number: ', 0)
+        count = index(call[2], 'Tag(): Arg "count" not a number: ', 25)
+        return cjson.write(_top(call, offset, count))
+    raise Raised('Tag(): First argument must be "add", "remove" or "get"')
+
+
+def _top(call: Call, offset: int, count: int) -> list[str]:
+    """The tags used twice or more, the most used first."""
+    order = call.memory.tags.top
+    used = len(order) - order.bisect_left((2, ""))
+    return [tag for _, tag in Reversed(order)[ranged(used, offset, count)]]
+
+
+def _edit_tags(call: Call, word: str) -> Reply:
+    jid = call.text(1, 'Tag(): Arg "jid" missing')
+    found = call.job(jid)
+    if found is None:
+        raise Denied(f"Tag(): Job {jid} does not exist")
+    names = tuple(call.text(index, "") for index in range(2, 2 + len(call.rest(2))))
+    call.writes()
+    if names:
+        add, drop = (names, ()) if word == "add" else ((), names)
+        call.desk.do(EditTags(VIA, call.t, found.number, add, drop))
+    shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
+    return cjson.write(shown) if call.dialect.old and not call.dialect.in_scripts and word == "add" else shown
+
+
+def track(call: Call) -> Reply:
+    word, memory = call[0], call.memory
+    if word is None:
+        order = sorted(memory.watched.items(), key=lambda each: (each[1], each[0]))
+        found = {jid: call.job(jid) for jid, _ in order}
+        shown = [job.show(memory, one, call.dialect) for one in found.values() if one is not None]
+        return cjson.write({"expired": [jid for jid, one in found.items() if one is None], "jobs": shown})
+    jid = call.require(1, 'Track(): Arg "jid" missing')
+    if call.job(jid) is None:
+        raise Raised("Track(): Job does not exist")
+    if word.lower() not in ("track", "untrack"):
+        raise Raised(f'Track(): Unknown action "{word}"')
+    return str(watch(call, jid, on=word.lower() == "track"))
+
+
+def watch(call: Call, jid: str, *, on: bool, tags: tuple[str, ...] = ()) -> int:
+    """Whether that is new. The seed lets a job be tagged by the way."""
+    call.writes()
+    known = jid in call.memory.watched
+    if not on:
+        call.desk.do(Unwatch(jid))
+        return int(known)
+    call.desk.do(Watch(jid, call.t))
+    found = call.job(jid)
+    if tags and found is not None:
+        call.desk.do(EditTags(VIA, call.t, found.number, tags))
+    return int(not known)
+
+
+def log(call: Call) -> Reply:
+    jid = call.text(0, "Log(): Argument 'jid' missing")
+    message = call.text(1, "Log(): Argument 'message' missing")
+    extra = data(call[2], "Log(): Argument 'data' not JSON: ")[0] if call[2] is not None else b""
+    found = call.job(jid)
+    if found is None:
+        raise Raised(f"Log(): Job {jid} does not exist")
+    call.writes()
+    call.desk.do(Note(VIA, call.t, found.number, Entry(float(floor(call.t)), What.SAID, message, data=extra)))
+    return None

@@ -1,0 +1,221 @@
+"""Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any, Final
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import face_of
+from crossdock.engine.stats import DAY, Moments, coarse
+from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
+from crossdock.model.job import Job
+from crossdock.model.moves import CatchUp, Pop, Unfail
+from crossdock.model.states import State
+from crossdock.wire.redis.qless import cjson, config, job, jobtext
+from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, index, number, ranged, spanned
+from crossdock.wire.redis.qless.settling import EXHAUSTED
+
+_ALL: Final = float("inf")
+
+#: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
+BUCKETS: Final = 60 + 59 + 23 + 6
+FINE_BUCKETS: Final = 60 + 59 + 92 + 48 + 4
+
+
+def pop(call: Call) -> Reply:
+    queue = call.queue()
+    worker = call.require(1, 'Pop(): Arg "worker" missing')
+    count = number(call[2], 'Pop(): Arg "count" missing or not a number: ')
+    call.writes()
+    return jobtext.texts(call.memory, popped(call, queue, worker, count), call.dialect)
+
+
+def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
+    term = config.heartbeat(call.memory, queue)
+    old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
+    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
+    call.grant(jobs)
+    return jobs
+
+
+def peek(call: Call) -> Reply:
+    queue = call.queue()
+    count = int(max(0.0, min(1e6, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
+    call.writes()
+    return jobtext.texts(call.memory, peeked(call, queue, count), call.dialect)
+
+
+def peeked(call: Call, queue: str, count: int) -> list[Job]:
+    memory = call.memory
+    lazy = memory.lazy.of(queue)
+    found = [memory.jobs[number_] for _, _, number_ in lazy.locks.islice(0, min(count, lazy.expired(call.t)))]
+    left = count - len(found)
+    abrupt = EXHAUSTED if call.dialect.in_scripts else ""
+    call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
+    known = memory.queues.get(queue)
+    if known is not None:
+        found += [memory.jobs[place[4]] for place in known.ready.islice(0, left)]
+    return found
+
+
+def _due(call: Call, queue: str) -> None:
+    """Move what has fallen due there."""
+    if queue in call.memory.lazy.queues and not call.dialect.in_scripts:
+        call.desk.do(CatchUp(VIA, queue, call.t, _ALL, leases=False, intervals=False))
+
+
+def jobs(call: Call) -> Reply:
+    word = call[0]
+    if word is None:
+        raise Raised('Jobs(): Arg "state" missing')
+    complete = word == "complete"
+    queue = "" if complete else call.text(1, 'Jobs(): Arg "queue" missing')
+    offset = index(call[1 if complete else 2], 'Jobs(): Arg "offset" not a number: ', 0)
+    count = index(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25)
+    memory = call.memory
+    if complete:
+        newest = Reversed(memory.completed)
+        return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
+    lazy = memory.lazy.of(queue)
+    if word in ("running", "stalled"):
+        begin, end = (lazy.over(call.t), len(lazy.locks)) if word == "running" else (0, lazy.expired(call.t))
+        page = ranged(end - begin, offset, count)
+        found = [jid for _, jid, _ in lazy.locks.islice(begin + (page.start or 0), begin + page.stop)]
+        return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
+    by_time: Sequence[Any]
+    if word == "scheduled":
+        call.writes()
+        _due(call, queue)
+        others = [memory.jobs[each[2]] for each in memory.scheduled_in.get(queue, ())]
+        by_time = [*memory.lazy.of(queue).due, *((0.0, one.jid) for one in others if not _lazy(one))]
+    elif word == "depends":
+        by_time = memory.blocked_in.get(queue, [])
+    elif word == "recurring":
+        by_time = lazy.slots
+    else:
+        raise Raised(f'Jobs(): Unknown type "{word}"')
+    return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
+
+
+def _lazy(one: Job) -> bool:
+    face = face_of(one)
+    return face is not None and face.due is not None
+
+
+def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
+    """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
+    if memory.leased_in.get(queue, 0) <= len(memory.lazy.of(queue).locks) or 0 <= count <= before:
+        return []
+    leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
+    here = [one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None]
+    return here if count < 0 else here[: count - before]
+
+
+def counts(call: Call, name: str) -> dict[str, Any]:
+    _due(call, name)
+    memory = call.memory
+    known, lazy = memory.queues.get(name), memory.lazy.of(name)
+    stalled = lazy.expired(call.t) - lazy.over(0.0)
+    shown = {
+        "paused": known is not None and known.paused,
+        "running": memory.leased_in.get(name, 0) - max(0, stalled),
+        "name": name,
+        "waiting": len(known.ready) if known is not None else 0,
+        "recurring": len(lazy.slots),
+        "depends": len(memory.blocked_in.get(name, ())),
+        "stalled": max(0, stalled),
+        "scheduled": len(memory.scheduled_in.get(name, ())) + memory.retrying_in.get(name, 0),
+    }
+    if call.dialect.in_scripts:
+        del shown["paused"]
+    return shown
+
+
+def queues(call: Call) -> Reply:
+    call.writes()
+    if call[0] is not None:
+        return cjson.write(counts(call, call[0]))
+    known = [queue for queue in call.memory.queues.values() if queue.listed]
+    known.sort(key=lambda queue: (queue.first_t, queue.name))
+    return cjson.write([counts(call, queue.name) for queue in known])
+
+
+def length(call: Call) -> Reply:
+    queue, memory = call.queue(), call.memory
+    known = memory.queues.get(queue)
+    waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
+    return memory.leased_in.get(queue, 0) + waiting + (len(known.ready) if known is not None else 0)
+
+
+def stats(call: Call) -> Reply:
+    queue = call.queue()
+    date = number(call[1], 'Stats(): Arg "date" missing or not a number: ')
+    day = int(max(-1e15, min(1e15, date)) // DAY) * DAY
+    page, fine = call.memory.stats.days.get(queue, {}).get(day), call.dialect.fine
+    return cjson.write(
+        {
+            "run": _moments(page.run if page is not None else None, fine),
+            "retries": page.retries if page is not None else 0,
+            "failed": page.failed if page is not None else 0,
+            "failures": page.failures if page is not None else 0,
+            "wait": _moments(page.wait if page is not None else None, fine),
+        }
+    )
+
+
+def _moments(of: Moments | None, fine: bool) -> dict[str, Any]:
+    of = of or Moments()
+    spread = sqrt(of.vk / (of.n - 1)) if of.n > 1 else 0
+    histogram = [0] * (FINE_BUCKETS if fine else BUCKETS)
+    for bucket, count in of.histogram.items():
+        shown = bucket if fine else coarse(bucket)
+        if 0 <= shown < len(histogram):
+            histogram[shown] += count
+    return {"std": spread, "histogram": histogram, "count": of.n, "mean": of.mean}
+
+
+def failed(call: Call) -> Reply:
+    groups, group = call.memory.failed_in, call[0]
+    if group is None:
+        return cjson.write({name: len(order) for name, order in sorted(groups.items())})
+    start = index(call[1], 'Failed(): Arg "start" is not a number: ', 0)
+    limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
+    order = Reversed(groups.get(group, []))
+    page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
+    found = [call.memory.jobs[number_] for _, number_ in page]
+    if call.dialect.in_scripts:
+        return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
+    return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
+
+
+def unfail(call: Call) -> Reply:
+    queue = call.queue()
+    group = call.text(1, 'Unfail(): Arg "group" missing')
+    count = number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0)
+    call.writes()
+    return call.desk.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
+
+
+def _names(call: Call) -> list[str]:
+    names = [call.require(index, "") for index in range(len(call.rest(0)))]
+    if not names:
+        raise Raised("Wrong number of args calling Redis command from script")
+    return names
+
+
+def pause(call: Call) -> Reply:
+    call.desk.do(PauseQueues(_names(call), any_name=True))
+    return None
+
+
+def unpause(call: Call) -> Reply:
+    call.desk.do(ResumeQueues(_names(call)))
+    return None
+
+
+def forget(call: Call) -> Reply:
+    for name in _names(call):
+        call.desk.do(ForgetQueue(name, unlist=True))
+    return None
+
+

@@ -1,0 +1,160 @@
+"""Jobs at intervals: recur and its like (protocol page, qless 5)."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from crossdock.model.moves import ClearInterval, SetInterval
+from crossdock.model.records import Interval
+from crossdock.wire.redis.qless import cjson, lua
+from crossdock.wire.redis.qless.call import (
+    Call,
+    Denied,
+    Raised,
+    Reply,
+    data,
+    decoded,
+    name,
+    number,
+    options,
+    seconds,
+    tags,
+)
+
+
+def recur(call: Call) -> Reply:
+    """now queue jid klass data "interval" seconds offset [option value]…"""
+    queue = call.queue()
+    jid = call.require(1, 'RecurringJob On(): Arg "jid" missing')
+    kind = call.require(2, 'RecurringJob On(): Arg "klass" missing')
+    spec = call.text(4, 'RecurringJob On(): Arg "spec" missing')
+    payload, form = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
+    if spec != "interval":
+        raise Raised(f'Recur(): schedule type "{spec}" unknown')
+    every = seconds(call[5], 'Recur(): Arg "interval" not a number: ')
+    offset = seconds(call[6], 'Recur(): Arg "offset" not a number: ')
+    if every <= 0:
+        raise Raised('Recur(): Arg "interval" must be greater than 0')
+    given = options(call.rest(7))
+    its_tags = tags(decoded(given.get("tags", "[]")))
+    priority, retries, backlog = (
+        lua.whole(number(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
+        for each in ("priority", "retries", "backlog")
+    )
+    call.writes()
+    known = call.memory.intervals.get(jid)
+    interval = Interval(
+        jid,
+        queue,
+        kind,
+        payload,
+        form,
+        lua.whole(every),
+        call.t + offset,
+        call.desk.now.wall + offset,
+        call.dialect.turned(priority),
+        its_tags,
+        retries,
+        backlog,
+        known.count if known is not None else 0,
+    )
+    call.desk.do(SetInterval(interval, call.t))
+    return jid
+
+
+def _jid(call: Call) -> str:
+    return call.require(0, "Recurring(): no jid provided")
+
+
+def unrecur(call: Call) -> Reply:
+    call.desk.do(ClearInterval(_jid(call)))
+    return 1
+
+
+def get(call: Call) -> Reply:
+    found = call.memory.intervals.get(_jid(call))
+    if found is None:
+        return None
+    shown: dict[str, Any] = {
+        "tags": list(found.tags),
+        "jid": found.jid,
+        "retries": found.retries,
+        "data": found.payload.decode("utf-8", "surrogateescape"),
+        "queue": found.queue,
+        "state": "recur",
+        "count": found.count,
+        "interval": found.seconds,
+        "klass": found.kind,
+        "backlog": found.backlog,
+        "priority": call.dialect.turned(found.priority),
+    }
+    if call.dialect.in_scripts:
+        del shown["backlog"]
+        shown["data"] = decoded(str(shown["data"]))
+    return cjson.write(shown)
+
+
+def update(call: Call) -> Reply:
+    jid = _jid(call)
+    found = call.memory.intervals.get(jid)
+    if found is None:
+        raise Denied(f"Recur(): No recurring job {jid}")
+    pairs = call.rest(1)
+    changed = found
+    for index in range(0, len(pairs), 2):
+        option = pairs[index]
+        value = pairs[index + 1] if index + 1 < len(pairs) else None
+        if value is None:
+            raise Raised(f"No value provided for {option}")
+        changed = _changed(call, changed, option, value)
+    call.writes()
+    if changed is not found:
+        call.desk.do(SetInterval(changed, call.t))
+    return 1
+
+
+def _changed(call: Call, interval: Interval, option: str, value: str) -> Interval:
+    if option in ("priority", "interval", "retries"):
+        found = lua.whole(number(value, f'Recur(): Arg "{option}" must be a number: '))
+        if option == "priority":
+            return replace(interval, priority=call.dialect.turned(found))
+        if option == "retries":
+            return replace(interval, retries=found)
+        if not 0 < found < float("inf"):
+            raise Raised('Recur(): Arg "interval" must be greater than 0')
+        later = found - interval.seconds
+        return replace(interval, seconds=found, next=interval.next + later, next_at=interval.next_at + later)
+    if option == "data":
+        payload, form = data(value, 'Recur(): Arg "data" is not JSON-encoded: ')
+        return replace(interval, payload=payload, form=form)
+    if option == "klass":
+        return replace(interval, kind=name(value))
+    if option == "queue":
+        return replace(interval, queue=name(value))
+    if option == "backlog":
+        return replace(interval, backlog=lua.whole(number(value, 'Recur(): Arg "backlog" not a number: ')))
+    raise Raised(f'Recur(): Unrecognized option "{option}"')
+
+
+def tag(call: Call) -> Reply:
+    return _retagged(call, "Tag", add=True)
+
+
+def untag(call: Call) -> Reply:
+    return _retagged(call, "Untag", add=False)
+
+
+def _retagged(call: Call, word: str, *, add: bool) -> Reply:
+    jid = _jid(call)
+    found = call.memory.intervals.get(jid)
+    if found is None:
+        raise Denied(f"{word}(): Job {jid} does not exist")
+    names = call.rest(1)
+    if add:  # a new one named twice is there twice
+        after = (*found.tags, *(each for each in names if each not in found.tags))
+    else:
+        after = tuple(each for each in found.tags if each not in names)
+    call.writes()
+    if after != found.tags:
+        call.desk.do(SetInterval(replace(found, tags=after), call.t))
+    return cjson.write(list(after))

@@ -1,0 +1,161 @@
+"""Commands of a worker about the job it holds: complete, fail, retry, heartbeat, timeout."""
+
+from math import floor, isfinite
+from typing import Final
+
+from crossdock.engine.standing import face_of
+from crossdock.model.commands import Claim, Fail, Succeed
+from crossdock.model.job import Bound, Job, Lease
+from crossdock.model.moves import Advance, Renew, TakeBack
+from crossdock.model.states import State
+from crossdock.wire.redis.qless import config, job, lua
+from crossdock.wire.redis.qless.call import VIA, Call, Denied, Raised, Reply, data, decoded, jids, name, number
+
+#: The oldest dialect's own spelling.
+EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
+
+
+def _held(call: Call, jid: str, worker: str | None, missing: str, idle: str, other: str) -> tuple[Job, Lease]:
+    """The job this worker holds, or what the script says instead; the texts end where a value follows.
+
+    None is any worker of this door, who holds a job of this door (doors, question 7).
+    """
+    found = call.job(jid)
+    if found is None:
+        raise Denied(missing)
+    if found.lease is None:
+        raise Denied(idle + job.state(found))
+    lease = found.lease
+    if worker is None and lease.until is not None and face_of(found) is not None:
+        return found, lease
+    if lease.worker != worker or lease.bound is Bound.CONNECTION:
+        raise Denied(other + lease.worker)
+    return found, lease
+
+
+def _claim(found: Job, lease: Lease, worker: str) -> Claim:
+    return Claim(VIA, worker, (found.number, lease.token))
+
+
+def complete(call: Call) -> Reply:
+    jid = call.jid()
+    worker = call.require(1, 'Complete(): Arg "worker" missing')
+    queue = call.require(2, 'Complete(): Arg "queue" missing')
+    payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
+    rest = call.rest(4)
+    wanted = dict(zip(rest[::2], rest[1::2], strict=False))
+    after = name(wanted["next"]) if "next" in wanted else None
+    delay = number(wanted.get("delay"), "", 0.0) if lua.number(wanted.get("delay", "0")) is not None else None
+    if delay is None:
+        raise Raised("assertion failed!")
+    needs = jids(decoded(wanted.get("depends", "[]")))
+    if after is None and "delay" in wanted:
+        raise Raised('Complete(): "delay" cannot be used without a "next".')
+    if after is None and "depends" in wanted:
+        raise Raised('Complete(): "depends" cannot be used without a "next".')
+    who = call.who("Complete", jid)
+    if call.dialect.old and delay > 0 and needs:
+        used = "to be used " if call.dialect.in_scripts else ""
+        raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
+    found, lease = _held(
+        call,
+        jid,
+        worker,
+        f"{who}does not exist",
+        f"{who}is not currently running: ",
+        f"{who}has been handed out to another worker: ",
+    )
+    if not call.dialect.old and job.queue(found) != queue:
+        raise Raised(f"{who}running in another queue: {job.queue(found)}")
+    call.writes()
+    if after is None:
+        claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole))
+        return "complete"
+    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts))
+    return "scheduled" if found.state is State.SCHEDULED else job.state(found)
+
+
+def fail(call: Call) -> Reply:
+    jid = call.jid()
+    worker = call.require(1, 'Fail(): Arg "worker" missing')
+    group = call.require(2, 'Fail(): Arg "group" missing')
+    message = call.text(3, 'Fail(): Arg "message" missing')
+    payload = data(call[4], 'Fail(): Arg "data" not JSON: ')[0] if call[4] is not None else None
+    who = "Fail(): Job " if call.dialect.old else f"Fail(): Job {jid}"
+    found, lease = _held(
+        call,
+        jid,
+        None if call.dialect.old else worker,
+        f"{who}does not exist",
+        f"{who}not currently running: ",
+        f"{who} running with another worker: ",
+    )
+    call.writes()
+    claim = _claim(found, lease, worker)
+    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=payload, final=True))
+    return jid
+
+
+def retry(call: Call) -> Reply:
+    jid = call.jid()
+    queue = call.require(1, 'Retry(): Arg "queue" missing')
+    worker = call.require(2, 'Retry(): Arg "worker" missing')
+    delay = number(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
+    group, message = call[4], call[5]
+    who = call.who("Retry", jid)
+    found, lease = _held(
+        call,
+        jid,
+        worker,
+        f"{who}does not exist",
+        f"{who}is not currently running: ",
+        f"{who}has been given to another worker: ",
+    )
+    call.writes()
+    said = group is not None and message is not None
+    over = EXHAUSTED if call.dialect.in_scripts else 'Job exhausted retries in queue "%s"'
+    told = message if said and message is not None else over % job.queue(found)
+    claim = _claim(found, lease, worker)
+    left = job.remaining(found) - 1
+    group = group if group is not None else f"failed-retries-{queue}"
+    old = call.dialect.old
+    named = call.dialect.in_scripts
+    call.desk.do(
+        Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue, unbooked=old, named=named)
+    )
+    return left if left >= 0 else -1
+
+
+def heartbeat(call: Call) -> Reply:
+    jid = call.jid()
+    worker = call.require(1, 'Heatbeat(): Arg "worker" missing')
+    payload = data(call[2], 'Heartbeat(): Arg "data" not JSON: ')[0] if call[2] is not None else None
+    who = call.who("Heartbeat", jid)
+    found, _ = _held(
+        call,
+        jid,
+        worker,
+        f"{who}does not exist",
+        f"{who}not currently running: ",
+        f"{who}given out to another worker: ",
+    )
+    call.writes()
+    term = config.heartbeat(call.memory, job.queue(found))
+    call.desk.do(Renew(VIA, call.t, found.number, term, payload, call.dialect.old))
+    return lua.truncated(floor(call.t + term) if isfinite(term) else term)
+
+
+def timeout(call: Call) -> Reply:
+    numbers: list[int] = []
+    for jid in call.rest(0):
+        found = call.job(jid)
+        if found is None:
+            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.old else 'does not exist'}")
+        if found.lease is None:
+            raise Raised(f"Timeout(): Job {jid} not running")
+        numbers.append(found.number)
+    call.writes()
+    if numbers:
+        call.desk.do(TakeBack(VIA, call.t, numbers))
+    return None

@@ -1,0 +1,185 @@
+"""What qless' scripts would have stored under a key, made of the engine's state (protocol page, qless 2)."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Any, Final
+
+from crossdock.engine.keys import Entry, Sorted
+from crossdock.engine.memory import Memory
+from crossdock.engine.putting import newest
+from crossdock.engine.standing import face_of, needs_of
+from crossdock.engine.stats import Moments, coarse
+from crossdock.model.job import Job
+from crossdock.model.keys import Kind
+from crossdock.model.states import State
+from crossdock.wire.redis.encode import number
+from crossdock.wire.redis.qless import cjson, job
+
+
+def text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def scores(pairs: Iterator[tuple[str, float]]) -> Entry:
+    return Entry(Kind.SORTED, Sorted({text(member): float(score) for member, score in pairs}))
+
+
+def fields(values: dict[str, str | int | float]) -> Entry:
+    return Entry(
+        Kind.HASH,
+        {text(name): text(value) if isinstance(value, str) else number(float(value)) for name, value in values.items()},
+    )
+
+
+def elements(values: Iterator[str]) -> Entry:
+    return Entry(Kind.LIST, deque(text(value) for value in values))
+
+
+def members(values: Iterator[str]) -> Entry:
+    return Entry(Kind.SET, {text(value): None for value in values})
+
+
+def job_fields(memory: Memory, name: str) -> Entry | None:
+    found = newest(memory, name)
+    if found is None:
+        return None
+    face = face_of(found)
+    values: dict[str, str | int | float] = {
+        "jid": found.jid,
+        "klass": found.kind,
+        "data": job.data(found),
+        "priority": found.priority,
+        "tags": cjson.write(list(found.extra.tags) if found.extra is not None else []),
+        "state": job.state(found),
+        "worker": job.worker(found),
+        "expires": job.expires(found),
+        "queue": job.queue(found),
+        "retries": job.retries(found),
+        "remaining": job.remaining(found),
+        "time": f"{found.since if face is None else face.time:.20f}",
+        "failure": cjson.write(job.failure(found)),
+    }
+    if face is not None and face.spawned_from:
+        values["spawned_from_jid"] = face.spawned_from
+    if found.extra is not None and found.extra.warned:
+        values["grace"] = 1
+    return fields(values)
+
+
+def history(memory: Memory, name: str) -> Entry | None:
+    found = newest(memory, name)
+    if found is None:
+        return None
+    entries = map(job.entry, job.history(found))
+    lines = ([one.pop("when"), one.pop("what"), one] for one in entries)
+    return Entry(Kind.LIST, deque(text(cjson.write(line)) for line in lines))
+
+
+def dependencies(memory: Memory, name: str) -> Entry | None:
+    found = newest(memory, name)
+    needs = needs_of(found) if found is not None else ()
+    return members(memory.jobs[need].jid for need in needs if need in memory.jobs) if needs else None
+
+
+def dependents(memory: Memory, name: str) -> Entry | None:
+    found = newest(memory, name)
+    waiting = memory.needed_by.get(found.number) if found is not None else None
+    return members(memory.jobs[each].jid for each in waiting) if waiting else None
+
+
+def recurring_fields(memory: Memory, name: str) -> Entry | None:
+    found = memory.intervals.get(name)
+    if found is None:
+        return None
+    return fields(
+        {
+            "jid": found.jid,
+            "klass": found.kind,
+            "data": found.payload.decode("utf-8", "surrogateescape"),
+            "priority": found.priority,
+            "tags": cjson.write(list(found.tags)),
+            "state": "recur",
+            "queue": found.queue,
+            "type": "interval",
+            "count": found.count,
+            "interval": found.seconds,
+            "retries": found.retries,
+            "backlog": found.backlog,
+        }
+    )
+
+
+def _on_shelf(memory: Memory, state: State, queue: str) -> Iterator[Job]:
+    return (one for _, number_ in memory.shelves[state] if (one := memory.jobs[number_]).queue == queue)
+
+
+def work(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+    known = memory.queues.get(queue)
+    for first, _, stamp, _, number_ in known.ready if known is not None else ():
+        yield memory.jobs[number_].jid, -first - stamp / 1e10
+
+
+def locks(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+    return ((one.jid, job.expires(one)) for one in _on_shelf(memory, State.LEASED, queue))
+
+
+def scheduled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+    waiting = [memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ())]
+    if memory.retrying_in.get(queue):
+        waiting += _on_shelf(memory, State.RETRYING, queue)
+    for one in waiting:
+        face = face_of(one)
+        yield one.jid, one.due if face is None or face.due is None else face.due
+
+
+def depends(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+    return ((jid, t) for t, jid, _ in memory.blocked_in.get(queue, ()))
+
+
+def recur(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+    return ((jid, slot) for slot, jid in memory.lazy.of(queue).slots)
+
+
+def _ready(memory: Memory, queue: str) -> int:
+    known = memory.queues.get(queue)
+    return len(known.ready) if known is not None else 0
+
+
+#: The sorted sets of a queue: how many are in it, and who.
+OF_QUEUE: Final[
+    dict[str, tuple[Callable[[Memory, str], int], Callable[[Memory, str], Iterator[tuple[str, float]]]]]
+] = {
+    "work": (_ready, work),
+    "locks": (lambda memory, queue: memory.leased_in.get(queue, 0), locks),
+    "scheduled": (
+        lambda memory, queue: len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0),
+        scheduled,
+    ),
+    "depends": (lambda memory, queue: len(memory.blocked_in.get(queue, ())), depends),
+    "recur": (lambda memory, queue: len(memory.lazy.of(queue).slots), recur),
+}
+
+
+#: Seconds, minutes, hours and days: the letter, what to take off a bucket's number, and where the next begin.
+_UNITS: Final = (("s", 0, 60), ("m", 59, 119), ("h", 118, 142), ("d", 141, inf))
+
+
+def _moments(of: Moments) -> dict[str, str | int | float]:
+    found: dict[str, str | int | float] = {"total": of.n, "mean": of.mean, "vk": of.vk}
+    for bucket, count in of.histogram.items():
+        shown = coarse(bucket)
+        unit, before = next((unit, before) for unit, before, end in _UNITS if shown < end)
+        name = f"{unit}{shown - before}"
+        found[name] = int(found.get(name, 0)) + count
+    return found
+
+
+def statistics(memory: Memory, kind: str, day: str, queue: str) -> Entry | None:
+    page: Any = memory.stats.days.get(queue, {}).get(int(day)) if day.isdecimal() and len(day) < 16 else None
+    if page is None:
+        return None
+    if kind == "stats":
+        return fields({"failures": page.failures, "failed": page.failed, "retries": page.retries})
+    of = page.wait if kind == "wait" else page.run
+    return fields(_moments(of)) if of.n else None

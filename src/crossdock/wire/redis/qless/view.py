@@ -1,0 +1,150 @@
+"""The keys that qless' scripts would keep, shown (protocol page, qless 2 and 12). Writing there is the scripts' affair.
+
+Clients read a few of them raw: the lengths of a queue's sets, the next run of a recurring job, who is complete.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from crossdock.engine.keys import Entry
+from crossdock.engine.memory import Memory
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.qless import shown
+from crossdock.wire.redis.values import Error, Result
+from crossdock.wire.redis.views import PASS
+
+#: Made up for one command; more would hold up all doors. Scripts page through what is longer.
+MEMBERS_AT_MOST: Final = 100_000
+
+_OF_JOB: Final[dict[str, Callable[[Memory, str], Entry | None]]] = {
+    "-history": shown.history,
+    "-dependencies": shown.dependencies,
+    "-dependents": shown.dependents,
+}
+
+_WHOLE: Final[dict[bytes, Callable[[Memory], Entry]]] = {
+    b"ql:queues": lambda memory: shown.scores((q.name, q.first_t) for q in memory.queues.values() if q.listed),
+    b"ql:paused_queues": lambda memory: shown.members(q.name for q in memory.queues.values() if q.paused),
+    b"ql:workers": lambda memory: shown.scores(iter(memory.workers.seen.items())),
+    b"ql:tracked": lambda memory: shown.scores(iter(memory.watched.items())),
+    b"ql:completed": lambda memory: shown.scores((jid, t) for t, jid, _ in memory.completed),
+    b"ql:failures": lambda memory: shown.members(iter(memory.failed_in)),
+    b"ql:tags": lambda memory: shown.scores(iter(memory.tags.uses.items())),
+    b"ql:config": lambda memory: shown.fields(dict(memory.config)),
+}
+
+_QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur)", re.DOTALL)
+_WORKER: Final = re.compile(r"w:(.*):jobs", re.DOTALL)
+_STATS: Final = re.compile(r"s:(wait|run|stats):(-?\d+):(.*)", re.DOTALL)
+_NAMED: Final = re.compile(r"[jrft]:.*", re.DOTALL)
+_KINDS: Final = (_QUEUE, _WORKER, _STATS, _NAMED)
+
+
+class QlessView:
+    prefix = b"ql:"
+
+    def owns(self, key: bytes) -> bool:
+        name = _name(key)
+        return key in _WHOLE or (name is not None and any(kind.fullmatch(name) for kind in _KINDS))
+
+    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+        """What clients ask for all the time costs no walk; the rest is read."""
+        memory = context.desk.memory
+        if name == b"zcard" and args[0] == b"ql:completed":
+            return len(memory.completed)
+        found = _QUEUE.fullmatch(_name(args[0]) or "")
+        if found is not None:
+            queue, kind = found.groups()
+            if name == b"zcard":
+                return shown.OF_QUEUE[kind][0](memory, queue)
+            if name == b"zscore" and kind == "recur":
+                interval = memory.intervals.get(args[1].decode("utf-8", "surrogateescape"))
+                return interval.next if interval is not None and interval.queue == queue else None
+        raise PASS
+
+    def read(self, context: Context, key: bytes) -> Entry | None:
+        memory = context.desk.memory
+        whole = _WHOLE.get(key)
+        if whole is not None:
+            _refuse_if_long(key, max(len(memory.queues), len(memory.completed), len(memory.tags.uses)))
+            entry = whole(memory)
+            return entry if len(entry.data) else None
+        name = _name(key)
+        return None if name is None else _read(memory, key, name)
+
+    def keys(self, context: Context) -> Iterator[bytes]:
+        """One a job, without what belongs to it: suites count them."""
+        memory = context.desk.memory
+        for jid in list(memory.jids):
+            yield b"ql:j:" + shown.text(jid)
+        for jid in list(memory.intervals):
+            yield b"ql:r:" + shown.text(jid)
+        queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in}
+        for queue in dict.fromkeys((*queues, *memory.scheduled_in, *memory.retrying_in)):
+            for kind, (count, _) in shown.OF_QUEUE.items():
+                if count(memory, queue):
+                    yield b"ql:q:%b-%b" % (shown.text(queue), kind.encode())
+        for key, entry in _WHOLE.items():
+            if len(entry(memory).data):
+                yield key
+        for prefix, names in (("f:", memory.failed_in), ("t:", memory.tags.jobs)):
+            for name in list(names):
+                yield shown.text(f"ql:{prefix}{name}")
+        for worker in list(memory.workers.given):
+            yield shown.text(f"ql:w:{worker}:jobs")
+        for queue, days in list(memory.stats.days.items()):
+            for day, page in list(days.items()):
+                for kind, there in (("wait", page.wait.n), ("run", page.run.n), ("stats", page.failures)):
+                    if there:
+                        yield shown.text(f"ql:s:{kind}:{day}:{queue}")
+
+
+def _name(key: bytes) -> str | None:
+    """What follows the prefix; names that are not UTF-8 are nobody's (MODEL section 11)."""
+    try:
+        return key[3:].decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _refuse_if_long(key: bytes, count: int) -> None:
+    if count > MEMBERS_AT_MOST:
+        text = b"ERR '%b' is made of %d records, more than are shown at once; ask the scripts for a page of it"
+        raise Error(text % (key[:128], count))
+
+
+def _read(memory: Memory, key: bytes, name: str) -> Entry | None:
+    found = _QUEUE.fullmatch(name)
+    if found is not None:
+        queue, kind = found.groups()
+        count, pairs = shown.OF_QUEUE[kind]
+        there = count(memory, queue)
+        _refuse_if_long(key, there)
+        return shown.scores(pairs(memory, queue)) if there else None
+    found = _WORKER.fullmatch(name)
+    if found is not None:
+        given = memory.workers.given.get(found.group(1))
+        return shown.scores(iter(given.items())) if given else None
+    found = _STATS.fullmatch(name)
+    if found is not None:
+        return shown.statistics(memory, *found.groups())
+    return _named(memory, key, name[:1], name[2:])
+
+
+def _named(memory: Memory, key: bytes, kind: str, name: str) -> Entry | None:
+    if kind == "j":
+        if name not in memory.jids:
+            for ending, of in _OF_JOB.items():
+                if name.endswith(ending):
+                    return of(memory, name.removesuffix(ending))
+        return shown.job_fields(memory, name)
+    if kind == "r":
+        return shown.recurring_fields(memory, name)
+    if kind == "f":
+        group = memory.failed_in.get(name, ())
+        _refuse_if_long(key, len(group))
+        return shown.elements(memory.jobs[number].jid for _, number in reversed(group)) if group else None
+    tagged = memory.tags.jobs.get(name, ())
+    _refuse_if_long(key, len(tagged))
+    return shown.scores((jid, t) for t, jid, _ in tagged) if tagged else None

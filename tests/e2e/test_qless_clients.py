@@ -1,0 +1,159 @@
+"""qless clients of other people, unmodified, and redis-py with FCALL; a restart forgets nothing."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.e2e.program import Program
+from tests.support.server import Server
+
+pytestmark = pytest.mark.clients
+
+PROGRAMS = Path(__file__).with_name("programs")
+
+QLESS_PY = [
+    "length 2",
+    "popped urgent moved [1, 'é'] ['blue']",
+    "renewed True",
+    "advanced waiting other",
+    "done complete complete",
+    "failed {'oops': 1} ['moved']",
+    "unfailed 1 waiting",
+    "retries 4 4",
+    "history ['put', 'popped', 'done', 'put', 'popped', 'failed', 'put', 'popped']",
+    "waits depends ['first'] ['second']",
+    "freed waiting",
+    "recurs 0 60 True",
+    "spawned ['every-1', 'second']",
+    "next 1",
+    "gone None",
+    "refused True",
+    "tracked ['moved']",
+    "tagged ['moved']",
+    "complete ['first', 'urgent']",
+    "counts {'life': 0, 'other': 1, 'links': 0}",
+    "stats 2 2 148",
+    "config 90",
+    "workers [True]",
+    "heard ['track moved', 'popped moved', 'completed moved']",
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("qless"), doors=("redis", "faktory")) as running:
+        yield running
+
+
+def url(server: Server) -> str:
+    return f"redis://127.0.0.1:{server.ports['redis']}"
+
+
+class Plain:
+    """redis-py alone: FCALL in place of a client's script."""
+
+    def __init__(self, server: Server, protocol: int = 3) -> None:
+        self.redis: Any = redis.Redis.from_url(url(server), protocol=protocol, decode_responses=True)
+
+    def __call__(self, command: str, *args: object) -> Any:
+        return self.redis.fcall("qless", 0, command, f"{time.time():.6f}", *map(str, args))
+
+    def json(self, command: str, *args: object) -> Any:
+        return json.loads(self(command, *args))
+
+    def pop(self, queue: str, count: int = 1) -> list[dict[str, Any]]:
+        return list(self.json("pop", queue, "worker", count))
+
+
+def test_qless_py_through_its_own_api(server: Server) -> None:
+    with Program([sys.executable, str(PROGRAMS / "pypi_qless.py"), url(server)], {}) as program:
+        assert program.end() == QLESS_PY
+        assert program.code == 0
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_redis_py_calls_without_a_script(server: Server, protocol: int) -> None:
+    call, queue = Plain(server, protocol), f"plain-{protocol}"
+    jid = f"jid-{protocol}"
+    assert call("put", "worker", queue, jid, "klass", '{"a": 1}', 0, "tags", '["t"]') == jid
+    (job,) = call.pop(queue)
+    assert (job["jid"], job["data"], job["state"]) == (jid, '{"a": 1}', "running")
+    assert call("heartbeat", jid, "worker") > time.time()
+    with pytest.raises(redis.ResponseError, match=r"user_script:1: Complete\(\): Job \S+ has been handed out"):
+        call("complete", jid, "somebody else", queue, "{}")
+    assert call("complete", jid, "worker", queue, "{}", "next", f"{queue}-then") == "waiting"
+    assert call.redis.fcall("pop", 1, f"{queue}-then", "worker", "1", f"{time.time():.6f}")
+    assert call.redis.fcall("fail", 0, jid, "worker", "group", "message", f"{time.time():.6f}") == jid
+    assert call.json("failed")["group"] == 1
+    assert call("unfail", queue, "group") == 1
+    assert call.redis.zcard(f"ql:q:{queue}-work") == 1
+    assert call("cancel", jid) == [jid]
+    assert not call.redis.exists(f"ql:j:{jid}")
+
+
+def test_a_faktory_job_is_popped_tagged_tracked_and_completed(server: Server) -> None:
+    call = Plain(server)
+    with server.client() as faktory, call.redis.pubsub() as pubsub:
+        pubsub.subscribe("ql:popped", "ql:completed")
+        pubsub.get_message(timeout=5)
+        pubsub.get_message(timeout=5)
+        faktory.push("faktory-job", "from-faktory", [1], jobtype="crossing")
+        (job,) = call.pop("from-faktory")
+        assert (job["klass"], json.loads(job["data"])) == ("crossing", [1])
+        assert call.json("tag", "add", "faktory-job", "blue") == ["blue"]
+        assert call("track", "track", "faktory-job") == "1"
+        assert call("complete", "faktory-job", "worker", "from-faktory", "{}") == "complete"
+        told = pubsub.get_message(timeout=5)
+        assert (told["channel"], told["data"]) == ("ql:completed", "faktory-job")
+        assert call("get", "faktory-job") is None, "its own rules keep nothing of it"
+
+
+def test_an_ack_over_there_frees_what_waits_here(server: Server) -> None:
+    call = Plain(server)
+    with server.client() as faktory:
+        faktory.push("needed-job", "over-there")
+        call("put", "worker", "over-here", "waits", "klass", "{}", 0, "depends", '["needed-job"]')
+        assert call.json("get", "waits")["state"] == "depends"
+        assert faktory.fetch("over-there") is not None
+        faktory.ack("needed-job")
+        assert call.json("get", "waits")["state"] == "waiting"
+
+
+def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
+    with Server(tmp_path, doors=("redis",)) as server:
+        call = Plain(server)
+        for jid in ("held", "done", "failed", "ready"):
+            call("put", "worker", "q", jid, "klass", "{}", 0, "tags", '["t"]', "priority", {"ready": 0}.get(jid, 5))
+        for job in call.pop("q", 3):
+            if job["jid"] == "done":
+                call("complete", "done", "worker", "q", "{}")
+            elif job["jid"] == "failed":
+                call("fail", "failed", "worker", "group", "message")
+        call("put", "worker", "q", "late", "klass", "{}", 3_600)
+        call("put", "worker", "q", "blocked", "klass", "{}", 0, "depends", '["held"]')
+        call("recur", "q", "every", "klass", "{}", "interval", 3_600, 1_800)
+        call("track", "track", "held")
+        call("config.set", "heartbeat", 90)
+        call("pause", "paused")
+        before = picture(call)
+        server.kill()
+        server.start()
+        call = Plain(server)
+        assert picture(call) == before
+        assert call("complete", "held", "worker", "q", "{}") == "complete"
+        assert call.json("get", "blocked")["state"] == "waiting"
+
+
+def picture(call: Plain) -> list[Any]:
+    reads: list[tuple[Any, ...]] = [("queues",), ("workers",), ("workers", "worker"), ("failed",), ("failed", "group")]
+    reads += [("tag", "get", "t")]
+    reads += [("track",), ("config.get",), ("stats", "q", time.time()), ("recur.get", "every")]
+    reads += [("multiget", "held", "done", "failed", "ready", "late", "blocked")]
+    keys = sorted(call.redis.keys("*"))
+    return [*(call.json(*read) for read in reads), call("jobs", "complete"), keys, call.redis.hgetall("ql:r:every")]

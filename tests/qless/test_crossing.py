@@ -1,0 +1,244 @@
+"""Crossing over: jobs that come through one door and leave through another (MODEL sections 2, 6 and 9)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from crossdock.model import commands as c
+from crossdock.model.job import Form, Spec
+from crossdock.model.states import State
+from crossdock.wire.redis.qless.call import Raised
+from tests.model.bench import RULES, TERMS
+from tests.qless.replay import QlessDesk
+from tests.support.conversation import Conversation, Door, worker
+
+
+@pytest.fixture
+def desk() -> QlessDesk:
+    return QlessDesk()
+
+
+@pytest.fixture
+def faktory(desk: QlessDesk) -> Conversation:
+    return worker(desk, Door(desk), "wid")
+
+
+def t(desk: QlessDesk, later: float = 0.0) -> str:
+    return repr(desk.now.wall + later)
+
+
+def put(desk: QlessDesk, jid: str, *more: str, queue: str = "q", delay: str = "0", data: str = "{}") -> None:
+    assert desk.call("put", t(desk), "w", queue, jid, "klass", data, delay, *more) == jid
+
+
+def get(desk: QlessDesk, jid: str) -> Any:
+    found = desk.call("get", t(desk), jid)
+    return None if found is None else json.loads(found)
+
+
+def pop(desk: QlessDesk, *, later: float = 0.0, name: str = "w", queue: str = "q", count: str = "1") -> list[Any]:
+    return list(json.loads(desk.call("pop", t(desk, later), queue, name, count)))
+
+
+def fetched(faktory: Conversation, queue: str = "q") -> Any:
+    said = faktory.ask(f"FETCH {queue}")
+    return json.loads(said.split(b"\r\n")[1]) if said.startswith(b"$") and not said.startswith(b"$-1") else None
+
+
+def test_a_faktory_job_is_popped_tagged_followed_and_completed(desk: QlessDesk, faktory: Conversation) -> None:
+    faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1,"a"]}')
+    [job] = pop(desk)
+    assert (job["jid"], job["klass"], job["state"], job["worker"]) == ("12345678", "mail", "running", "w")
+    assert json.loads(job["data"]) == [1, "a"]
+    assert [each["what"] for each in job["history"]] == ["put", "popped"]
+    assert desk.call("tag", t(desk), "add", "12345678", "red") == '["red"]'
+    assert desk.call("track", t(desk), "track", "12345678") == "1"
+    assert desk.call("heartbeat", t(desk, 5), "12345678", "w") == int(desk.now.wall) + 65
+    desk.published.clear()
+    assert desk.call("complete", t(desk, 7), "12345678", "w", "q", "{}") == "complete"
+    assert desk.published == [
+        ["ql:completed", "12345678"],
+        ["ql:log", '{"jid":"12345678","event":"completed","queue":"q"}'],
+    ]
+    assert get(desk, "12345678") is None, "its own rules say: gone"
+    assert json.loads(desk.call("tag", t(desk), "get", "red")) == {"jobs": {}, "total": 0}
+
+
+def test_its_failure_here_is_final_by_its_own_rules(desk: QlessDesk, faktory: Conversation) -> None:
+    faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
+    pop(desk)
+    assert desk.call("fail", t(desk), "12345678", "w", "boom", "text") == "12345678"
+    assert desk.memory.jobs[1].state is State.DEAD
+    assert (get(desk, "12345678")["state"], get(desk, "12345678")["failure"]["group"]) == ("failed", "boom")
+    assert desk.call("failed", t(desk)) == "{}", "a dead job is in no group"
+
+
+def test_a_qless_job_is_fetched_and_acknowledged_over_there(desk: QlessDesk, faktory: Conversation) -> None:
+    put(desk, "first", data='{"a":1}')
+    put(desk, "second", "depends", '["first"]')
+    put(desk, "third", "depends", '["second"]', delay="20")
+    assert desk.call("track", t(desk), "track", "first") == "1"
+    desk.published.clear()
+    job = fetched(faktory)
+    assert (job["jid"], job["jobtype"], job["args"]) == ("first", "klass", [{"a": 1}])
+    assert desk.published == [["ql:popped", "first"]]
+    shown = get(desk, "first")
+    assert (shown["state"], shown["worker"]) == ("running", "wid")
+    assert faktory.ask('ACK {"jid":"first"}') == b"+OK\r\n"
+    shown = get(desk, "first")
+    assert (shown["state"], [each["what"] for each in shown["history"]]) == ("complete", ["put", "popped", "done"])
+    assert desk.call("jobs", t(desk), "complete") == ["first"]
+    assert get(desk, "second")["state"] == "waiting"
+    assert fetched(faktory)["jid"] == "second"
+    faktory.ask('ACK {"jid":"second"}')
+    assert get(desk, "third")["state"] == "scheduled"
+
+
+def test_a_late_worker_of_this_door_cannot_settle_what_that_one_holds(desk: QlessDesk, faktory: Conversation) -> None:
+    put(desk, "j")
+    pop(desk)
+    assert desk.call("timeout", t(desk), "j") is None
+    assert fetched(faktory)["jid"] == "j"
+    with pytest.raises(Raised, match="has been handed out to another worker: wid"):
+        desk.call("complete", t(desk), "j", "w", "q", "{}")
+    assert faktory.ask('ACK {"jid":"j"}') == b"+OK\r\n"
+    assert get(desk, "j")["state"] == "complete"
+
+
+def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(desk: QlessDesk, faktory: Conversation) -> None:
+    faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[]}')
+    assert fetched(faktory)["jid"] == "12345678"
+    desk.published.clear()
+    put(desk, "12345678", "retries", "2", queue="other")
+    assert [channel for channel, _ in desk.published] == ["ql:log", "ql:w:wid", "ql:log"]
+    shown = get(desk, "12345678")
+    assert (shown["queue"], shown["retries"], shown["state"]) == ("other", 2, "waiting")
+    faktory.ask('ACK {"jid":"12345678"}')
+    assert get(desk, "12345678")["state"] == "waiting", "its lease is over"
+
+
+# Two clocks
+
+
+@pytest.mark.parametrize("later", [1e9, -1e9])
+def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(desk: QlessDesk, later: float) -> None:
+    put(desk, "held")
+    job = desk.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))
+    assert job is not None
+    desk.do(c.Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, desk.now.wall + 60)]))
+    for command in (["pop", "q", "w", "5"], ["peek", "q", "5"], ["queues"], ["jobs", "scheduled", "q"]):
+        desk.call(command[0], t(desk, later), *command[1:])
+    assert get(desk, "held")["worker"] == "wid"
+    assert get(desk, "due")["state"] == "scheduled"
+
+
+def test_a_wait_set_here_is_over_for_others_by_the_servers_clock(desk: QlessDesk, faktory: Conversation) -> None:
+    """Though its caller's clock is a year behind: no timer carries it out, the fetch does."""
+    early = repr(desk.now.wall - 3e7)
+    desk.call("put", early, "w", "q", "j", "klass", "{}", "30")
+    assert faktory.ask("FETCH q") == b""
+    desk.advance(1.0)
+    assert faktory.take() == b""
+    faktory.close()
+    again = worker(desk, Door(desk), "wid")
+    desk.advance(29.5)
+    assert get(desk, "j")["state"] == "scheduled", "nothing happens by itself"
+    assert fetched(again)["jid"] == "j"
+
+
+def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(desk: QlessDesk, faktory: Conversation) -> None:
+    put(desk, "j", delay="1.5")
+    assert faktory.ask("FETCH q") == b""
+    desk.advance(1.75)
+    assert b'"jid":"j"' in faktory.take()
+
+
+def test_a_lease_from_here_is_warned_of_and_handed_over_by_a_fetch(desk: QlessDesk, faktory: Conversation) -> None:
+    put(desk, "j", "retries", "1")
+    pop(desk)
+    desk.advance(61.0)
+    desk.published.clear()
+    assert faktory.ask("FETCH q") == b""
+    assert [channel for channel, _ in desk.published] == ["ql:w:w", "ql:log"], "the grace begins"
+    desk.advance(3.0)
+    assert faktory.take() == b"$-1\r\n"
+    desk.advance(6.5)
+    again = worker(desk, Door(desk), "wid")
+    assert again.ask("FETCH q") == b""
+    desk.advance(1.0)
+    assert b'"jid":"j"' in again.take(), "the grace is over while it waits"
+    assert get(desk, "j")["remaining"] == 0
+    with pytest.raises(Raised, match="given out to another worker: wid"):
+        desk.call("heartbeat", t(desk), "j", "w")
+
+
+def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(desk: QlessDesk, faktory: Conversation) -> None:
+    desk.call("recur", repr(desk.now.wall - 1e8), "q", "r", "klass", "{}", "interval", "60", "0")
+    assert fetched(faktory)["jid"] == "r-1"
+    assert faktory.ask("FETCH q") == b""
+    desk.advance(1.0)
+    assert json.loads(desk.call("recur.get", t(desk), "r"))["count"] == 1
+    faktory.close()
+    again = worker(desk, Door(desk), "wid")
+    desk.advance(60.0)
+    assert fetched(again)["jid"] == "r-2"
+
+
+def test_a_limit_of_a_queue_holds_for_every_door(desk: QlessDesk, faktory: Conversation) -> None:
+    desk.call("config.set", t(desk), "q-max-concurrency", "1")
+    put(desk, "a")
+    put(desk, "b")
+    assert fetched(faktory)["jid"] == "b", "of two put at once the greater name"
+    assert desk.call("pop", t(desk), "q", "w", "1") == "{}"
+    assert faktory.ask("FETCH q") == b""
+    second = worker(desk, Door(desk), "wid2")
+    second.ask('ACK {"jid":"b"}')
+    desk.do(c.Succeed("b", c.Claim("faktory", "wid")))
+    assert b'"jid":"a"' in faktory.take(), "the end of a lease is what it waited for"
+
+
+def test_a_need_that_is_gone_fails_who_waits_for_it(desk: QlessDesk) -> None:
+    put(desk, "need")
+    put(desk, "needy", "depends", '["need"]')
+    number = next(desk.memory.named("need")).number
+    desk.do(c.Remove("faktory", "discarded", [number], frozenset(State)))
+    shown = get(desk, "needy")
+    assert (shown["state"], shown["failure"]["group"]) == ("failed", "dependency-lost")
+    assert json.loads(desk.call("failed", t(desk))) == {"dependency-lost": 1}
+
+
+def test_a_need_that_failed_is_waited_for(desk: QlessDesk) -> None:
+    put(desk, "need")
+    put(desk, "needy", "depends", '["need"]')
+    pop(desk)
+    desk.call("fail", t(desk), "need", "w", "boom", "text")
+    assert get(desk, "needy")["state"] == "depends"
+    put(desk, "need")
+    pop(desk)
+    desk.call("complete", t(desk), "need", "w", "q", "{}")
+    assert get(desk, "needy")["state"] == "waiting"
+
+
+def test_flush_empties_all_of_it(desk: QlessDesk) -> None:
+    put(desk, "j", "tags", '["red"]')
+    put(desk, "k", delay="9")
+    pop(desk)
+    desk.call("recur", t(desk), "q", "r", "klass", "{}", "interval", "60", "0")
+    desk.call("config.set", t(desk), "heartbeat", "5")
+    desk.call("track", t(desk), "track", "j")
+    desk.call("pause", t(desk), "never used")
+    desk.do(c.Flush("faktory"))
+    memory = desk.memory
+    assert not any((memory.jobs, memory.queues, memory.lazy.queues, memory.lazy.wall, memory.lazy.steady))
+    assert not any((memory.tags.uses, memory.workers.seen, memory.workers.given, memory.watched, memory.config))
+    assert not any((memory.intervals, memory.limits, memory.stats.days, memory.completed, memory.failed_in))
+    assert desk.engine.due_in(desk.now) is None
+
+
+def test_after_a_restart_everything_goes_on(desk: QlessDesk) -> None:
+    put(desk, "j", "retries", "3")
+    pop(desk)
+    before = get(desk, "j")
+    again = desk.restarted()
+    assert json.loads(QlessDesk(again.memory, again.now).call("get", t(desk), "j")) == before

@@ -1,0 +1,216 @@
+"""qless over the Redis door: calling forms, errors, publications, keys and settings, as bytes on a connection."""
+
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.redis.scripts import sha1
+from tests.support.conversation import Peer
+from tests.support.desk import BEGIN, PlainDesk
+
+T = str(BEGIN.wall)
+
+#: As a build of the unified script that nobody has seen: a header of its own, the rest as always.
+UNIFIED = b"-- Current SHA: 0123\nQlessAPI.put = function(now, me, queue, jid)"
+PUT = b"error('Put(): Expected 1 KEYS argument')"
+
+
+class House:
+    def __init__(self, **settings: Any) -> None:
+        qless = Qless(**settings)
+        self.desk = PlainDesk()
+        self.desk.herald = qless.tell
+        self.door = RedisDoor(libraries=(qless.library,), views=(qless.view,))
+        self.peer = Peer(self.desk, self.door)
+
+    def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:
+        """One request of the usual peer, and all that it hears then."""
+        peer = peer or self.peer
+        parts = [word.encode() if isinstance(word, str) else word for word in words]
+        peer.said.clear()
+        peer.send(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
+        return bytes(peer.said)
+
+    def call(self, *words: str) -> bytes:
+        return self.ask("FCALL", "qless", "0", *words)
+
+    def put(self, jid: str, *more: str, queue: str = "q") -> None:
+        assert self.call("put", T, "w", queue, jid, "klass", "{}", "0", *more) == bulk(jid)
+
+    def pop(self, count: int = 1, queue: str = "q", worker: str = "w") -> list[Any]:
+        said = self.call("pop", T, queue, worker, str(count))
+        jobs = json.loads(said.partition(b"\r\n")[2])
+        return jobs or []
+
+    def listener(self, *words: str) -> Peer:
+        peer = Peer(self.desk, self.door)
+        self.ask(*words, peer=peer)
+        peer.said.clear()
+        return peer
+
+
+def bulk(text: str) -> bytes:
+    return b"$%d\r\n%b\r\n" % (len(text.encode()), text.encode())
+
+
+def heard(peer: Peer) -> list[list[str]]:
+    """What a subscriber was told since it was last asked: messages without their kind."""
+    words = [line.decode() for line in bytes(peer.said).split(b"\r\n")[:-1] if not re.fullmatch(rb"[*$]\d+", line)]
+    peer.said.clear()
+    found: list[list[str]] = []
+    while words:
+        size = 3 if words[0] == "message" else 4
+        found.append(words[size - 2 : size])
+        del words[:size]
+    return found
+
+
+def test_a_script_is_called_by_its_hash_its_text_or_its_name() -> None:
+    house = House()
+    sha = sha1(UNIFIED)
+    assert house.ask("EVALSHA", sha, "0", "length", T, "q") == b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
+    assert house.ask("SCRIPT", "LOAD", UNIFIED) == bulk(sha)
+    assert house.ask("EVALSHA", sha.upper(), "0", "put", T, "w", "q", "a", "klass", "{}", "0") == bulk("a")
+    assert house.ask("EVAL", PUT, "1", "q", "b", "klass", "{}", T, "0") == bulk("b")
+    assert house.ask("FCALL", "put", "1", "q", "c", "klass", "{}", T, "0") == bulk("c")
+    assert house.call("put", T, "w", "q", "d", "klass", "{}", "0") == bulk("d")
+    assert house.ask("EVALSHA", sha, "0", "length", T, "q") == b":4\r\n"
+    assert house.ask("FCALL", "get", "0", "nobody") == b"$-1\r\n"
+
+
+def test_errors_stand_where_redis_7_has_them() -> None:
+    house = House()
+    house.ask("SCRIPT", "LOAD", UNIFIED)
+    sha = sha1(UNIFIED)
+    said = house.ask("EVALSHA", sha, "0", "complete", T, "x", "w", "q", "{}")
+    text = f"user_script:1: Complete(): Job x does not exist script: {sha}, on @user_script:1."
+    assert said == f"-ERR {text}\r\n".encode()
+    assert b"No Keys should be provided" in house.ask("EVALSHA", sha, "1", "q", "get", T, "x")
+    refused = house.ask("EVAL", "return redis.call('get', KEYS[1])", "0")
+    assert refused.startswith(b"-ERR unknown script ")
+
+
+def test_every_change_is_told_of_whoever_made_it() -> None:
+    house = House()
+    everything, log = house.listener("PSUBSCRIBE", "*"), house.listener("SUBSCRIBE", "ql:log")
+    house.put("j")
+    assert heard(log) == [["ql:log", '{"jid":"j","event":"put","queue":"q"}']]
+    house.call("track", T, "track", "j")
+    house.pop()
+    house.call("complete", T, "j", "w", "q", "{}")
+    assert heard(everything) == [
+        ["ql:log", '{"jid":"j","event":"put","queue":"q"}'],
+        ["ql:track", "j"],
+        ["ql:popped", "j"],
+        ["ql:completed", "j"],
+        ["ql:log", '{"jid":"j","event":"completed","queue":"q"}'],
+    ]
+
+
+def test_each_dialect_is_heard_under_the_others_name_by_those_who_ask_for_it() -> None:
+    house = House()
+    everything = house.listener("PSUBSCRIBE", "*")
+    old, new = house.listener("SUBSCRIBE", "popped", "track"), house.listener("SUBSCRIBE", "ql:popped", "ql:track")
+    house.ask("FCALL", "put", "1", "q", "j", "klass", "{}", T, "0")
+    house.ask("FCALL", "track", "0", "track", "j", T)
+    assert (heard(old), heard(new)) == ([["track", "j"]], [["ql:track", "j"]])
+    assert heard(everything) == [["track", "j"]], "as the calling dialect has it, and without a log"
+    house.pop()
+    assert (heard(old), heard(new)) == ([["popped", "j"]], [["ql:popped", "j"]])
+    assert heard(everything) == [["ql:popped", "j"]]
+
+
+def test_keys_show_what_the_scripts_would_store() -> None:
+    house = House()
+    assert house.ask("KEYS", "*") == b"*0\r\n"
+    for jid in "abc":
+        house.put(jid, "priority", "2", "tags", '["t"]')
+    house.call("put", T, "w", "q", "late", "klass", "{}", "60")
+    house.call("put", T, "w", "q", "needs", "klass", "{}", "0", "depends", '["a"]')
+    house.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30")
+    house.pop()
+    assert house.ask("KEYS", "ql:j:*").startswith(b"*5\r\n")
+    for kind, count in {"work": 2, "locks": 1, "scheduled": 1, "depends": 1, "recur": 1}.items():
+        assert house.ask("ZCARD", f"ql:q:q-{kind}") == b":%d\r\n" % count
+        assert house.ask("ZRANGE", f"ql:q:q-{kind}", "0", "-1").startswith(b"*%d\r\n" % count)
+        assert house.ask("TYPE", f"ql:q:q-{kind}") == b"+zset\r\n"
+    assert house.ask("ZSCORE", "ql:q:q-recur", "every") == bulk(f"{BEGIN.wall + 30:.0f}")
+    assert house.ask("ZSCORE", "ql:q:q-recur", "nobody") == b"$-1\r\n"
+    assert house.ask("HGET", "ql:j:late", "state") == bulk("scheduled")
+    assert house.ask("HMGET", "ql:r:every", "type", "interval") == b"*2\r\n" + bulk("interval") + bulk("60")
+    assert house.ask("ZCARD", "ql:t:t") == b":3\r\n"
+    assert house.ask("SMEMBERS", "ql:j:needs-dependencies") == b"*1\r\n" + bulk("a")
+    assert house.ask("LLEN", "ql:j:a-history") == b":1\r\n"
+    assert house.ask("HGET", f"ql:s:wait:{int(BEGIN.wall) // 86_400 * 86_400}:q", "total") == bulk("1")
+    assert house.ask("DEL", "ql:j:a").startswith(b"-ERR DEL is not supported on 'ql:j:a'")
+    assert house.ask("SET", "ql:mine", "1") == b"+OK\r\n", "a name of nobody's is a plain key"
+
+
+def test_completed_failed_and_settings_are_shown() -> None:
+    house = House()
+    house.put("a")
+    house.put("b")
+    house.pop(2)
+    house.call("complete", T, "a", "w", "q", "{}")
+    house.call("fail", T, "b", "w", "group", "message")
+    house.call("config.set", T, "heartbeat", "90")
+    assert house.ask("ZCARD", "ql:completed") == b":1\r\n"
+    assert house.ask("LRANGE", "ql:f:group", "0", "-1") == b"*1\r\n" + bulk("b")
+    assert house.ask("SMEMBERS", "ql:failures") == b"*1\r\n" + bulk("group")
+    assert house.ask("HGETALL", "ql:config") == b"*2\r\n" + bulk("heartbeat") + bulk("90")
+    assert house.ask("FLUSHDB") == b"+OK\r\n"
+    assert house.ask("KEYS", "*") == b"*0\r\n"
+
+
+def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
+    house = House()
+    house.put("a")
+    house.put("b")
+    session = house.peer.session
+    session.handle([b"FCALL", b"qless", b"0", b"pop", T.encode(), b"q", b"w", b"2"])
+    assert session.granted == [(2, 1), (1, 2)], "the connection takes these over with the answer"
+
+
+def test_the_seeds_priority_serves_the_smaller_first() -> None:
+    for smaller_first, order in ((False, ["9", "5", "1"]), (True, ["1", "5", "9"])):
+        house = House(smaller_first=smaller_first)
+        for priority in "519":
+            house.put(priority, "priority", priority)
+        jobs = house.pop(3)
+        assert [job["jid"] for job in jobs] == order
+        assert [str(job["priority"]) for job in jobs] == order
+        assert house.call("priority", T, "5", "7") == b":7\r\n"
+
+
+def test_the_seeds_histogram_is_finer() -> None:
+    for fine, size, bucket in ((False, 148, 119), (True, 263, 122)):
+        house = House(fine_histogram=fine)
+        house.call("put", str(BEGIN.wall - 3_600 - 3_000), "w", "q", "j", "klass", "{}", "0")
+        house.pop()
+        said = house.call("stats", T, "q", T).partition(b"\r\n")[2]
+        histogram = json.loads(said)["wait"]["histogram"]
+        assert (len(histogram), histogram.index(1)) == (size, bucket)
+
+
+def test_the_server_s_clock_may_count_instead() -> None:
+    house = House(server_clock=True)
+    house.call("put", "17", "w", "q", "j", "klass", "{}", "0")
+    said = house.call("pop", "99", "q", "w", "1").partition(b"\r\n")[2]
+    assert json.loads(said)[0]["expires"] == BEGIN.wall + 60
+
+
+def test_a_clock_that_is_off_is_told_of_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    house = House()
+    with caplog.at_level(logging.WARNING):
+        house.call("length", str(BEGIN.wall + 4.0), "q")
+        assert not caplog.records
+        for _ in range(3):
+            house.call("length", str(BEGIN.wall + 90.0), "q")
+    assert [record.getMessage() for record in caplog.records] == [
+        "a qless client's clock is +90 s off the server's; theirs counts in their own calls"
+    ]

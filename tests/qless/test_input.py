@@ -1,0 +1,103 @@
+"""Whatever a client sends: an answer or the script's own error, and a state that can be stored."""
+
+from random import Random
+from typing import Final
+
+import pytest
+
+from crossdock.wire.redis.qless import perscript, unified
+from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import UNIFIED, UNIFIED_2013, Dialect
+from tests.model import invariants
+from tests.qless.replay import QlessDesk
+from tests.qless.test_replay import replayed
+from tests.support.picture import picture
+
+NUMBERS: Final = [b"0", b"1", b"2", b"-5", b"0.5", b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"1e-300", b"0x10"]
+NAMES: Final = [b"j", b"k", b"q", b"w", b"", b"x" * 300, b"a\0b", b"\xff\xfe", "ünï".encode(), b"all", b"get"]
+TEXTS: Final = [b"{}", b"[]", b"null", b"[null]", b'["j","k"]', b'["\\ud800"]', b'{"a":[1]}', b"[1e999]", b"false"]
+WORDS: Final = [b"priority", b"tags", b"retries", b"depends", b"next", b"delay", b"interval", b"backlog", b"queue"]
+MORE: Final = [b"add", b"remove", b"top", b"on", b"off", b"track", b"untrack", b"running", b"complete", b"heartbeat"]
+
+
+@pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None:
+    random, desk = Random(seed), QlessDesk()
+    pools = [NUMBERS, NUMBERS, NAMES, NAMES, TEXTS, WORDS, MORE]
+    commands = [name.encode() for name in unified.COMMANDS]
+    answered = 0
+    for _ in range(3_000):
+        if random.random() < 0.3:
+            call = [b"put", b"5", b"w", b"q", random.choice([b"j", b"k"]), b"klass", b"{}", b"0"]
+            call = call if dialect is UNIFIED else [*call[:2], *call[3:]]
+            call += [random.choice(WORDS), random.choice([*NUMBERS, *TEXTS])]
+        else:
+            args = [random.choice(random.choice(pools)) for _ in range(random.randrange(9))]
+            call = [random.choice(commands), random.choice([b"5", b"9", *NUMBERS]), *args]
+        try:
+            unified.call(desk, [], call, desk.tell, dialect)
+            answered += 1
+        except Raised:
+            pass
+    assert answered > 500
+    invariants.check(desk.memory)
+    assert picture(replayed(desk)) == picture(desk.memory)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
+    random, desk = Random(seed), QlessDesk()
+    pools = [NUMBERS, NUMBERS, NAMES, TEXTS, WORDS, MORE]
+    answered = 0
+    for _ in range(3_000):
+        script = random.choice(list(perscript.SCRIPTS))
+        args = [random.choice(random.choice(pools)) for _ in range(random.randrange(9))]
+        if script in ("put", "pop") and random.random() < 0.7:
+            args = {"put": [b"j", b"klass", b"{}", b"5", b"0"], "pop": [b"w", b"1", b"6"]}[script]
+        try:
+            perscript.call(desk, script, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
+            answered += 1
+        except Raised:
+            pass
+    assert answered > 300
+    invariants.check(desk.memory)
+    assert picture(replayed(desk)) == picture(desk.memory)
+
+
+def test_a_name_is_text_and_not_too_long() -> None:
+    desk = QlessDesk()
+    with pytest.raises(Raised, match="more than 255 bytes"):
+        desk.call("put", "1", "w", "q" * 256, "j", "k", "{}", "0")
+    with pytest.raises(Raised, match="must be UTF-8"):
+        unified.call(desk, [], [b"put", b"1", b"w", b"\xff", b"j", b"k", b"{}", b"0"], desk.tell)
+    assert not desk.memory.jobs
+
+
+def test_data_may_be_any_bytes() -> None:
+    desk = QlessDesk()
+    unified.call(desk, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], desk.tell)
+    assert next(desk.memory.named("j")).payload == b'"\xff"'
+
+
+def test_no_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = QlessDesk()
+    desk.full = "the disk is full"
+    with pytest.raises(Raised, match="the disk is full"):
+        desk.call("put", "1", "w", "q", "j", "k", "{}", "0")
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "1e300"])
+def test_a_time_that_is_none_is_refused_by_what_keeps_it(time: str) -> None:
+    desk = QlessDesk()
+    assert desk.call("get", time, "j") is None
+    with pytest.raises(Raised, match='Arg "now" missing or not a number'):
+        desk.call("put", time, "w", "q", "j", "k", "{}", "0")
+
+
+def test_keys_are_refused() -> None:
+    desk = QlessDesk()
+    with pytest.raises(Raised, match="No Keys should be provided"):
+        unified.call(desk, [b"q"], [b"get", b"1", b"j"], desk.tell)
+    with pytest.raises(Raised, match="Must provide a command"):
+        unified.call(desk, [], [], desk.tell)

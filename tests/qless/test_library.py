@@ -1,0 +1,49 @@
+"""Which script a text is."""
+
+import pytest
+
+from crossdock.wire.redis.qless import library
+from crossdock.wire.redis.qless.call import Raised
+from tests.qless.replay import QlessDesk
+
+
+def test_published_scripts_are_known_by_their_hash() -> None:
+    known = library.hashes()
+    assert known["e22308e0c17253ff34e753088c8e9954c52a6dae"] == "qless-2013", "what pip installs"
+    assert known["ed7cb6988e28750518b1c1f25c98d865dc370952"] == "qless"
+    assert known["7f76c23b76e859b6f3f7b0ec7c0ea07bcb94a5fd"] == "reqless"
+    assert len(known) > 200
+    assert all(len(sha) == 40 for sha in known)
+    others = {"reqless", "qless-throttles", "qless-php"}
+    assert set(known.values()) <= library.ANSWERED | others
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        (b"local ReqlessAPI = {}", "reqless"),
+        (b"QlessAPI.subscription = function(now, queue", "qless-php"),
+        (b"QlessAPI['throttle.set'] = function(now, me, queue", "qless-throttles"),
+        (b"QlessAPI.put = function(now, me, queue, jid", "qless"),
+        (b"QlessAPI.put = function(now, queue, jid", "qless-2013"),
+        (b"error('Put(): Expected 1 KEYS argument')", "qless/put"),
+        (b"error('GetConfig(): No Keys')", "qless/getconfig"),
+        (b"assert(x, 'Pause(): ...') redis.call('sadd', 'ql:paused_queues')", "qless/pause"),
+        (b"assert(x, 'Pause(): ...') redis.call('srem', 'ql:paused_queues')", "qless/unpause"),
+        (b"return redis.call('get', KEYS[1])", None),
+        (b"error('Whatever(): no')", None),
+    ],
+)
+def test_others_by_what_they_contain(text: bytes, dialect: str | None) -> None:
+    assert library.recognise(text) == dialect
+
+
+def test_each_dialect_is_answered() -> None:
+    desk, dialects = QlessDesk(), library.Dialects()
+    data = [b"klass", b"{}"]
+    assert dialects.answer("qless", desk, [], [b"put", b"1", b"w", b"q", b"a", *data, b"0"], desk.tell) == "a"
+    assert dialects.answer("qless-2013", desk, [], [b"put", b"1", b"q", b"b", *data, b"0"], desk.tell) == "b"
+    assert dialects.answer("qless/put", desk, [b"q"], [b"c", *data, b"1", b"0"], desk.tell) == "c"
+    assert dialects.answer("qless/cancel", desk, [], [b"unknown"], desk.tell) is None
+    with pytest.raises(Raised, match="No Keys should be provided"):
+        dialects.answer("qless/get", desk, [b"q"], [b"c"], desk.tell)

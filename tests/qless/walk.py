@@ -1,0 +1,196 @@
+"""A random walk through qless' commands and those of another door, on one engine, with callers whose clocks lie."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any, Final
+
+from crossdock.engine.standing import face_of
+from crossdock.model import commands as c
+from crossdock.model.job import Extra as JobExtra
+from crossdock.model.job import Form, Job, Links, Spec
+from crossdock.model.states import State
+from crossdock.wire.redis.qless.call import Raised
+from tests.model.bench import RULES, TERMS
+from tests.qless.replay import QlessDesk
+
+JIDS = [f"j{each}" for each in range(9)]
+QUEUES = ["a", "b", "c"]
+WORKERS = ["w1", "w2", "w3"]
+TAGS = ["red", "blue", "ünï"]
+GROUPS = ["boom", "bang"]
+
+#: Reads, and what moves only what is due: no job of another door may change by them.
+LOOKS = frozenset({"pop", "peek", "queues", "jobs", "workers", "stats", "length", "get", "track", "failed"})
+
+
+class Walk:
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.desk = QlessDesk()
+        self.held: list[tuple[str, tuple[int, int]]] = []
+
+    @property
+    def t(self) -> float:
+        """Most callers' clocks are right, some are a little off, a few lie."""
+        off = self.random.choice([0.0, 0.0, 0.0, 0.25, -3.5, 90.0, 1e6, -1e9])
+        return self.desk.now.wall + off
+
+    def one(self, of: list[str]) -> str:
+        return self.random.choice(of)
+
+    def step(self) -> None:
+        act = self.random.choices([self.call, self.other_door, self.pass_time, self.mishap], [70, 20, 8, 2])[0]
+        act()
+
+    def call(self) -> None:
+        name, args = self.random.choice(CALLS)(self)
+        foreign = self._foreign() if name in LOOKS else None
+        call = [name, repr(self.t), *map(str, args)]
+        with suppress(Raised):
+            self.desk.call(*call)
+        if foreign is not None:
+            assert self._foreign().items() >= foreign.items(), f"{call} changed what another door set"
+
+    def _foreign(self) -> dict[int, Any]:
+        """Leases and waits that other doors set, and that are not over by the server's clock."""
+        now = self.desk.now
+        found: dict[int, Any] = {}
+        for number, job in self.desk.memory.jobs.items():
+            lease = job.lease
+            if lease is not None and lease.via != "qless" and (lease.late is None or lease.late > now.steady):
+                found[number] = lease.token
+            elif job.state in (State.SCHEDULED, State.RETRYING) and face_of(job) is None and job.due > now.wall:
+                found[number] = job.state
+        return found
+
+    def other_door(self) -> None:
+        desk, random = self.desk, self.random
+        jid, queue, worker = self.one(JIDS), self.one(QUEUES), self.one(WORKERS)
+        choice = random.randrange(7)
+        if choice == 0:
+            needs = [job.number for job in desk.memory.named(self.one(JIDS))]
+            links = Links(needs=tuple(needs)) if needs and random.random() < 0.3 else None
+            due = desk.now.wall + 50 if random.random() < 0.3 else 0.0
+            extra = JobExtra(links=links) if links is not None else None
+            desk.do(c.Enqueue("faktory", [Spec(jid, queue, "kind", b"[1]", Form.JSON, 0, RULES, due, extra)]))
+        elif choice in (1, 2):
+            job = desk.do(c.LeaseNext("faktory", random.sample(QUEUES, 2), worker, TERMS))
+            if job is not None and job.lease is not None:
+                self.held.append((job.jid, (job.number, job.lease.token)))
+        elif choice == 3 and self.held:
+            jid, held = self.held.pop(random.randrange(len(self.held)))
+            desk.do(c.Succeed(jid, c.Claim("faktory", worker, held)))
+        elif choice == 4 and self.held:
+            jid, held = self.held.pop(random.randrange(len(self.held)))
+            desk.do(c.Fail(jid, c.Claim("faktory", worker, held), "Oops", "text"))
+        elif choice == 5 and self.held:
+            desk.do(c.GiveBack("faktory", [self.held.pop()[1]]))
+        else:
+            self._by_hand()
+
+    def _by_hand(self) -> None:
+        numbers = self.random.sample(sorted(self.desk.memory.jobs), min(2, len(self.desk.memory.jobs)))
+        act = self.random.randrange(3)
+        if act == 0:
+            self.desk.do(c.Requeue("faktory", numbers))
+        elif act == 1:
+            self.desk.do(c.Bury("faktory", numbers))
+        else:
+            self.desk.do(c.Remove("faktory", "discarded", numbers, frozenset(State)))
+
+    def pass_time(self) -> None:
+        self.desk.advance(self.random.choice([0.25, 5.0, 30.0, 61.0, 700.0]))
+
+    def mishap(self) -> None:
+        if self.random.random() < 0.2:
+            self.desk.do(c.Flush("faktory"))
+            self.held.clear()
+
+    def running(self) -> list[str]:
+        """A job that is leased, if one can be found: jid, worker, queue."""
+        leased = [self.desk.memory.jobs[number] for _, number in self.desk.memory.shelves[State.LEASED]]
+        job: Job | None = self.random.choice(leased) if leased else None
+        if job is None or job.lease is None:
+            return [self.one(JIDS), self.one(WORKERS), self.one(QUEUES)]
+        return [job.jid, job.lease.worker, job.queue]
+
+    def complete(self) -> list[Any]:
+        depends = json.dumps([self.one(JIDS)])
+        ways: list[list[Any]] = [[], [], ["next", "b", "delay", 9], ["next", "a", "depends", depends]]
+        more = self.random.choice([*ways, ["next", self.one(QUEUES)]])
+        return [*self.running(), "{}", *more]
+
+    def retry(self) -> list[Any]:
+        jid, worker, queue = self.running()
+        return [jid, queue, worker, self.random.choice([0, 12.5])]
+
+    def put(self) -> list[Any]:
+        random = self.random
+        args: list[Any] = [self.one(WORKERS), self.one(QUEUES), self.one(JIDS), "klass", "{}"]
+        args.append(random.choice([0, 0, 0, 15.5]))
+        if random.random() < 0.3:
+            args += ["depends", json.dumps(random.sample(JIDS, 2))]
+        if random.random() < 0.3:
+            args += ["tags", json.dumps(random.choices(TAGS, k=2))]
+        if random.random() < 0.5:
+            args += ["retries", random.choice([0, 1, 5])]
+        if random.random() < 0.3:
+            args += ["priority", random.choice([-1, 0, 3])]
+        return args
+
+    def recur(self) -> list[Any]:
+        return [self.one(QUEUES), "r", "klass", "{}", "interval", 20, 0, "backlog", self.random.choice([0, 1, 3])]
+
+    def setting(self) -> list[Any]:
+        return self.random.choice(
+            [
+                ["a-max-concurrency", 2],
+                ["jobs-history-count", 3],
+                ["grace-period", 0],
+                ["heartbeat", -10],
+                ["max-job-history", 3],
+            ]
+        )
+
+
+CALLS: Final[list[Callable[[Walk], tuple[str, list[Any]]]]] = [
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("requeue", walk.put()),
+    lambda walk: ("pop", [walk.one(QUEUES), walk.one(WORKERS), walk.random.choice([0, 1, 2, 5])]),
+    lambda walk: ("pop", [walk.one(QUEUES), walk.one(WORKERS), walk.random.choice([1, 2, 5])]),
+    lambda walk: ("pop", [walk.one(QUEUES), walk.one(WORKERS), walk.random.choice([1, 2, 5])]),
+    lambda walk: ("peek", [walk.one(QUEUES), 3]),
+    lambda walk: ("complete", walk.complete()),
+    lambda walk: ("complete", walk.complete()),
+    lambda walk: ("fail", [*walk.running()[:2], walk.one(GROUPS), "text"]),
+    lambda walk: ("retry", walk.retry()),
+    lambda walk: ("heartbeat", walk.running()[:2]),
+    lambda walk: ("timeout", [walk.running()[0]]),
+    lambda walk: ("cancel", walk.random.sample(JIDS, 2)),
+    lambda walk: ("priority", [walk.one(JIDS), walk.random.choice([0, 2.5, "inf", -7])]),
+    lambda walk: ("depends", [walk.one(JIDS), *walk.random.choice([["on", walk.one(JIDS)], ["off", "all"]])]),
+    lambda walk: ("tag", [walk.random.choice(["add", "remove"]), walk.one(JIDS), walk.one(TAGS)]),
+    lambda walk: ("track", [walk.random.choice(["track", "untrack"]), walk.one(JIDS)]),
+    lambda walk: ("log", [walk.one(JIDS), "text", '{"a":1}']),
+    lambda walk: ("unfail", [walk.one(QUEUES), walk.one(GROUPS), 2]),
+    lambda walk: ("recur", walk.recur()),
+    lambda walk: ("recur.update", ["r", "interval", walk.random.choice([1, 30])]),
+    lambda walk: ("unrecur", ["r"]),
+    lambda walk: ("pause", [walk.one(QUEUES)]),
+    lambda walk: ("unpause", [walk.one(QUEUES)]),
+    lambda walk: ("queue.forget", [walk.one(QUEUES)]),
+    lambda walk: ("worker.deregister", [walk.one(WORKERS)]),
+    lambda walk: ("config.set", walk.setting()),
+    lambda walk: ("config.unset", [walk.setting()[0]]),
+    lambda walk: ("get", [walk.one(JIDS)]),
+    lambda walk: ("track", []),
+    lambda walk: ("queues", []),
+    lambda walk: ("jobs", [walk.one(["running", "stalled", "scheduled", "depends"]), walk.one(QUEUES)]),
+    lambda walk: ("workers", walk.random.choice([[], [walk.one(WORKERS)]])),
+    lambda walk: ("stats", [walk.one(QUEUES), walk.desk.now.wall]),
+    lambda walk: ("failed", walk.random.choice([[], [walk.one(GROUPS)]])),
+]

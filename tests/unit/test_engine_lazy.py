@@ -1,0 +1,119 @@
+"""Lazy deadlines and places of qless' jobs, in the engine itself."""
+
+from math import inf
+
+import pytest
+
+from crossdock.model import commands as c
+from crossdock.model import moves as m
+from crossdock.model.job import Bound, Form, Links
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from tests.model import invariants
+from tests.model.bench import Bench
+
+WORKQ = Rules(1, 0, 0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def put(bench: Bench, jid: str, t: float = 1.0, *, delay: float = 0.0, priority: float = 0, retries: int = 5) -> int:
+    bench.do(m.Put("qless", t, "w", jid, "default", "k", b"{}", Form.JSON, delay, priority, (), retries))
+    return [job.number for job in bench.memory.named(jid)][-1]
+
+
+def pop(bench: Bench, t: float = 2.0, count: int = 1, term: float = 60.0) -> list[str]:
+    return [job.jid for job in bench.do(m.Pop("qless", t, "default", "w", count, term))]
+
+
+def test_of_two_put_at_one_time_the_greater_name_comes_first(bench: Bench) -> None:
+    for jid in ("b", "a", "c", "10", "9", "1"):
+        put(bench, jid)
+    assert pop(bench, count=9) == ["c", "b", "a", "9", "10", "1"]
+
+
+def test_places_of_all_doors_compare(bench: Bench) -> None:
+    put(bench, "late", bench.now.wall + 5)
+    bench.push("mine")
+    put(bench, "early", bench.now.wall - 5)
+    assert bench.work_order() == ["early", "mine", "late"]
+    assert bench.job(2).place == (0, 1, bench.now.wall, b"", 2)
+
+
+def test_a_job_put_off_is_behind_every_timer(bench: Bench) -> None:
+    number = put(bench, "j", delay=30.0)
+    assert list(bench.memory.shelves[State.SCHEDULED]) == [(inf, number)]
+    assert bench.engine.due_in(bench.now) == 30.0, "whoever waits is to be asked then"
+    assert bench.after(31.0).scheduled == 0
+    assert bench.notices == ("default",)
+    assert bench.engine.due_in(bench.now) is None
+    assert bench.job(number).state is State.SCHEDULED
+    assert bench.engine.has_work("default", bench.now)
+    assert bench.lease().jid == "j"
+
+
+def test_deadlines_go_on_after_a_restart(bench: Bench) -> None:
+    put(bench, "j", delay=30.0)
+    bench.clock.pass_by(31.0)
+    bench.restart()
+    invariants.check(bench.memory)
+    assert bench.engine.due_in(bench.now) == 0.0
+    assert bench.lease().jid == "j"
+
+
+def test_a_lease_without_end_by_the_clock_is_lazy_through_any_door(bench: Bench) -> None:
+    number = put(bench, "j", retries=0)
+    job = bench.lease()
+    assert job.lease is not None
+    assert (job.lease.end, job.lease.late, job.lease.until) == (inf, bench.now.steady + 1_800.0, None)
+    bench.after(1_801.0)
+    assert bench.job(number).state is State.LEASED, "nothing happens by itself"
+    assert pop(bench, t=1e12) == [], "warned of by the server's clock, not by the caller's"
+    assert bench.job(number).extra is not None
+    bench.clock.pass_by(10.5)
+    assert pop(bench) == []
+    assert bench.job(number).state is State.FAILED
+
+
+def test_a_connection_that_is_lost_leaves_no_trace_of_its_lease(bench: Bench) -> None:
+    number = put(bench, "j")
+    terms = c.Terms(inf, inf, inf, Bound.CONNECTION)
+    assert bench.do(c.LeaseNext("masenko", ["default"], "", terms)) is not None
+    bench.restart()
+    extra = bench.job(number).extra
+    assert bench.job(number).state is State.READY
+    assert extra is not None
+    assert len(extra.history) == 1
+
+
+def test_a_time_to_live_ends_with_the_rules_it_came_by(bench: Bench) -> None:
+    [number] = bench.push("j", rules=WORKQ, links=Links(ttl_s=5.0))
+    put(bench, "j")
+    bench.after(6.0)
+    assert bench.job(number).state is State.READY
+    invariants.check(bench.memory)
+
+
+def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
+    bench.do(m.Configure("jobs-history-count", "2"))
+    for each in range(5):
+        put(bench, f"j{each}", t=each)
+        [jid] = pop(bench, t=each)
+        bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
+    assert [jid for _, jid, _ in bench.memory.completed] == ["j3", "j4"]
+    bench.do(m.Configure("jobs-history", "-1"))
+    put(bench, "j5", t=9.0)
+    pop(bench, t=9.0)
+    bench.do(c.Succeed("j5", c.Claim("qless", "w"), t=9.0))
+    assert not bench.memory.completed
+
+
+def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
+    bench.do(m.Configure("stats-history", "2"))
+    for day in range(4):
+        put(bench, f"j{day}", t=day * 86_400.0)
+        pop(bench, t=day * 86_400.0 + 1)
+    assert sorted(bench.memory.stats.days["default"]) == [2 * 86_400, 3 * 86_400]
