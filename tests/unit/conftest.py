@@ -1,4 +1,4 @@
-"""A desk without disk or sockets, and a Faktory door at it. Tests of the turn and the scribe have desks of their own."""
+"""A desk without disk or sockets, and a Faktory door at it. Tests of the turn and of the scribe have desks."""
 
 import pytest
 
