@@ -1,4 +1,4 @@
-"""A desk without disk or sockets, and a Faktory door at it. Tests of the turn and of the scribe have desks."""
+"""A desk without disk or sockets, and a Faktory door at it. Tests of the turn and of the scribe have others."""
 
 import pytest
 
