@@ -15,6 +15,7 @@ _INNER: Final = {
     "model": {"model"},
     "engine": {"model", "engine"},
     "journal": {"model", "engine", "journal"},
+    "lake": {"model", "journal", "lake"},
     "wire": {"model", "engine", "wire"},
     "client": {"model", "wire", "client"},
     "settings": {"settings"},
