@@ -22,8 +22,16 @@ _EPOCH: Final = date(1970, 1, 1)
 _DAYS: Final = ((date.min - _EPOCH).days, (date.max - _EPOCH).days)
 
 
+def date_named(day: int) -> date:
+    """Of days since 1970; one that no calendar has is the nearest that it has."""
+    return _EPOCH + timedelta(days=min(max(day, _DAYS[0]), _DAYS[1]))
+
+
 #: Rows of a date that become a table, and a row group of its file. A row takes about a kilobyte until then.
 CUT_AT: Final = 50_000
+
+#: Or so many bytes of batches: payloads may be large.
+_CUT_BYTES: Final = 32 * 1024 * 1024
 
 Take = Callable[[date, pa.Table], None]
 
@@ -40,7 +48,7 @@ class Tables:
         self._open: dict[int, Rows] = {}
         self._begin = self._end = 0.0  #: of the date under way
         self._rows = Rows(0, self._payloads)
-        self._uncut = 0
+        self._uncut = self._uncut_bytes = 0
 
     def add(self, seq: int, data: bytes) -> None:
         """A batch as the journal has it. Raises Damaged if it is none, or a newer one."""
@@ -50,6 +58,7 @@ class Tables:
             raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
         if batch.version > EVENT_VERSION:
             raise Damaged(f"batch {seq} was written by a newer Crossdock; this one reads events up to {EVENT_VERSION}")
+        self._uncut_bytes += len(data)
         self.add_batch(seq, batch)
 
     def add_batch(self, seq: int, batch: Batch) -> None:
@@ -68,7 +77,7 @@ class Tables:
             self.at = at
         self.rows += number - first
         self._uncut += number - first
-        if self._uncut >= CUT_AT:
+        if self._uncut >= CUT_AT or self._uncut_bytes >= _CUT_BYTES:
             self.cut()
 
     def _turn_to(self, at: float) -> None:
@@ -80,5 +89,5 @@ class Tables:
         """Hand over all that was collected."""
         for day, rows in sorted(self._open.items()):
             if len(rows):
-                self._take(_EPOCH + timedelta(days=day), rows.cut(self.era))
-        self._uncut = 0
+                self._take(date_named(day), rows.cut(self.era))
+        self._uncut = self._uncut_bytes = 0

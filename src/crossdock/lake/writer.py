@@ -49,9 +49,7 @@ class Source(Protocol):
 
 
 class Writer:
-    def __init__(
-        self, folder: Path, source: Source, payloads: Payloads | None = None, patience_s: float = 0.0
-    ) -> None:
+    def __init__(self, folder: Path, source: Source, payloads: Payloads | None = None, patience_s: float = 0.0) -> None:
         """A writer that was told to end gets `patience_s` to do so."""
         self._folder = folder
         self._source = source
