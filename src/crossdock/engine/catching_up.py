@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from crossdock.engine import faces, intervals
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import Told, exhausted
-from crossdock.engine.lease import closing
+from crossdock.engine.lease import closing, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
@@ -96,7 +96,8 @@ def _end(
         if grace > 0:
             return []
     if job.failures < job.rules.max_failures:
-        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt)))
+        close = closing(job, lease, at, command.via, t)
+        events.append(Lapsed(*close, t, True, bool(command.abrupt), leased_via(lease, command.via)))
         return [job.number]
     queue = _shown_queue(job)
     told = Told(

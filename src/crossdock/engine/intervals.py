@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
+from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest, rules, stand, unneeding
 from crossdock.engine.standing import face_of
@@ -63,6 +64,7 @@ def spawn(memory: Memory, queue: str, t: float | None, limit: int, via: str, now
             break
         event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)
         event.at, event.via = later(memory, now), via
+        _meet(memory, event)
         if t is None:  # both clocks go on by as much
             event.next, event.next_at = memory.intervals[jid].next + event.next - slot, event.next
         else:
@@ -95,6 +97,18 @@ def _spec(interval: Interval, jid: str, slot: float) -> Spec:
     its_rules = rules(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
+
+
+def _meet(memory: Memory, event: Recurred) -> None:
+    """Say which of its jobs are there already, and what becomes of them."""
+    for behind, spec in enumerate(event.specs):
+        known = newest(memory, spec.jid)
+        if known is None:
+            continue
+        if _of_another_door(known):
+            event.over = (*event.over, behind)
+        else:
+            event.instead[behind] = last_rows([known], event.at)[0]
 
 
 def recurred(memory: Memory, event: Recurred) -> None:

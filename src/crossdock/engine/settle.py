@@ -6,7 +6,7 @@ Failing is in `failing`, what a job with a freer door allows in `freely`.
 from crossdock.engine import faces, freely, links, needs
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, unleased
+from crossdock.engine.lease import closing, end_lease, leased_via, unleased
 from crossdock.engine.memory import GONE, Memory
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import RUN
@@ -64,6 +64,8 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
     job, lease = found
     if job.extra is None and command.t is None:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
+        if lease.via != claim.via:
+            event.leased_via = lease.via
     else:
         event = success(job, lease, command, later(memory, now), now)
     return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
@@ -81,7 +83,8 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     else:
         close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
-    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload)
+    door = leased_via(lease, claim.via)
+    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, door)
 
 
 def succeeded(memory: Memory, event: Succeeded) -> None:

@@ -16,6 +16,7 @@ class Moved(JobEvent, tag="moved"):
     t: float
     to: Spec
     lost: bool  #: the worker was another one, and is told
+    failed_at: float | None = None  #: as in `Row`; taken off that day's count, on the queue it goes to
 
 
 class Advanced(ClosingEvent, tag="advanced"):
@@ -27,6 +28,7 @@ class Advanced(ClosingEvent, tag="advanced"):
     due: float  #: wall; 0: it need not wait
     due_t: float | None  #: the same by its caller's clock
     needs: tuple[Number, ...]
+    leased_via: str = ""  #: the door the lease went out by, if another than `via`; so in all that end one
 
 
 class Revived(Event, tag="revived"):
@@ -42,6 +44,7 @@ class Stalled(ClosingEvent, tag="stalled"):
     """A job was taken from its holder and stands before all others. Nothing is counted."""
 
     t: float
+    leased_via: str = ""
 
 
 class Warned(JobEvent, tag="warned"):

@@ -69,6 +69,7 @@ class Succeeded(ClosingEvent, tag="succeeded"):
     end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
     t: float | None = None
     payload: bytes | None = None  #: put in place of what it was
+    leased_via: str = ""
 
 
 class Failed(ClosingEvent, tag="failed"):
@@ -89,6 +90,8 @@ class Failed(ClosingEvent, tag="failed"):
     said: bool = True  #: the failure is told of the job; without, only that it was tried
     booked: str = ""  #: the queue on which it is booked, if another than the job's
     unbooked: bool = False  #: it is not
+    leased_via: str = ""
+    faced: bool = False  #: the job has qless' face: booked only if it is kept, and then as failed too
 
     @property
     def body(self) -> bytes:
@@ -102,10 +105,13 @@ class Lapsed(ClosingEvent, tag="lapsed"):
     t: float | None = None
     counted: bool = False  #: as a failure
     retried: bool = False  #: and booked as a lease that ran out, of which nobody was warned
+    leased_via: str = ""
 
 
 class Returned(ClosingEvent, tag="returned"):
     """A lease that nobody saw: the job is back in its old place and the attempt does not count."""
+
+    leased_via: str = ""
 
 
 class Readied(Event, tag="readied"):
@@ -173,6 +179,7 @@ class Started(Event, tag="started"):
 
     epoch: int
     steady: float
+    rows: list[Row] = msgspec.field(default_factory=list)  #: of those leases
 
 
 class Expired(Event, tag="expired"):
