@@ -11,6 +11,7 @@ from typing import Final, Self, get_args
 from crossdock.engine.memory import Memory
 from crossdock.model import events as e
 from crossdock.model.keys import KeyEvent
+from crossdock.model.loads import LoadEvent
 from crossdock.model.states import State
 from tests.model.values import KEPT
 
@@ -20,8 +21,8 @@ Move = tuple[State | None, State]
 
 KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 
-#: Those about jobs; keys have a reference of their own.
-JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent))
+#: Those about jobs; keys and loads have references of their own.
+JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent))
 
 #: A free door settles a job in these, too
 _UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)

@@ -19,6 +19,7 @@ from crossdock.engine import (
     intervals,
     key_changes,
     lease,
+    loading,
     moves,
     notebook,
     popping,
@@ -37,6 +38,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
+from crossdock.model import loads
 from crossdock.model import moves as m
 from crossdock.model.clock import Now
 from crossdock.model.errors import HalfDone, UsageError
@@ -96,6 +98,8 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.IntervalSet: intervals.interval_set,
     e.IntervalCleared: intervals.interval_cleared,
     e.Recurred: intervals.recurred,
+    e.JobsLoaded: loading.jobs_loaded,
+    e.LoadClosed: loading.load_closed,
 }
 
 
@@ -155,6 +159,8 @@ class Engine:
             m.ForgetWorkers: notebook.forget_workers,
             m.SetInterval: intervals.set_interval,
             m.ClearInterval: intervals.clear_interval,
+            loads.LoadJobs: loading.load_jobs,
+            loads.CloseLoad: loading.close_load,
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {

@@ -14,6 +14,7 @@ import msgspec
 from crossdock.engine import kept
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
+from crossdock.engine.loads import Loads
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
@@ -45,7 +46,7 @@ _NAMES_AT_MOST: Final = 10_000
 Waiting = tuple[int | float, float, Number]
 
 #: Containers that nobody needs any more.
-Discarded = dict[Any, Any] | Order[Any]
+Discarded = dict[Any, Any] | Order[Any] | set[bytes]
 
 
 class Lock(NamedTuple):
@@ -73,7 +74,7 @@ class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
         "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
-        "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "lock_ends",
+        "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "loads", "lock_ends",
         "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "retrying_in",
         "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
         "watched", "workers",
@@ -103,6 +104,7 @@ class Memory:
             self.completed,
             *self.failed_in.values(),
             *self.blocked_in.values(),
+            *(load.jids for load in self.loads.by_run.values()),
         )
         self._empty()
 
@@ -139,6 +141,7 @@ class Memory:
         self.config: dict[str, str] = {}
         self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
         self.intervals: dict[str, Interval] = {}
+        self.loads = Loads()
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0

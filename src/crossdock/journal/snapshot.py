@@ -31,6 +31,7 @@ from crossdock.journal.disk import write_whole
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
+from crossdock.model.loads import Load
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.rules import intern
 from crossdock.model.states import State
@@ -74,6 +75,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     watched: dict[str, float] = {}
     config: dict[str, str] = {}
     intervals: list[Interval] = []
+    loads: list[Load] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -116,6 +118,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             memory.watched,
             memory.config,
             list(memory.intervals.values()),
+            list(memory.loads.by_run.values()),
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -191,6 +194,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)
+    memory.loads.restore(rest.loads)
     for each in rest.intervals:
         memory.intervals[each.jid] = each
         memory.lazy.recur(each.queue, each.jid, each.next, each.next_at)

@@ -34,6 +34,9 @@ from crossdock.model.event_records import WorkerSeen as WorkerSeen
 from crossdock.model.event_records import WorkersForgotten as WorkersForgotten
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
+from crossdock.model.loads import JobsLoaded as JobsLoaded
+from crossdock.model.loads import LoadClosed as LoadClosed
+from crossdock.model.loads import LoadEvent
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.states import State
 
@@ -328,6 +331,7 @@ AnyEvent = (
     | IntervalSet
     | IntervalCleared
     | Recurred
+    | LoadEvent
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
