@@ -20,7 +20,7 @@ _INNER: Final = {
     "wire": {"model", "engine", "wire"},
     "client": {"model", "wire", "client"},
     "settings": {"settings"},
-    "server": {"model", "engine", "journal", "wire", "settings", "server"},
+    "server": {"model", "engine", "journal", "lake", "wire", "settings", "server"},
 }
 ALLOWED: Final = _INNER | {
     "cli": {*_INNER, "cli"},

@@ -6,123 +6,100 @@ Each function adds the rows of one event, numbered from `seq` on, and returns th
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.lake.rows import NO_BOOKING, NO_LEASE, STATES, Rows, day_of, of_lease
+from crossdock.lake.parts import STATES, Part, day_of
+from crossdock.lake.rows import NO_BOOKING, NO_LEASE, Others, Rows, of_lease
 from crossdock.model import events as e
-from crossdock.model.job import Spec
 from crossdock.model.states import State
 
 READY: Final = "ready"
 
 
-def pushed(rows: Rows, seq: int, era: int, event: e.Pushed) -> int:
+def pushed(rows: Rows, seq: int, event: e.Pushed) -> int:
     wall = event.wall or event.at
     number = event.number
     for spec in event.specs:
-        _entered(rows, seq, era, event.at, event.t, event.via, number, spec, wall)
+        rows.pushes.add(seq, event.at, event.t, event.via, number, spec, wall)
         number += 1
         seq += 1
     return seq
 
 
-def _entered(
-    rows: Rows, seq: int, era: int, at: float, t: float | None, via: str, number: int, spec: Spec, wall: float
-) -> None:
-    state = READY if spec.due <= wall else "scheduled"
-    extra = spec.extra
-    if extra is not None and extra.links is not None and extra.links.needs:
-        state = "blocked"
-    rows.add((
-        seq, era, at, t, "pushed", state, None, spec.jid, number, spec.queue, spec.kind, via, via, None,
-        0, spec.priority, len(spec.payload), *NO_LEASE, *NO_BOOKING,
-    ))  # fmt: skip
-    rows.spec(spec)
-
-
-def group_called(rows: Rows, seq: int, era: int, event: e.GroupCalled) -> int:
-    _entered(rows, seq, era, event.at, None, event.via, event.number, event.spec, event.at)
-    rows.beside("why", "callback")
+def group_called(rows: Rows, seq: int, event: e.GroupCalled) -> int:
+    rows.pushes.add(seq, event.at, None, event.via, event.number, event.spec, event.at)
+    rows.pushes.beside("why", "callback")
     return seq + 1
 
 
-def spawned(rows: Rows, seq: int, era: int, event: e.Spawned) -> int:
+def spawned(rows: Rows, seq: int, event: e.Spawned) -> int:
     if not event.number:
         return seq
-    _entered(rows, seq, era, event.at, None, event.via, event.number, event.spec, event.at)
-    rows.beside("why", "cron")
-    rows.beside("spawned_from", event.name)
+    rows.pushes.add(seq, event.at, None, event.via, event.number, event.spec, event.at)
+    rows.pushes.beside("why", "cron")
+    rows.pushes.beside("spawned_from", event.name)
     return seq + 1
 
 
-def recurred(rows: Rows, seq: int, era: int, event: e.Recurred) -> int:
+def recurred(rows: Rows, seq: int, event: e.Recurred) -> int:
     for behind, spec in enumerate(event.specs):
         if behind in event.over:
             continue
         known = event.instead.get(behind)
+        part: Part
         if known is None:
-            _entered(rows, seq, era, event.at, event.t, event.via, event.number + behind, spec, event.at)
+            rows.pushes.add(seq, event.at, event.t, event.via, event.number + behind, spec, event.at)
+            part = rows.pushes
         else:
-            rows.job(seq, era, event.at, event.t, "moved", READY, event.via, known, "moved")
-            rows.beside("to_queue", spec.queue)
-            rows.spec(spec)
-        rows.beside("why", "interval")
-        rows.beside("spawned_from", event.jid)
+            rows.others.job(seq, event.at, event.t, "moved", READY, event.via, known, "moved")
+            rows.others.beside("to_queue", spec.queue)
+            rows.others.spec(spec)
+            part = rows.others
+        part.beside("why", "interval")
+        part.beside("spawned_from", event.jid)
         seq += 1
     return seq
 
 
-def leased(rows: Rows, seq: int, era: int, event: e.Leased) -> int:
-    at, t, queue = event.at, event.t, event.queue
-    rows.add((
-        seq, era, at, t, "leased", "leased", None, event.jid, event.number, queue, event.kind, event.origin,
-        event.via, event.worker, event.attempt, event.priority, event.payload_bytes,
-        event.token, event.via, None, event.wait_s, None, None,
-        queue, day_of(at if t is None else t), True, None,
-    ))  # fmt: skip
+def leased(rows: Rows, seq: int, event: e.Leased) -> int:
+    rows.leases.add(seq, event)
     return seq + 1
 
 
-def succeeded(rows: Rows, seq: int, era: int, event: e.Succeeded) -> int:
-    at, t, queue, via = event.at, event.t, event.queue, event.via
-    head = (seq, era, at, t, "succeeded", STATES[event.then])
-    job = (event.jid, event.number, queue, event.kind, event.origin, via, event.worker, event.attempt, event.priority)
+def succeeded(rows: Rows, seq: int, event: e.Succeeded) -> int:
     if event.token:
-        rows.add((
-            *head, "succeeded", *job, event.payload_bytes, event.token, event.leased_via or via, event.leased_at,
-            event.wait_s, event.run_s, event.beats, queue, day_of(at if t is None else t), None, True,
-        ))  # fmt: skip
+        rows.successes.add(seq, event)
     else:
-        rows.add((*head, None, *job, event.payload_bytes, *NO_LEASE, *NO_BOOKING))
-    if event.payload is not None:
-        rows.content(event.payload)
+        _closed(rows.others, seq, event, event.t, "succeeded", "", STATES[event.then])
+        rows.others.content(event.payload)
     return seq + 1
 
 
 #: What an event says that ends a lease; a Returned has no `t`.
-_Closing = e.Failed | e.Lapsed | e.Returned | e.Advanced | e.Stalled
+_Closing = e.Succeeded | e.Failed | e.Lapsed | e.Returned | e.Advanced | e.Stalled
 
 
 def _closed(
-    rows: Rows, seq: int, era: int, event: _Closing, t: float | None, name: str, outcome: str, state: str,
+    rows: Others, seq: int, event: _Closing, t: float | None, name: str, outcome: str, state: str,
     booked: tuple[Any, ...] = NO_BOOKING,
 ) -> None:  # fmt: skip
     lease: tuple[Any, ...] = NO_LEASE
     if event.token:
         door = event.leased_via or event.via
         lease = (event.token, door, event.leased_at, event.wait_s, event.run_s, event.beats)
-    rows.add((
-        seq, era, event.at, t, name, state, outcome if event.token else None, event.jid, event.number, event.queue,
+    rows.add(
+        seq, event.at, t, name, state, outcome if event.token else None, event.jid, event.number, event.queue,
         event.kind, event.origin, event.via, event.worker, event.attempt, event.priority, event.payload_bytes,
         *lease, *booked,
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
-def failed(rows: Rows, seq: int, era: int, event: e.Failed) -> int:
+def failed(date: Rows, seq: int, event: e.Failed) -> int:
+    rows = date.others
     t = event.t
     kept = event.faced and event.then is State.FAILED and not event.unbooked
     counts = kept if event.faced else event.counted and event.token
-    booked = (event.booked or event.queue, day_of(event.at if t is None else t), None, None) if counts else NO_BOOKING
+    booked = (event.booked or event.queue, day_of(event.at if t is None else t)) if counts else NO_BOOKING
     outcome = "lost" if event.lost else "failed"
-    _closed(rows, seq, era, event, t, "failed", outcome, READY if event.to_queue else STATES[event.then], booked)
+    _closed(rows, seq, event, t, "failed", outcome, READY if event.to_queue else STATES[event.then], booked)
     if counts:
         rows.book(failures=1, failed=1 if kept else 0)
     failure = event.failure
@@ -137,30 +114,35 @@ def failed(rows: Rows, seq: int, era: int, event: e.Failed) -> int:
     return seq + 1
 
 
-def lapsed(rows: Rows, seq: int, era: int, event: e.Lapsed) -> int:
+def lapsed(date: Rows, seq: int, event: e.Lapsed) -> int:
+    rows = date.others
     booked: tuple[Any, ...] = NO_BOOKING
     if event.retried:
-        booked = (event.queue, day_of(event.at if event.t is None else event.t), None, None)
-    _closed(rows, seq, era, event, event.t, "lapsed", "lapsed", READY, booked)
+        booked = (event.queue, day_of(event.at if event.t is None else event.t))
+    _closed(rows, seq, event, event.t, "lapsed", "lapsed", READY, booked)
     if event.retried:
         rows.book(retries=1)
     return seq + 1
 
 
-def returned(rows: Rows, seq: int, era: int, event: e.Returned) -> int:
-    _closed(rows, seq, era, event, None, "returned", "returned", READY)
+def returned(date: Rows, seq: int, event: e.Returned) -> int:
+    rows = date.others
+    _closed(rows, seq, event, None, "returned", "returned", READY)
     return seq + 1
 
 
-def stalled(rows: Rows, seq: int, era: int, event: e.Stalled) -> int:
-    _closed(rows, seq, era, event, event.t, "stalled", "stalled", READY)
+def stalled(date: Rows, seq: int, event: e.Stalled) -> int:
+    rows = date.others
+    _closed(rows, seq, event, event.t, "stalled", "stalled", READY)
     return seq + 1
 
 
-def advanced(rows: Rows, seq: int, era: int, event: e.Advanced) -> int:
+def advanced(date: Rows, seq: int, event: e.Advanced) -> int:
+    rows = date.others
     state = "blocked" if event.needs else "scheduled" if event.due and event.due_t is not None else READY
-    booked = (event.queue, day_of(event.t), None, True)
-    _closed(rows, seq, era, event, event.t, "advanced", "advanced", state, booked)
+    booked = (event.queue, day_of(event.t))
+    _closed(rows, seq, event, event.t, "advanced", "advanced", state, booked)
+    rows.beside("booked_run", True)
     rows.beside("to_queue", event.to_queue)
     rows.beside("due", event.due or None)
     rows.beside("needs", list(event.needs) or None)
@@ -168,18 +150,19 @@ def advanced(rows: Rows, seq: int, era: int, event: e.Advanced) -> int:
     return seq + 1
 
 
-def moved(rows: Rows, seq: int, era: int, event: e.Moved) -> int:
+def moved(date: Rows, seq: int, event: e.Moved) -> int:
+    rows = date.others
     to = event.to
     extra = to.extra
     needs = extra.links.needs if extra is not None and extra.links is not None else ()
     state = "blocked" if needs else "scheduled" if to.due else READY
     ended, since = event.ended, event.failed_at
-    rows.add((
-        seq, era, event.at, event.t, "moved", state, None if ended is None else "moved", event.jid, event.number,
+    rows.add(
+        seq, event.at, event.t, "moved", state, None if ended is None else "moved", event.jid, event.number,
         event.queue, event.kind, event.origin, event.via, event.worker, event.attempt, event.priority,
         event.payload_bytes, *(NO_LEASE if ended is None else of_lease(ended)),
-        *(NO_BOOKING if since is None else (to.queue, day_of(since), None, None)),
-    ))  # fmt: skip
+        *(NO_BOOKING if since is None else (to.queue, day_of(since))),
+    )  # fmt: skip
     rows.beside("to_queue", to.queue)
     rows.spec(to)
     if since is not None:
@@ -188,11 +171,12 @@ def moved(rows: Rows, seq: int, era: int, event: e.Moved) -> int:
     return seq + 1
 
 
-def removed(rows: Rows, seq: int, era: int, event: e.Removed) -> int:
+def removed(date: Rows, seq: int, event: e.Removed) -> int:
+    rows = date.others
     for row in event.rows:
         since = row.failed_at
-        booked = NO_BOOKING if since is None else (row.queue, day_of(since), None, None)
-        rows.job(seq, era, event.at, event.t, "removed", "gone", event.via, row, "removed", booked)
+        booked = NO_BOOKING if since is None else (row.queue, day_of(since))
+        rows.job(seq, event.at, event.t, "removed", "gone", event.via, row, "removed", booked)
         rows.beside("why", event.why)
         if since is not None:
             rows.beside("failed_at", since)
@@ -201,7 +185,7 @@ def removed(rows: Rows, seq: int, era: int, event: e.Removed) -> int:
     return seq
 
 
-KINDS: Final[dict[type[e.Event], Callable[[Rows, int, int, Any], int]]] = {
+KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Pushed: pushed,
     e.Leased: leased,
     e.Succeeded: succeeded,

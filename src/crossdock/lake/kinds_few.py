@@ -3,38 +3,43 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.lake.rows import NO_BOOKING, NO_LEASE, Rows, day_of
+from crossdock.lake.parts import day_of
+from crossdock.lake.rows import NO_BOOKING, NO_LEASE, Others, Rows
 from crossdock.model import events as e
 
 _NOT_LEASED: Final = (*NO_LEASE, *NO_BOOKING)
 
 
-def readied(rows: Rows, seq: int, era: int, event: e.Readied) -> int:
+def readied(date: Rows, seq: int, event: e.Readied) -> int:
+    rows = date.others
     for row in event.rows:
-        rows.job(seq, era, event.at, event.t, "readied", "ready", event.via, row)
+        rows.job(seq, event.at, event.t, "readied", "ready", event.via, row)
         rows.beside("why", event.why)
         seq += 1
     return seq
 
 
-def scheduled(rows: Rows, seq: int, era: int, event: e.Scheduled) -> int:
+def scheduled(date: Rows, seq: int, event: e.Scheduled) -> int:
+    rows = date.others
     for row in event.rows:
-        rows.job(seq, era, event.at, None, "scheduled", "scheduled", "", row)
+        rows.job(seq, event.at, None, "scheduled", "scheduled", "", row)
         seq += 1
     return seq
 
 
-def buried(rows: Rows, seq: int, era: int, event: e.Buried) -> int:
+def buried(date: Rows, seq: int, event: e.Buried) -> int:
+    rows = date.others
     for row in event.rows:
-        rows.job(seq, era, event.at, None, "buried", "dead", event.via, row)
+        rows.job(seq, event.at, None, "buried", "dead", event.via, row)
         rows.beside("due", event.due)
         seq += 1
     return seq
 
 
-def revived(rows: Rows, seq: int, era: int, event: e.Revived) -> int:
+def revived(date: Rows, seq: int, event: e.Revived) -> int:
+    rows = date.others
     for row in event.rows:
-        rows.job(seq, era, event.at, event.t, "revived", "ready", event.via, row)
+        rows.job(seq, event.at, event.t, "revived", "ready", event.via, row)
         rows.beside("to_queue", event.queue)
         rows.beside("failed_at", row.failed_at)
         seq += 1
@@ -42,109 +47,119 @@ def revived(rows: Rows, seq: int, era: int, event: e.Revived) -> int:
 
 
 def _edited(
-    rows: Rows, seq: int, era: int, event: e.Warned | e.Reprioritised | e.Tagged | e.NeedsEdited | e.Noted, name: str,
+    rows: Others, seq: int, event: e.Warned | e.Reprioritised | e.Tagged | e.NeedsEdited | e.Noted, name: str,
     state: str | None = None, priority: float | None = None, tail: tuple[Any, ...] = _NOT_LEASED,
 ) -> int:  # fmt: skip
-    rows.add((
-        seq, era, event.at, event.t, name, state, None, event.jid, event.number, event.queue, event.kind, event.origin,
+    rows.add(
+        seq, event.at, event.t, name, state, None, event.jid, event.number, event.queue, event.kind, event.origin,
         event.via, event.worker, event.attempt, event.priority if priority is None else priority,
         event.payload_bytes, *tail,
-    ))  # fmt: skip
+    )  # fmt: skip
     return seq + 1
 
 
-def warned(rows: Rows, seq: int, era: int, event: e.Warned) -> int:
-    booked = (event.queue, day_of(event.t), None, None)
-    after = _edited(rows, seq, era, event, "warned", tail=(event.token, *NO_LEASE[1:], *booked))
+def warned(date: Rows, seq: int, event: e.Warned) -> int:
+    rows = date.others
+    booked = (event.queue, day_of(event.t))
+    after = _edited(rows, seq, event, "warned", tail=(event.token, *NO_LEASE[1:], *booked))
     rows.book(retries=1)
     return after
 
 
-def reprioritised(rows: Rows, seq: int, era: int, event: e.Reprioritised) -> int:
-    return _edited(rows, seq, era, event, "reprioritised", priority=event.to)
+def reprioritised(date: Rows, seq: int, event: e.Reprioritised) -> int:
+    return _edited(date.others, seq, event, "reprioritised", priority=event.to)
 
 
-def tagged(rows: Rows, seq: int, era: int, event: e.Tagged) -> int:
-    after = _edited(rows, seq, era, event, "tagged")
+def tagged(date: Rows, seq: int, event: e.Tagged) -> int:
+    rows = date.others
+    after = _edited(rows, seq, event, "tagged")
     rows.beside("tags", [str(tag) for tag in event.tags])
     return after
 
 
-def needs_edited(rows: Rows, seq: int, era: int, event: e.NeedsEdited) -> int:
-    after = _edited(rows, seq, era, event, "needs-edited", "blocked" if event.needs else "ready")
+def needs_edited(date: Rows, seq: int, event: e.NeedsEdited) -> int:
+    rows = date.others
+    after = _edited(rows, seq, event, "needs-edited", "blocked" if event.needs else "ready")
     rows.beside("needs", list(event.needs))
     return after
 
 
-def noted(rows: Rows, seq: int, era: int, event: e.Noted) -> int:
-    after = _edited(rows, seq, era, event, "noted")
+def noted(date: Rows, seq: int, event: e.Noted) -> int:
+    rows = date.others
+    after = _edited(rows, seq, event, "noted")
     rows.beside("detail", event.entry.name)
     return after
 
 
 def _about(
-    rows: Rows, seq: int, era: int, event: e.Event, name: str, *, number: int | None = None, queue: str | None = None,
+    rows: Others, seq: int, event: e.Event, name: str, *, number: int | None = None, queue: str | None = None,
     via: str | None = None, t: float | None = None, token: int | None = None,
 ) -> int:  # fmt: skip
     """A row that names no more than this."""
-    head = (seq, era, event.at, t, name, None, None, None, number, queue, None, None, via)
-    rows.add((*head, None, None, None, None, token, *_NOT_LEASED[1:]))
+    head = (event.at, t, name, None, None, None, number, queue, None, None, via)
+    rows.add(seq, *head, None, None, None, None, token, *_NOT_LEASED[1:])
     return seq + 1
 
 
-def renewed(rows: Rows, seq: int, era: int, event: e.Renewed) -> int:
-    after = _about(rows, seq, era, event, "renewed", number=event.number, t=event.t, token=event.token)
+def renewed(date: Rows, seq: int, event: e.Renewed) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "renewed", number=event.number, t=event.t, token=event.token)
     rows.content(event.payload)
     return after
 
 
-def started(rows: Rows, seq: int, era: int, event: e.Started) -> int:
-    seq = _about(rows, seq, era, event, "started")
+def started(date: Rows, seq: int, event: e.Started) -> int:
+    rows = date.others
+    seq = _about(rows, seq, event, "started")
     rows.beside("detail", str(event.epoch))
     for row in event.rows:
-        rows.job(seq, era, event.at, None, "returned", "ready", "", row, "returned")
+        rows.job(seq, event.at, None, "returned", "ready", "", row, "returned")
         rows.beside("why", "restarted")
         seq += 1
     return seq
 
 
-def flushed(rows: Rows, seq: int, era: int, event: e.Flushed) -> int:
-    return _about(rows, seq, era, event, "flushed", via=event.via)
+def flushed(date: Rows, seq: int, event: e.Flushed) -> int:
+    return _about(date.others, seq, event, "flushed", via=event.via)
 
 
-def _of_queue(name: str) -> Callable[[Rows, int, int, Any], int]:
-    return lambda rows, seq, era, event: _about(rows, seq, era, event, name, queue=event.queue)
+def _of_queue(name: str) -> Callable[[Rows, int, Any], int]:
+    return lambda rows, seq, event: _about(rows.others, seq, event, name, queue=event.queue)
 
 
-def configured(rows: Rows, seq: int, era: int, event: e.Configured) -> int:
-    after = _about(rows, seq, era, event, "configured")
+def configured(date: Rows, seq: int, event: e.Configured) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "configured")
     rows.beside("why", event.option)
     rows.beside("detail", event.value)
     return after
 
 
-def group_opened(rows: Rows, seq: int, era: int, event: e.GroupOpened) -> int:
-    after = _about(rows, seq, era, event, "group-opened", via=event.via)
+def group_opened(date: Rows, seq: int, event: e.GroupOpened) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "group-opened", via=event.via)
     rows.beside("group_name", event.name)
     rows.beside("parent_group", event.parent or None)
     rows.beside("detail", event.description or None)
     return after
 
 
-def group_committed(rows: Rows, seq: int, era: int, event: e.GroupCommitted) -> int:
-    after = _about(rows, seq, era, event, "group-committed")
+def group_committed(date: Rows, seq: int, event: e.GroupCommitted) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "group-committed")
     rows.beside("group_name", event.name)
     return after
 
 
-def group_finished(rows: Rows, seq: int, era: int, event: e.GroupFinished) -> int:
-    after = _about(rows, seq, era, event, "group-finished")
+def group_finished(date: Rows, seq: int, event: e.GroupFinished) -> int:
+    rows = date.others
+    after = _about(rows, seq, event, "group-finished")
     rows.beside("group_name", event.name)
     rows.beside("callback", event.call.name.lower())
     return after
 
 
-KINDS: Final[dict[type[e.Event], Callable[[Rows, int, int, Any], int]]] = {
+KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Readied: readied,
     e.Scheduled: scheduled,
     e.Buried: buried,
