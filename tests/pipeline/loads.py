@@ -2,6 +2,7 @@
 happen to them. What is drawn comes from one seed."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
@@ -95,7 +96,7 @@ class MixedLoad:
             self.floor.desk.advance(self.random.choice([70.0, 2_000.0]))
 
     def rest(self) -> None:
-        self.floor.desk.advance(self.random.choice([3_600.0, 40_000.0, 200_000.0]) * self.random.random())
+        self.floor.desk.advance(self.random.choice([3_600.0, 40_000.0, 90_000.0]) * self.random.random())
 
     def depend(self) -> None:
         first = self.qless.push("mail", {})
@@ -107,7 +108,5 @@ class MixedLoad:
         return failed[:1]
 
     def _try(self, *words: object) -> None:
-        try:
+        with suppress(Refused):
             self.qless.call(*map(str, words))
-        except Refused:
-            pass

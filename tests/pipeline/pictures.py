@@ -1,4 +1,4 @@
-"""What all tables say, to be compared: rows in order, and numbers that were summed in another order as near as can be."""
+"""What all tables say, to be compared: rows in order, and sums that were made in another order as near as can be."""
 
 from pathlib import Path
 from typing import Any

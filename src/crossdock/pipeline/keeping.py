@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from crossdock.pipeline.catalog import FACTS, VIEWS, View
 from crossdock.pipeline.delta import File, Table
-from crossdock.pipeline.works import Works, day
+from crossdock.pipeline.works import Works
 
 #: A day of a table with more files than this is written anew as fewer.
 MANY_FILES: Final = 8
