@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
 
+from crossdock.pipeline.run import Ran, run
 from crossdock.pipeline.session import start
 from crossdock.pipeline.works import Works
+from tests.pipeline.lakes import Lake
+from tests.pipeline.loads import MixedLoad
 
 #: The JVM's first compiler only, the plainest collector, and no planning of what is small anyhow.
 SMALL = {
@@ -24,6 +28,27 @@ def spark() -> Iterator[SparkSession]:
     session = start("local[1]", SMALL)
     yield session
     session.stop()
+
+
+class Grown(NamedTuple):
+    works: Works
+    load: MixedLoad
+    ran: list[Ran]
+
+
+@pytest.fixture(scope="session")
+def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grown]:
+    """Tables that grew by three increments under a mixed load. Tests leave their rows as they are."""
+    folder = tmp_path_factory.mktemp("grown")
+    works, load, lake = Works(spark, folder / "lake", folder / "tables"), MixedLoad(1), Lake(folder / "lake")
+    ran, written = [], 0
+    for _ in range(3):
+        load.go(400)
+        lake.cut(load.events[written:], 600)
+        written = len(load.events)
+        ran.append(run(works))
+    yield Grown(works, load, ran)
+    lake.close()
 
 
 @pytest.fixture

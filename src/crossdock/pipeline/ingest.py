@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from crossdock.pipeline.catalog import FACTS
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ledger import BATCH
-from crossdock.pipeline.segments import Found, find, judge
+from crossdock.pipeline.segments import Segment, new, survey
 from crossdock.pipeline.works import Works
 
 #: A batch is no larger than this, so that there is progress to see and little to repeat.
@@ -26,11 +26,11 @@ def take_in(works: Works) -> Batch | None:
     """Finish the batch that was begun, then make one of new segments; None: there are none."""
     finish(works)
     ledger = works.ledger
-    new = _portion(ledger.unknown(find(works.events_folder)))
-    if not new:
+    seen = survey(works.lake, ledger.segments)
+    segments = _portion(new(seen, ledger.known))
+    if not segments or seen.done is None:
         return None
-    segments = list(judge(works.events_folder, new, ledger.segments))
-    number = ledger.record(segments)
+    number = ledger.record(seen.done.lake, segments)
     finish(works)
     sound = [each for each in segments if not each.fault]
     return Batch(number, len(sound), sum(each.rows for each in sound), len(segments) - len(sound))
@@ -55,10 +55,10 @@ def finish(works: Works) -> None:
             table.write(rows, f"b{batch:08d}", done=(BATCH, batch))
 
 
-def _portion(new: list[Found]) -> list[Found]:
+def _portion(segments: list[Segment]) -> list[Segment]:
     size = 0
-    for index, each in enumerate(new):
+    for index, each in enumerate(segments):
         size += each.bytes
         if index and (index >= FILES or size > BYTES):
-            return new[:index]
-    return new
+            return segments[:index]
+    return segments

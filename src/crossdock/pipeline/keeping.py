@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from crossdock.pipeline.catalog import FACTS, VIEWS, View
 from crossdock.pipeline.delta import File, Table
-from crossdock.pipeline.works import Works, day
+from crossdock.pipeline.works import Works
 
 #: A day of a table with more files than this is written anew as fewer.
 MANY_FILES: Final = 8
@@ -25,38 +25,47 @@ _FACT_TERMS: Final = {"attempts": "lake", "bookings": "stats", "failing": "stats
 
 def kept(works: Works, view: View, rows: DataFrame, days: Collection[dt.date]) -> DataFrame:
     """Those rows that are not too old to be in that table."""
-    return _kept(works, rows, view.keep, days)
-
-
-def _kept(works: Works, rows: DataFrame, term: str, days: Collection[dt.date]) -> DataFrame:
-    keep: float = getattr(works.terms(), term)
-    bookings = works.catalog["bookings"]
-    newest = max((file.date for file in bookings.files()), default=None)
-    if newest is None or not days or min(days) > day(newest, keep):
-        return rows
-    if term == "lake" or "queue" not in rows.columns:
-        return rows.where(F.col("date") > F.lit(day(newest, keep)))
-    queues = bookings.read(works.spark).groupBy("queue").agg(F.max("date").alias("newest"))
-    old = rows.join(queues, "queue").where(F.datediff("newest", "date") >= keep).select("queue", "date").distinct()
-    return rows.join(old, ["queue", "date"], "left_anti").select(*rows.columns)
+    terms = works.terms()
+    return _kept(works, rows, getattr(terms, view.keep), view.keep != "lake") if _aged(works, days, view.keep) else rows
 
 
 def forget(works: Works) -> int:
     """Take rows that are too old out of all tables; of how many days there were some."""
     forgotten = 0
-    terms = {**_FACT_TERMS, **{view.name: view.keep for view in VIEWS}}
-    for name, term in terms.items():
+    terms = works.terms()
+    for name, term in {**_FACT_TERMS, **{view.name: view.keep for view in VIEWS}}.items():
         table = works.catalog[name]
-        for date, files in sorted(by_date(table).items()):
-            rows = table.read(works.spark, {date})
-            left = _kept(works, rows, term, {date})
-            if left is rows:
-                break
-            left = left.localCheckpoint()
-            if left.count() < sum(file.rows for file in files):
-                table.write(left.repartition(1), _stem(files), replace=files)
-                forgotten += 1
+        aged = _aged(works, [file.date for file in table.files()], term)
+        if not aged:
+            continue
+        works.progress(f"forgetting old {table.name}", forgotten, forgotten + 1)
+        left = _kept(works, table.read(works.spark, aged), getattr(terms, term), term != "lake").localCheckpoint()
+        counts = {row["date"]: row["count"] for row in left.groupBy("date").count().collect()}
+        dates = by_date(table)
+        changed = [date for date in aged if counts.get(date, 0) < sum(file.rows for file in dates[date])]
+        if changed:
+            files = [file for date in changed for file in dates[date]]
+            rows = left.where(F.col("date").isin(changed)).repartition(F.col("date"))
+            table.write(rows, _stem(files), replace=files)
+            forgotten += len(changed)
     return forgotten
+
+
+def _aged(works: Works, days: Collection[dt.date], term: str) -> list[dt.date]:
+    """Those of which something may be too old: a queue that rests keeps what it has."""
+    newest = max((file.date for file in works.catalog["bookings"].files()), default=None)
+    keep: float = getattr(works.terms(), term)
+    return [] if newest is None else sorted(date for date in set(days) if (newest - date).days >= keep)
+
+
+def _kept(works: Works, rows: DataFrame, keep: float, by_queue: bool) -> DataFrame:
+    bookings = works.catalog["bookings"]
+    if not by_queue or "queue" not in rows.columns:
+        newest = max(file.date for file in bookings.files())
+        return rows.where(F.datediff(F.lit(newest), F.col("date")) < keep)
+    queues = bookings.read(works.spark).groupBy("queue").agg(F.max("date").alias("newest"))
+    old = rows.select("queue", "date").distinct().join(queues, "queue").where(F.datediff("newest", "date") >= keep)
+    return rows.join(F.broadcast(old.drop("newest")), ["queue", "date"], "left_anti").select(*rows.columns)
 
 
 def compact(works: Works) -> int:

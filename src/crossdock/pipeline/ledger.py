@@ -6,7 +6,7 @@ whoever comes next asks the ledger for the newest batch and finishes it before a
 depends on the ledger alone, not on any checkpoint.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +14,15 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from crossdock.pipeline.segments import Found, Segment
+from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.segments import Segment
 
 BATCH: Final = "crossdock-batch"
 
 _SCHEMA: Final = pa.schema(
     [
         pa.field("batch", pa.int64()),
+        pa.field("lake", pa.string()),
         pa.field("name", pa.string()),
         pa.field("bytes", pa.int64()),
         pa.field("first", pa.int64()),
@@ -41,6 +43,7 @@ class Ledger:
         self._batches: dict[int, list[Segment]] = {}
         self._known: dict[str, Segment] = {}
         self._version = -1
+        self._lake = ""
 
     def load(self) -> None:
         """Read what others recorded since."""
@@ -53,6 +56,7 @@ class Ledger:
         self._known.clear()
         rows = pa.table(table.to_pyarrow_table()).sort_by([("batch", "ascending"), ("first", "ascending")])
         for row in rows.to_pylist():
+            self._lake = row.pop("lake")
             self._note(row.pop("batch"), Segment(**row))
         self._version = table.version()
 
@@ -69,14 +73,20 @@ class Ledger:
     def of_batch(self, batch: int) -> list[Segment]:
         return [each for each in self._batches.get(batch, ()) if not each.fault]
 
-    def unknown(self, found: Iterable[Found]) -> list[Found]:
-        """Those that are not in it, or were set aside and have another size now."""
-        return [each for each in found if self._is_new(each)]
+    @property
+    def known(self) -> Mapping[str, Segment]:
+        """By name."""
+        return self._known
 
-    def record(self, segments: Sequence[Segment]) -> int:
-        """Begin the next batch; its number."""
-        batch = self.newest + 1
-        columns: dict[str, list[Any]] = {"batch": [batch] * len(segments)}
+    def record(self, lake: str, segments: Sequence[Segment]) -> int:
+        """Begin the next batch, of that lake; its number. Raises PipelineError if the others are of another."""
+        if self._lake not in ("", lake):
+            raise PipelineError(
+                f"the tables in {self._folder.parents[1]} are of the lake {self._lake}, and this one is {lake}: "
+                "name another folder for its tables"
+            )
+        batch, self._lake = self.newest + 1, lake
+        columns: dict[str, list[Any]] = {"batch": [batch] * len(segments), "lake": [lake] * len(segments)}
         for index, name in enumerate(Segment._fields):
             columns[name] = [each[index] for each in segments]
         marks = CommitProperties(app_transactions=[Transaction(BATCH, batch)])
@@ -85,10 +95,6 @@ class Ledger:
             self._note(batch, segment)
         self._version = DeltaTable(self._folder).version()
         return batch
-
-    def _is_new(self, found: Found) -> bool:
-        known = self._known.get(found.name)
-        return known is None or (bool(known.fault) and known.bytes != found.bytes)
 
     def _note(self, batch: int, segment: Segment) -> None:
         self._batches.setdefault(batch, []).append(segment)

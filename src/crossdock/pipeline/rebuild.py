@@ -14,8 +14,6 @@ from crossdock.pipeline.refresh import refresh
 from crossdock.pipeline.segments import Segment
 from crossdock.pipeline.works import Works
 
-_EPOCH = dt.date(1970, 1, 1)
-
 
 class Rebuilt(NamedTuple):
     segments: int
@@ -35,7 +33,7 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
     if days is not None:
         finish(works)  # a table that lacks a batch is mended by a rebuild of all days only
     sound = [each for each in works.ledger.segments if not each.fault]
-    gone = [each for each in sound if not (works.events_folder / each.name).exists()]
+    gone = [each for each in sound if not (works.lake / each.name).exists()]
     missing = set(gone)
     there = [each for each in sound if each not in missing and _wanted(each, days)]
     untouched = _covered(works, gone)
@@ -57,14 +55,10 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
 
 
 def _wanted(segment: Segment, days: Collection[dt.date] | None) -> bool:
-    return days is None or any(_covers(segment, day) for day in days)
-
-
-def _covers(segment: Segment, day: dt.date) -> bool:
-    return segment.first_day <= (day - _EPOCH).days <= segment.last_day
+    return days is None or any(segment.covers(day) for day in days)
 
 
 def _covered(works: Works, gone: Collection[Segment]) -> set[dt.date]:
     """Days of the facts that these segments may have had a part in."""
     dates = {file.date for fact in FACTS for file in works.catalog[fact.name].files()}
-    return {date for date in dates if any(_covers(each, date) for each in gone)}
+    return {date for date in dates if any(each.covers(date) for each in gone)}

@@ -31,12 +31,12 @@ def refresh(works: Works, again: Collection[dt.date] | None = ()) -> int:
         table = works.catalog[view.name]
         since = table.version(VIEW)
         files = [file for name in _sources(view) for file in works.catalog[name].files()]
-        dirty = {file.date for file in files if file.stem[1] > since or again is None or file.date in again}
+        dirty = {file.date for file in files if again is None or file.stem[1] > since} | set(again or ())
         if not dirty and since >= batch and again == ():
             continue
         works.progress(f"refreshing {view.name}", done, len(VIEWS))
         rows, days = _made(works, view, dirty)
-        replaced = [file for file in table.files() if again is None or file.date in days]
+        replaced = [file for file in table.files() if file.date in days]
         rows = kept(works, view, rows, days)
         table.write(rows.repartition(F.col("date")), f"v{batch:08d}", replace=replaced, done=(VIEW, batch))
         made += len(days)

@@ -10,7 +10,7 @@ from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
 from crossdock.pipeline.keeping import by_date
 from crossdock.pipeline.ledger import BATCH, Ledger
 from crossdock.pipeline.refresh import VIEW
-from crossdock.pipeline.segments import find, gaps
+from crossdock.pipeline.segments import new, survey
 
 
 class TableStatus(msgspec.Struct):
@@ -30,7 +30,7 @@ class Status(msgspec.Struct):
     waiting: int  #: segments that are not in the tables
     waiting_bytes: int
     set_aside: dict[str, str]  #: segment and fault
-    missing: list[tuple[int, int]]  #: batches of the journal that no segment holds
+    missing: list[str]  #: of the lake, in sentences
     tables: list[TableStatus]
     days: dict[str, str]  #: what each day's facts are: deltas, rebuilt, or rebuilt and deltas since
 
@@ -38,7 +38,8 @@ class Status(msgspec.Struct):
 def status(lake: Path, tables: Path) -> Status:
     catalog, ledger = Catalog(tables), Ledger(tables / "facts" / "segments")
     ledger.load()
-    waiting = ledger.unknown(find(lake / "events"))
+    seen = survey(lake, ledger.segments)
+    waiting = [each for each in new(seen, ledger.known) if not each.fault]
     sound = [each for each in ledger.segments if not each.fault]
     return Status(
         ledger.newest,
@@ -46,8 +47,8 @@ def status(lake: Path, tables: Path) -> Status:
         sum(each.rows for each in sound),
         len(waiting),
         sum(each.bytes for each in waiting),
-        {each.name: each.fault for each in ledger.segments if each.fault},
-        gaps(sound),
+        {str(each.path.relative_to(lake)): each.why for each in seen.aside},
+        seen.missing,
         [_table(catalog, each.name, BATCH) for each in FACTS] + [_table(catalog, each.name, VIEW) for each in VIEWS],
         _days(catalog),
     )

@@ -14,6 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from crossdock.lake.manifest import EVENTS_FOLDER
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ingest import Batch, take_in
 from crossdock.pipeline.lock import writing
@@ -38,7 +39,8 @@ class Stream:
     def run(self, stop: threading.Event, *, checkpoint: Path | None = None) -> None:
         """Until told to stop, or the stream fails. Raises PipelineError."""
         works = self._works
-        works.events_folder.mkdir(parents=True, exist_ok=True)
+        if not (works.lake / EVENTS_FOLDER).is_dir():
+            raise PipelineError(f"there is no lake in {works.lake} yet: start the server, or name its folder by --lake")
         with self._turn, writing(works.tables_folder, self._wait_s):
             works.prepare()
         query = self._start(checkpoint or works.tables_folder / "_checkpoint")
@@ -66,7 +68,7 @@ class Stream:
             .option("recursiveFileLookup", True)
             .option("pathGlobFilter", "*.parquet")
             .option("maxFileAge", "36500d")  # by default a segment a week older than the newest is passed over
-            .load(str(self._works.events_folder))
+            .load(str(self._works.lake / EVENTS_FOLDER))
             .select("path")
         )
         writer = names.writeStream.foreachBatch(self._batch).option("checkpointLocation", str(checkpoint))
@@ -74,16 +76,18 @@ class Stream:
 
     def _batch(self, names: DataFrame, number: int) -> None:
         """Whatever is new is taken in, so the names need not be asked for; in the thread of the stream."""
-        works = self._works
-        with self._turn, writing(works.tables_folder, self._wait_s):
-            works.ledger.load()
-            while batch := take_in(works):
-                self.heard(batch)
+        with self._turn, writing(self._works.tables_folder, self._wait_s):
+            self._take_in()
+
+    def _take_in(self) -> None:
+        self._works.ledger.load()
+        while batch := take_in(self._works):
+            self.heard(batch)
 
     def _keep_up(self, *, tidying: bool) -> None:
         works = self._works
         with self._turn, writing(works.tables_folder, self._wait_s):
-            works.ledger.load()
+            self._take_in()  # a name may be seen before the lake says that it counts
             refresh(works)
             if tidying:
                 tidy(works)

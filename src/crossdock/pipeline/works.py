@@ -36,7 +36,7 @@ class Works:
         self, spark: SparkSession, lake: Path, tables: Path, *, keep_days: float = 0, progress: Progress = unheard
     ) -> None:
         self.spark = spark
-        self.events_folder = lake.absolute() / "events"
+        self.lake = lake.absolute()
         self.tables_folder = tables.absolute()
         self.catalog = Catalog(self.tables_folder)
         self.ledger = Ledger(self.tables_folder / "facts" / "segments")
@@ -51,7 +51,7 @@ class Works:
         self.ledger.load()
 
     def events(self, segments: Iterable[Segment]) -> DataFrame:
-        paths = [str(self.events_folder / each.name) for each in segments]
+        paths = [str(self.lake / each.name) for each in segments]
         if not paths:
             return self.spark.createDataFrame([], EVENTS_SCHEMA)
         return self.spark.read.schema(EVENTS_SCHEMA).parquet(*paths)

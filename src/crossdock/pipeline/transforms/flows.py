@@ -1,7 +1,7 @@
 """Table `flows`: jobs that belong together by needs, groups and callbacks, and the longest way through them.
 
 A flow is a connected part of one graph. Its nodes are jobs and groups; a job comes before those that need it, a member
-before its group, a group before its callbacks and before its parent. Both walks over it stop after STEPS steps.
+before its group, a group before its callbacks and before its parent. The walk over it stops after STEPS steps.
 """
 
 from typing import Final
@@ -38,23 +38,22 @@ FLOWS: Final = StructType(
     ]
 )
 
-#: Bound of both walks. A chain of more jobs than this is measured up to here, a job that needs itself too.
+#: Bound of the walk. A chain of more jobs than this is measured up to here, a job that needs itself too.
 STEPS: Final = 64
 
 
 def flows(links: DataFrame, attempts: DataFrame, earlier: DataFrame) -> DataFrame:
     """`attempts` of the days of these links, and later. Flows that began with links of `earlier` are left out."""
     edges = _edges(links).localCheckpoint()
-    jobs = _jobs(links, attempts).localCheckpoint()
-    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(_nodes(links))
-    nodes = nodes.distinct().join(jobs, "node", "left").localCheckpoint()
-    flow = _parts(nodes.select("node"), edges)
-    far = _far(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
+    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(_nodes(links)).distinct()
+    nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint()
+    walked = _walk(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
+    old = _nodes(earlier).join(walked, "node").select("flow").distinct()
+    walked = walked.join(old, "flow", "left_anti")
     names = links.where(F.col("group_name").isNotNull()).select(_group("group_name").alias("node"), "group_name")
-    old = _nodes(earlier).join(flow, "node").select("flow").distinct()
-    flow = flow.join(old, "flow", "left_anti").localCheckpoint()
-    whole = nodes.join(flow, "node").join(far, "node").join(names.distinct(), "node", "left")
-    number_of_links = edges.join(flow, F.col("after") == F.col("node")).groupBy("flow").agg(F.count("*").alias("links"))
+    whole = nodes.join(walked, "node").join(names.distinct(), "node", "left")
+    number_of_links = edges.groupBy(F.col("after").alias("node")).agg(F.count("*").alias("links"))
+    whole = whole.join(number_of_links, "node", "left")
     grouped = whole.groupBy("flow").agg(
         F.min(F.when(F.col("pushed_at").isNotNull(), F.struct("node", "jid", "date", "pushed_at"))).alias("first"),
         F.array_sort(F.collect_set("group_name")).alias("groups"),
@@ -65,14 +64,15 @@ def flows(links: DataFrame, attempts: DataFrame, earlier: DataFrame) -> DataFram
         F.max("closed_at").alias("closed_at"),
         F.coalesce(F.sum("run_s"), F.lit(0.0)).alias("run_s"),
         F.max("far").alias("critical_s"),
+        F.coalesce(F.sum("links"), F.lit(0)).alias("links"),
     )
-    counted = grouped.join(number_of_links, "flow", "left").select(
+    counted = grouped.select(
         F.col("first.date").alias("date"),
         F.col("first.node").alias("number"),
         F.col("first.jid").alias("jid"),
         "groups",
         "jobs",
-        F.coalesce("links", F.lit(0)).cast("long").alias("links"),
+        "links",
         F.col("depth").cast("long").alias("depth"),
         "succeeded",
         "failed",
@@ -134,42 +134,35 @@ def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _parts(nodes: DataFrame, edges: DataFrame) -> DataFrame:
-    """Which flow each node is of: the smallest node it is connected with. Labels double their reach each step."""
-    both = edges.union(edges.select("after", "before")).localCheckpoint()
-    labels = nodes.select("node", F.col("node").alias("flow")).localCheckpoint()
-    for _ in range(STEPS):
-        near = both.join(labels, F.col("before") == F.col("node")).groupBy("after").agg(F.min("flow").alias("near"))
-        nearer = labels.join(near, F.col("node") == F.col("after"), "left").select(
-            "node", "flow", F.least("flow", F.coalesce("near", "flow")).alias("next")
-        )
-        beyond = nearer.select(F.col("node").alias("next"), F.col("next").alias("beyond"))
-        step = nearer.join(beyond, "next").select("node", F.col("flow").alias("was"), F.col("beyond").alias("flow"))
-        step = step.localCheckpoint()
-        labels = step.select("node", "flow")
-        if step.where(F.col("flow") != F.col("was")).isEmpty():
-            break
-    return labels
-
-
-def _far(nodes: DataFrame, edges: DataFrame) -> DataFrame:
-    """How far each node is from the beginning of its flow, by run time and in jobs, itself included."""
+def _walk(nodes: DataFrame, edges: DataFrame) -> DataFrame:
+    """Of each node the smallest one it is connected with, which names its flow, and how far it is from where its flow
+    begins, by run time and in jobs, itself included. Each step every node hears what its neighbours know."""
+    both = edges.select("before", "after", F.lit(True).alias("on")).union(
+        edges.select("after", "before", F.lit(False))
+    )  # fmt: skip
+    both = both.localCheckpoint()
     own = F.when(F.col("node") > 0, 1).otherwise(0)
-    far = nodes.select("node", "cost", F.col("cost").alias("far"), own.alias("depth")).localCheckpoint()
+    known = nodes.select("node", "cost", F.col("node").alias("flow"), F.col("cost").alias("far"), own.alias("depth"))
+    known = known.localCheckpoint()
     for _ in range(STEPS):
-        reach = edges.join(far, F.col("before") == F.col("node")).groupBy("after").agg(
-            F.max("far").alias("far_before"), F.max("depth").alias("depth_before")
+        heard = both.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
+            F.min("flow").alias("heard_flow"),
+            F.max(F.when(F.col("on"), F.col("far"))).alias("heard_far"),
+            F.max(F.when(F.col("on"), F.col("depth"))).alias("heard_depth"),
         )  # fmt: skip
-        step = far.join(reach, F.col("node") == F.col("after"), "left").select(
+        flow = F.least("flow", F.coalesce("heard_flow", "flow"))
+        far = F.col("cost") + F.coalesce("heard_far", F.lit(0.0))
+        depth = own + F.coalesce("heard_depth", F.lit(0))
+        step = known.join(heard, F.col("node") == F.col("after"), "left").select(
             "node",
             "cost",
-            F.col("far").alias("was"),
-            F.col("depth").alias("was_deep"),
-            (F.col("cost") + F.coalesce("far_before", F.lit(0.0))).alias("far"),
-            (own + F.coalesce("depth_before", F.lit(0))).alias("depth"),
+            flow.alias("flow"),
+            far.alias("far"),
+            depth.alias("depth"),
+            ((flow != F.col("flow")) | (far != F.col("far")) | (depth != F.col("depth"))).alias("moved"),
         )
-        step = step.localCheckpoint()
-        far = step.select("node", "cost", "far", "depth")
-        if step.where((F.col("far") != F.col("was")) | (F.col("depth") != F.col("was_deep"))).isEmpty():
+        step = step.localCheckpoint(eager=False)
+        known = step.drop("moved")
+        if not step.where("moved").count():
             break
-    return far.select("node", "far", "depth")
+    return known.select("node", "flow", "far", "depth")
