@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, Self
 
 import pytest
 
@@ -38,7 +38,7 @@ class Load:
         self._thread = threading.Thread(target=self._run)
         self._count = 0
 
-    def __enter__(self) -> "Load":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
