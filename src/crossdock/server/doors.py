@@ -11,6 +11,7 @@ from crossdock.settings import Settings
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.loads import library as loads
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
@@ -76,7 +77,7 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
             shared_databases=settings.redis.databases == "shared",
             handshake_s=settings.redis.handshake_s,
             may_flush=may_flush,
-            libraries=(qless.library,),
+            libraries=(qless.library, loads.LIBRARY),
             views=(qless.view,),
             heralds=(qless.tell,),
         )
