@@ -87,7 +87,8 @@ def test_a_task_that_is_killed_loses_none_and_doubles_none(
     speaking.dataSource.register(DyingSource)
     rows = "spark.sql.execution.arrow.maxRecordsPerBatch"
     speaking.conf.set(rows, str(BATCH))
-    options = {"port": server.ports["redis"], "key": "order", "queue": "killed", "run": "killed", "chunk": 50}
+    options: dict[str, Any] = {"key": "order", "queue": "killed", "run": "killed", "chunk": 50}
+    options["port"] = server.ports["redis"]
     dying = orders(speaking, 3_000).write.format("dying").options(**options).mode("append")
     try:
         with pytest.raises((PySparkException, Py4JJavaError), match="crashed"):
