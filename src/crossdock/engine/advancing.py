@@ -73,7 +73,8 @@ def advanced(memory: Memory, event: Advanced) -> None:
 def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
     at = later(memory, now)
     held = [_held(memory, number) for number in dict.fromkeys(command.numbers)]
-    events = [Stalled(*closing(job, lease, at, command.via, command.t), command.t) for job, lease in held]
+    rid = command.rid
+    events = [Stalled(*closing(job, lease, at, command.via, command.t), command.t, rid) for job, lease in held]
     return events, None, tuple({job.queue: None for job, _ in held})
 
 
@@ -84,7 +85,7 @@ def stalled(memory: Memory, event: Stalled) -> None:
         memory.workers.give(lease.worker, job.jid, lease.until)
     face = face_of(job)
     if face is not None:
-        shown = replace(face, state="stalled", worker=lease.worker, expires=0.0)
+        shown = replace(face, state="stalled", worker="" if event.rid else lease.worker, expires=0.0)
         faces.write(memory, job, shown, faces.entry(What.TIMED_OUT, event.t))
     job.since = event.at
     job.place = front(job)

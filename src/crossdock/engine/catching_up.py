@@ -43,7 +43,7 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     left = limit - len(handed)
     if command.intervals:
         events += intervals.spawn(memory, command.queue, command.t, left, command.via, now)
-    due = [memory.jobs[number] for number in _due(memory, command, now, left)]
+    due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
         at = later(memory, now)
         t = now.wall if command.t is None else command.t
@@ -96,7 +96,8 @@ def _end(
         if grace > 0:
             return []
     if job.failures < job.rules.max_failures:
-        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt)))
+        handed = command.t is not None  # by such a call, to whoever makes it
+        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt), handed))
         return [job.number]
     queue = _shown_queue(job)
     told = Told(

@@ -55,7 +55,7 @@ def tagged(memory: Memory, event: Tagged) -> None:
     job.extra = replace(job.extra or Extra(), tags=event.tags)
     for tag in event.gained:
         memory.tags.add(job.number, job.jid, tag, event.t)
-    memory.tags.drop(job.number, job.jid, event.lost)
+    memory.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
 
 
 def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]:

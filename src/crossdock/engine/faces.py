@@ -87,7 +87,8 @@ def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None
         shown = replace(face, due=None, state="", worker="", expires=0.0, order=memory.counters.failed)
         who = "" if event.counted or not event.token else event.failure.worker or event.worker
         # When tries were over the oldest dialect tells to the fraction of a second.
-        line = Entry(float(floor(t)) if who else t, What.FAILED, who, event.failure.group)
+        what = What.EXHAUSTED if event.counted and event.token and not event.lost else What.FAILED
+        line = Entry(float(floor(t)) if who else t, what, who, event.failure.group)
         warned = job.extra is not None and job.extra.warned and not event.counted
         write(memory, job, shown, line, warned=warned)
     elif lease is not None:

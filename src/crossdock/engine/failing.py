@@ -44,6 +44,7 @@ class Told(NamedTuple):
     booked: str = ""
     unbooked: bool = False
     named: bool = False
+    quiet: bool = False
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
@@ -71,6 +72,7 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         booked=command.booked,
         unbooked=command.unbooked,
         named=command.named,
+        quiet=command.quiet,
     )
     event = failure(memory, job, lease, now, told, random, final=command.final)
     stirred = dict.fromkeys(room(memory, job))
@@ -170,6 +172,7 @@ def _event(
     close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
     event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
     event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
+    event.quiet = told.quiet
     if told.delay is not None:
         event.stamp = at if t is None else t
         event.due_t = None if t is None or then is READY else t + told.delay
@@ -262,4 +265,4 @@ def lapsed(memory: Memory, event: Lapsed) -> None:
         memory.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
     if job.extra is not None and job.extra.warned:
         job.extra = replace(job.extra, warned=False)
-    to_old_place(memory, job)
+    to_old_place(memory, job, keeps=event.handed)

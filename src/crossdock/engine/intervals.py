@@ -4,7 +4,7 @@ from math import ceil, floor, inf
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces
+from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
@@ -91,7 +91,8 @@ def _slots(memory: Memory, interval: Interval, first: float, until: float, limit
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
     face = QlessFace(interval.retries, slot, spawned_from=interval.jid)
-    extra = Extra(face=face, tags=interval.tags, history=(faces.entry(What.PUT, slot, interval.queue),))
+    line = faces.entry(What.PUT, slot, interval.queue)
+    extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = rules(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
@@ -122,6 +123,8 @@ def _of_another_door(job: Job) -> bool:
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history."""
     memory.displace(job)
+    if job.lease is not None and memory.throttles:
+        throttles.let_go(memory, job, job.lease, keeps=True)
     job.lease = None
     if job.extra is not None:
         memory.tags.drop(job.number, job.jid, job.extra.tags)
@@ -129,7 +132,7 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
         memory.tags.add(job.number, job.jid, tag, event.t)
     old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
     lines = faces.history(memory, old.history, new.history[0])
-    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None)
+    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = memory.share(spec.kind)
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0

@@ -18,6 +18,7 @@ from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
+from crossdock.model.records import OF_QUEUE
 from crossdock.model.rules import Lapse
 from crossdock.model.states import State, move
 
@@ -55,7 +56,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         if queue.paused or not queue.ready:
             continue
         if memory.throttles:
-            throttle = memory.throttles.get(name)
+            throttle = memory.throttles.get(OF_QUEUE + name)
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
         if memory.limits and is_full(memory, name, now):
@@ -146,7 +147,7 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
         queue = memory.queues.get(name)
         if queue is None or queue.paused or not queue.ready:
             continue
-        throttle = memory.throttles.get(name)
+        throttle = memory.throttles.get(OF_QUEUE + name)
         full = throttle is not None and throttle.full(command.worker, now.steady)
         if not full and links.expired(memory.jobs[queue.ready.first()[4]], now.wall):
             return True
@@ -172,8 +173,8 @@ def leased(memory: Memory, event: Leased) -> None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
-    if memory.throttles:
-        throttles.hold(memory, job, lease)
+    if memory.throttles or (job.extra is not None and job.extra.throttles):
+        throttles.hold(memory, job, lease, handed=event.handed)
     if job.extra is not None:
         if job.extra.links is not None:
             links.leased(memory, job, job.extra.links, event.at)
@@ -268,8 +269,8 @@ def returned(memory: Memory, event: Returned) -> None:
     to_old_place(memory, job)
 
 
-def end_lease(memory: Memory, job: Job, state: State) -> None:
-    """Take the job off the leased shelf, in its new state; the caller places it."""
+def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) -> None:
+    """Take the job off the leased shelf, in its new state; the caller places it. `keeps`: it hands on its throttles."""
     after = move(job.state, state)
     lease = job.lease
     if lease is None:
@@ -281,16 +282,16 @@ def end_lease(memory: Memory, job: Job, state: State) -> None:
             memory.lazy.lend_no_more(job, lease)
             memory.workers.let_go(lease.worker, job.jid)
         if memory.throttles:
-            throttles.let_go(memory, job, lease)
+            throttles.let_go(memory, job, lease, keeps=keeps)
         job.lease = None
     job.state = after
 
 
-def to_old_place(memory: Memory, job: Job) -> None:
+def to_old_place(memory: Memory, job: Job, *, keeps: bool = False) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    end_lease(memory, job, READY)
+    end_lease(memory, job, READY, keeps=keeps)
     memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:

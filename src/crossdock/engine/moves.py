@@ -101,12 +101,16 @@ def removed(memory: Memory, event: Removed) -> None:
         unfailed(memory, job, job.queue)
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
-        if memory.throttles and job.lease is not None:
-            throttles.let_go(memory, job, job.lease)
+        if memory.throttles and event.why != "retired":
+            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not _throttled(job))
         if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
         if memory.needed_by:
             needs.lost(memory, each.number)
+
+
+def _throttled(job: Job) -> bool:
+    return job.extra is not None and bool(job.extra.throttles)
 
 
 def unfailed(memory: Memory, job: Job, queue: str) -> None:

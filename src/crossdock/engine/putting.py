@@ -14,7 +14,7 @@ from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import face_of, needs_of
 from crossdock.model.clock import Now
-from crossdock.model.events import Moved
+from crossdock.model.events import Held, Moved
 from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
 from crossdock.model.moves import Put
@@ -68,11 +68,16 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     if job is None:
         line = faces.entry(What.PUT, t, command.queue)
         links = Links(needs=needs) if needs else None
-        extra = Extra(face=face, links=links, tags=tags or (), history=(line,))
+        extra = Extra(face=face, links=links, tags=tags or (), history=(line,), throttles=command.throttles)
         spec = _spec(command, command.priority or 0, rules(retries), due, extra)
         event = pushed(command.via, [spec], number, at, now)
         event.t = t
-        return (event,), None, () if delayed or needs else (command.queue,)
+        if delayed or needs:
+            return (event,), None, ()
+        full = _held(memory, command, number, spec.priority, now)
+        if full is not None:
+            return (event, full), None, ()
+        return (event,), None, (command.queue,)
     old = needs_of(job) if job.state is BLOCKED else ()
     if command.needs:
         old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
@@ -81,7 +86,7 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         face = replace(face, spawned_from=before.spawned_from)
     if tags is None:
         tags = job.extra.tags if job.extra is not None else ()
-    extra = Extra(face=face, links=Links(needs=needs), tags=tags)
+    extra = Extra(face=face, links=Links(needs=needs), tags=tags, throttles=command.throttles)
     priority = job.priority if command.priority is None else command.priority
     holder = job.lease.worker if job.lease is not None else before.worker if before is not None else ""
     head = (job.number, job.jid, job.queue, job.kind, job.origin, command.via, holder)
@@ -95,11 +100,28 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         t,
         _spec(command, priority, rules(retries), due, extra),
         bool(holder) and holder != command.worker,
+        command.keeps,
     )
     stirred = {job.queue: None} if job.lease is not None and (memory.throttles or memory.limits) else {}
     if not delayed and not needs:
+        full = _held(memory, command, number, priority, now, job)
+        if full is not None:
+            return (move, full), None, tuple(stirred)
         stirred[command.queue] = None
     return (move,), None, tuple(stirred)
+
+
+def _held(
+    memory: Memory, command: Put, number: Number, priority: float, now: Now, job: Job | None = None
+) -> Held | None:
+    """Of a job that finds a throttle full as soon as it is put."""
+    known = ((name, memory.throttles.get(name)) for name in command.throttles)
+    full = next((name for name, each in known if each is not None and each.full("", now.steady)), None)
+    if full is None:
+        return None
+    origin, attempts = (command.via, 0) if job is None else (job.origin, job.attempts)
+    head = (later(memory, now), number, command.jid, command.queue, command.kind, origin, command.via, "")
+    return Held(*head, attempts, priority, len(command.payload), command.t, full)
 
 
 def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Extra) -> Spec:
@@ -112,8 +134,10 @@ def moved(memory: Memory, event: Moved) -> None:
     memory.displace(job)
     if job.lease is not None:
         if memory.throttles:
-            throttles.let_go(memory, job, job.lease)
+            throttles.let_go(memory, job, job.lease, keeps=event.keeps)
         job.lease = None
+    elif memory.throttles and not event.keeps:
+        throttles.let_go(memory, job, None)
     memory.workers.let_go(event.worker, job.jid)
     unfailed(memory, job, to.queue)
     _retag(memory, job, to, t)
@@ -123,7 +147,8 @@ def moved(memory: Memory, event: Moved) -> None:
     if old.links is not None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
     lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue))
-    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    named = new.throttles
+    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None, throttles=named)
     if job.end:  # another door's time to live: its new rules know none
         memory.job_ends.take((job.end, job.number))
         job.end = 0.0
@@ -142,7 +167,7 @@ def unneeding(extra: Extra) -> Extra:
 
 def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
     if job.extra is not None:
-        memory.tags.drop(job.number, job.jid, job.extra.tags)
+        memory.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
     if to.extra is not None:
         for tag in to.extra.tags:
             memory.tags.add(job.number, job.jid, tag, t)

@@ -38,6 +38,11 @@ def blocked_key(job: Job) -> tuple[float, str, Number]:
     return job.created if face is None else face.time, job.jid, job.number
 
 
+def held_key(job: Job) -> tuple[float, str, Number]:
+    face = face_of(job)
+    return job.created if face is None else face.held, job.jid, job.number
+
+
 def place_of(job: Job) -> Place:
     if job.place is None:
         raise Damaged(f"job {job.number} is ready and has no place")

@@ -178,7 +178,10 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
     memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
-    memory.throttles = {throttle.queue: throttle for throttle in rest.throttles}
+    memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    for throttle in rest.throttles:
+        for jid, t in throttle.pending.items():
+            memory.pend(throttle.name, t, jid)
     memory.recurrences = {each.name: each for each in rest.recurrences}
     memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
     memory.keys.restore(rest.keys)

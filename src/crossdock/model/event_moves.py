@@ -16,6 +16,7 @@ class Moved(JobEvent, tag="moved"):
     t: float
     to: Spec
     lost: bool  #: the worker was another one, and is told
+    keeps: bool = False  #: its places in throttles stay taken
 
 
 class Advanced(ClosingEvent, tag="advanced"):
@@ -42,6 +43,14 @@ class Stalled(ClosingEvent, tag="stalled"):
     """A job was taken from its holder and stands before all others. Nothing is counted."""
 
     t: float
+    rid: bool = False  #: it names its holder no longer
+
+
+class Held(JobEvent, tag="held"):
+    """A ready job waits for a place in a throttle that was full when it was about to be leased, or was put."""
+
+    t: float
+    throttle: str
 
 
 class Warned(JobEvent, tag="warned"):

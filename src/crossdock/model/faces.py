@@ -38,13 +38,16 @@ class What(IntEnum):
     FAILED = 3
     TIMED_OUT = 4
     SAID = 5  #: a text of somebody's own
+    EXHAUSTED = 6  #: failed: a retry was the last one
+    THROTTLED = 7  #: a throttle was full
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     when: float  #: whole seconds
     what: What
-    name: str = ""  #: PUT: the queue; POPPED, FAILED: the worker, empty when the tries were over; SAID: the text
-    group: str = ""  #: FAILED
+    #: PUT, THROTTLED: the queue; POPPED, FAILED: the worker, empty when the tries were over; SAID: the text
+    name: str = ""
+    group: str = ""  #: FAILED, EXHAUSTED
     data: bytes = b""  #: SAID: a JSON value, or nothing
 
 
@@ -60,3 +63,4 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     queue: str = ""  #: shown in place of the queue it stands in
     spawned_from: str = ""
     order: int = 0  #: among the failed: later ones have a higher number
+    held: float = 0.0  #: when a throttle was full last

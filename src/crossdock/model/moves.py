@@ -27,6 +27,8 @@ class Put(Command[None], frozen=True, gc=False):
     tags: tuple[Tag, ...] | None = None
     retries: int | float | None = None
     needs: Sequence[str] = ()  #: in place of those it has, unless there are none
+    throttles: tuple[str, ...] = ()  #: it is held while one of them is full
+    keeps: bool = False  #: its places in throttles stay taken (reqless)
 
 
 class Advance(Command[None], frozen=True, gc=False):
@@ -56,6 +58,7 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     unbooked: bool = False  #: a job whose tries are over is not counted as a failure (an old dialect)
     #: No warning, what ran out is taken at once; this is told of a job whose tries are over (the oldest dialect)
     abrupt: str = ""
+    due: bool = True
 
 
 class Pop(Command[list[Job]], frozen=True, gc=False):
@@ -70,6 +73,7 @@ class Pop(Command[list[Job]], frozen=True, gc=False):
     grace: float | None = None
     unbooked: bool = False
     abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds, from the put on
+    unlimited: bool = False  #: whatever limit is configured for the queue; throttles count all the same (reqless)
 
 
 class LeaseNow(LeaseNext, frozen=True, gc=False):
@@ -116,6 +120,7 @@ class TakeBack(Command[None], frozen=True, gc=False):
     via: str
     t: float
     numbers: Sequence[Number]
+    rid: bool = False  #: and name their holders no longer (reqless)
 
 
 class Cancel(Command[None], frozen=True, gc=False):
@@ -188,3 +193,19 @@ class SetInterval(Command[None], frozen=True, gc=False):
 
 class ClearInterval(Command[None], frozen=True, gc=False):
     jid: str
+
+
+class SetThrottle(Command[None], frozen=True, gc=False):
+    """How many jobs that name it may be leased at a time. None: any number, as if it had never been set."""
+
+    name: str
+    maximum: int | float | None
+    lasts: float | None = None  #: seconds; None: for ever
+
+
+class FreeThrottle(Command[None], frozen=True, gc=False):
+    """These jids hold it no longer, and do not wait for it, whatever they are."""
+
+    name: str
+    jids: Sequence[str]
+    t: float

@@ -89,7 +89,7 @@ def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
         return
     followed = _follow("failed", event.jid, watched)
     if event.counted and not event.lost and event.t is not None:
-        if not event.unbooked:
+        if not event.unbooked and not event.quiet:
             yield from followed
         return
     error = event.failure

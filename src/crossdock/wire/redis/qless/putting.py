@@ -8,6 +8,7 @@ from crossdock.engine.putting import open_needs
 from crossdock.engine.standing import needs_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
+from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices
 from crossdock.wire.redis.qless.call import (
@@ -26,6 +27,8 @@ from crossdock.wire.redis.qless.call import (
     ranged,
     spanned,
     tags,
+    throttle_names,
+    without,
 )
 
 
@@ -44,6 +47,7 @@ def put(call: Call) -> Reply:
     needs = jids(decoded(given.get("depends", "[]")))
     if call.dialect.old and delay > 0 and needs:
         raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
+    throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
     call.writes()
     command = Put(
         VIA,
@@ -59,12 +63,23 @@ def put(call: Call) -> Reply:
         None if its_tags is None else tags(its_tags),
         None if retries is None else lua.whole(retries),
         needs,
+        throttles,
+        call.dialect.throttled,
     )
     full = call.desk.no_room(1)
     if full is not None:
         raise Raised(full)
     call.desk.do(command)
     return jid
+
+
+def _throttles(call: Call, jid: str, queue: str, given: dict[str, str]) -> tuple[str, ...]:
+    """Those it was given, without that of the queue it was in, and that of its own."""
+    names = throttle_names(decoded(given.get("throttles", "[]")))
+    found = call.job(jid)
+    if found is not None:
+        names = without(names, OF_QUEUE + job.queue(found))
+    return (*names, OF_QUEUE + queue)
 
 
 def requeue(call: Call) -> Reply:
@@ -113,7 +128,8 @@ def priority(call: Call) -> Reply:
     value = number(call[1], 'Priority(): Arg "priority" missing or not a number: ')
     found = call.job(jid)
     if found is None:
-        raise Denied("Queue(): no queue name provided" if call.dialect.old else f"Priority(): Job {jid} does not exist")
+        text = "Queue(): no queue name provided" if call.dialect.nameless else f"Priority(): Job {jid} does not exist"
+        raise Denied(text)
     call.writes()
     call.desk.do(SetPriority(VIA, call.t, found.number, call.dialect.turned(lua.whole(value))))
     return lua.truncated(value)

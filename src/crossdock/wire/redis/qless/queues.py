@@ -33,16 +33,30 @@ def pop(call: Call) -> Reply:
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     term = config.heartbeat(call.memory, queue)
     old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
-    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
+    unlimited = call.dialect.throttled
+    wanted = Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt, unlimited=unlimited)
+    jobs = call.desk.do(wanted)
     call.grant(jobs)
     return jobs
 
 
 def peek(call: Call) -> Reply:
     queue = call.queue()
+    if call.dialect.renamed or (call.dialect.throttled and call[2] is not None):
+        return _page(call, queue)
     count = int(max(0.0, min(1e6, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
     call.writes()
     return jobtext.texts(call.memory, peeked(call, queue, count), call.dialect)
+
+
+def _page(call: Call, queue: str) -> Reply:
+    """What is before it is moved to where it belongs as well."""
+    word = "limit" if call.dialect.renamed else "count"
+    offset = index(call[1], 'Peek(): Arg "offset" missing or not a number: ', None)
+    count = index(call[2], f'Peek(): Arg "{word}" missing or not a number: ', None)
+    call.writes()
+    found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
+    return jobtext.texts(call.memory, found[max(0, offset) :], call.dialect)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
@@ -92,6 +106,8 @@ def jobs(call: Call) -> Reply:
         by_time = memory.blocked_in.get(queue, [])
     elif word == "recurring":
         by_time = lazy.slots
+    elif word == "throttled" and call.dialect.throttled:
+        by_time = memory.held_in.get(queue, [])
     else:
         raise Raised(f'Jobs(): Unknown type "{word}"')
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
@@ -128,6 +144,8 @@ def counts(call: Call, name: str) -> dict[str, Any]:
     }
     if call.dialect.in_scripts:
         del shown["paused"]
+    if call.dialect.throttled:
+        shown["throttled"] = len(memory.held_in.get(name, ()))
     return shown
 
 
@@ -135,9 +153,13 @@ def queues(call: Call) -> Reply:
     call.writes()
     if call[0] is not None:
         return cjson.write(counts(call, call[0]))
+    return cjson.write([counts(call, name) for name in names(call)])
+
+
+def names(call: Call) -> list[str]:
+    """Of all queues, the oldest first."""
     known = [queue for queue in call.memory.queues.values() if queue.listed]
-    known.sort(key=lambda queue: (queue.first_t, queue.name))
-    return cjson.write([counts(call, queue.name) for queue in known])
+    return [queue.name for queue in sorted(known, key=lambda queue: (queue.first_t, queue.name))]
 
 
 def length(call: Call) -> Reply:
