@@ -45,6 +45,58 @@ QLESS_PY = [
 ]
 
 
+REQLESS = [
+    "peeked ['rq-urgent', 'rq-moved'] ['rq-moved']",
+    "popped rq-urgent rq-moved [1, 'é'] ['rq-blue'] ['ql:q:rq-life']",
+    "renewed True",
+    "advanced waiting rq-other",
+    "done complete complete",
+    "failed 1 it broke",
+    "unfailed 1 waiting",
+    "retries 4 4",
+    "stalled stalled",
+    "history ['put', 'popped', 'done', 'put', 'popped', 'failed', 'put', 'popped', 'popped', 'timed-out']",
+    "waits depends ['rq-first'] ['rq-second']",
+    "freed waiting",
+    "recurs 0 60 True ['rq-gate', 'ql:q:rq-links']",
+    "spawned ['rq-every-1', 'rq-second']",
+    "gone None",
+    "refused True",
+    "set 1 -1",
+    "one ['rq-a'] ['rq-a'] ['rq-b', 'rq-c']",
+    "held ['running', 'throttled', 'throttled'] 2",
+    "next ['rq-b'] ['rq-b'] ['rq-c']",
+    "open ['rq-c'] []",
+    "ends True",
+    "deleted 0 -2 []",
+    "of the queue 1 ql:q:rq-gated True",
+    "tracked ['rq-moved']",
+    "tagged ['rq-moved']",
+    "stats 2",
+    "config 90 60",
+    "workers [True]",
+    "heard ['track rq-moved', 'popped rq-moved', 'completed rq-moved']",
+]
+
+WITH_THROTTLES = [
+    "peeked ['th-moved']",
+    "popped th-moved {'a': 1} ['th-blue'] ['ql:q:th-life'] True",
+    "advanced waiting depends",
+    "failed 1",
+    "unfailed 1",
+    "retries 4 complete waiting",
+    "spawned ['th-every-1', 'th-waits'] 1",
+    "set 1 True",
+    "one ['th-a'] ['th-a'] ['th-b'] throttled",
+    "next ['th-b'] ['th-b'] []",
+    "free []",
+    "deleted 0 -2",
+]
+
+#: PyPI `qless-with-throttles` has the module name of `qless-py`, so `make` installs it in a folder of its own.
+FORK = Path(sys.prefix) / "throttles"
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(tmp_path_factory.mktemp("qless"), doors=("redis", "faktory")) as running:
@@ -74,6 +126,26 @@ class Plain:
 def test_qless_py_through_its_own_api(server: Server) -> None:
     with Program([sys.executable, str(PROGRAMS / "pypi_qless.py"), url(server)], {}) as program:
         assert program.end() == QLESS_PY
+        assert program.code == 0
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path, doors=("redis", "faktory")) as running:
+        yield running
+
+
+def test_reqless_through_its_own_api(empty: Server) -> None:
+    with Program([sys.executable, str(PROGRAMS / "pypi_reqless.py"), url(empty)], {}) as program:
+        assert program.end() == REQLESS
+        assert program.code == 0
+
+
+def test_the_fork_with_throttles_through_its_own_api(empty: Server) -> None:
+    assert FORK.is_dir(), "make installs it there"
+    program_path = str(PROGRAMS / "pypi_throttles.py")
+    with Program([sys.executable, program_path, url(empty)], {"PYTHONPATH": str(FORK)}) as program:
+        assert program.end() == WITH_THROTTLES
         assert program.code == 0
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import blocked_key, face_of, group_of, needs_of, shelf_key
+from crossdock.engine.standing import blocked_key, face_of, group_of, held_key, needs_of, shelf_key
 from crossdock.model.states import State
 
 
@@ -75,12 +75,26 @@ def records_are_whole(memory: Memory) -> None:
         assert job.extra.links is not None
         assert job.extra.links.lock is not None
         assert job.extra.links.lock.name == name
+    throttles_are_whole(memory)
+
+
+def throttles_are_whole(memory: Memory) -> None:
+    """One that is configured is held by leases, one that callers name by jids; nobody sets, holds or awaits no others."""
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
-    for queue, throttle in memory.throttles.items():
-        there = {token for token, name in leases.items() if name == queue}
-        assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
-        ends = [end for _, end in throttle.holders.values()]
-        assert ends == sorted(ends)
+    for name, throttle in memory.throttles.items():
+        assert name == throttle.name
+        if throttle.queue:
+            there = {token for token, queue in leases.items() if queue == throttle.queue}
+            assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
+            ends = [end for _, end in throttle.holders.values()]
+            assert ends == sorted(ends)
+        else:
+            assert all(isinstance(holder, str) for holder in throttle.holders)
+            assert throttle.holders or throttle.pending or throttle.end is not None
+    pending = {name: each.pending for name, each in memory.throttles.items() if each.pending}
+    assert {name: {jid: t for t, jid in order} for name, order in memory.pending.items()} == pending
+    held = [(job.queue, *held_key(job)) for job in memory.jobs.values() if job.state is State.HELD]
+    assert sorted((name, *key) for name, order in memory.held_in.items() for key in order) == sorted(held)
 
 
 def indexes_are_whole(memory: Memory) -> None:

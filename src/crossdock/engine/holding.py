@@ -17,7 +17,6 @@ from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.faces import What
-from crossdock.model.job import Job
 from crossdock.model.moves import FreeThrottle, SetThrottle
 from crossdock.model.records import Throttle
 from crossdock.model.states import move
@@ -26,40 +25,6 @@ _FOR_EVER = float("inf")
 
 #: Of a throttle without a maximum so many are freed at a time, as the script does.
 _AT_ONCE = 10
-
-
-class Places:
-    """Who takes which place while several jobs are chosen, before any of it has happened."""
-
-    def __init__(self, memory: Memory, worker: str, now: Now) -> None:
-        self._memory = memory
-        self._worker = worker
-        self._steady = now.steady
-        self._taken: dict[str, set[str]] = {}
-
-    def full(self, names: Iterable[str]) -> str | None:
-        """The first of these throttles that has no place left."""
-        for name in names:
-            throttle = self._memory.throttles.get(name)
-            if throttle is not None and self._is_full(throttle, name):
-                return name
-        return None
-
-    def _is_full(self, throttle: Throttle, name: str) -> bool:
-        taken = self._taken.get(name)
-        if not taken or throttle.queue:
-            return throttle.full(self._worker, self._steady)
-        most = throttle.most(self._steady)
-        return bool(most) and len(throttle.holders) + len(taken - throttle.holders.keys()) >= most
-
-    def take(self, job: Job) -> None:
-        for name in throttles.names(job):
-            self._taken.setdefault(name, set()).add(job.jid)
-
-
-def held(memory: Memory, job: Job, throttle: str, via: str, t: float, now: Now) -> Held:
-    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, "")
-    return Held(*head, job.attempts, job.priority, len(job.payload), t, throttle)
 
 
 def is_held(memory: Memory, event: Held) -> None:
@@ -87,7 +52,7 @@ def room(memory: Memory, names: Iterable[str], t: float | None, now: Now) -> tup
         if throttle is None or not throttle.pending:
             continue
         most = throttle.most(now.steady)
-        places = int(most - len(throttle.holders)) if most else _AT_ONCE
+        places = int(most - len(throttle.holders)) if most < _FOR_EVER else _AT_ONCE
         jids = [jid for _, jid in memory.pending[name].islice(0, max(0, places))]
         if jids:
             jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and job.state in (HELD, READY)]

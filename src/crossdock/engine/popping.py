@@ -8,7 +8,6 @@ import msgspec
 
 from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, Topic, later
-from crossdock.engine.holding import Places, held
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.queues import is_full
 from crossdock.engine.standing import face_of
@@ -126,13 +125,13 @@ def room(memory: Memory, name: str, t: float) -> float:
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
     events: list[AnyEvent] = []
     jobs: list[Job] = []
-    places = Places(memory, command.worker, now) if memory.throttles else None
+    places = throttles.Places(memory, command.worker, now) if memory.throttles else None
     for job in _jobs(memory, command):
         if places is not None and job.state is READY and job.number not in command.numbers:
             full = places.full(throttles.names(job))
             if full is not None:
                 if job.extra is not None and job.extra.throttles:
-                    events.append(held(memory, job, full, command.via, command.t, now))
+                    events.append(throttles.held(memory, job, full, command.via, command.t, now))
                 continue
             places.take(job)
         jobs.append(job)

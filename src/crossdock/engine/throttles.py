@@ -5,13 +5,13 @@ name; a queue's own is called `ql:q:<queue>`, and jobs that name none take their
 that finds one full is in `holding`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import LEASED, Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import SetThrottles, Touched
-from crossdock.model.events import ThrottlesSet
+from crossdock.model.events import Held, ThrottlesSet
 from crossdock.model.job import Job, Lease, Token
 from crossdock.model.records import OF_QUEUE, Throttle
 
@@ -156,3 +156,36 @@ def tidy(memory: Memory, name: str) -> None:
     throttle = memory.throttles.get(name)
     if throttle is not None:
         _tidy(memory, throttle)
+
+
+class Places:
+    """Who takes which place while several jobs are chosen, before any of it has happened."""
+
+    def __init__(self, memory: Memory, worker: str, now: Now) -> None:
+        self._memory = memory
+        self._worker = worker
+        self._steady = now.steady
+        self._taken: dict[str, set[str]] = {}
+
+    def full(self, wanted: Iterable[str]) -> str | None:
+        """The first of these throttles that has no place left."""
+        for name in wanted:
+            throttle = self._memory.throttles.get(name)
+            if throttle is not None and self._is_full(throttle, name):
+                return name
+        return None
+
+    def _is_full(self, throttle: Throttle, name: str) -> bool:
+        taken = self._taken.get(name)
+        if not taken or throttle.queue:
+            return throttle.full(self._worker, self._steady)
+        return len(throttle.holders) + len(taken - throttle.holders.keys()) >= throttle.most(self._steady)
+
+    def take(self, job: Job) -> None:
+        for name in names(job):
+            self._taken.setdefault(name, set()).add(job.jid)
+
+
+def held(memory: Memory, job: Job, throttle: str, via: str, t: float, now: Now) -> Held:
+    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, "")
+    return Held(*head, job.attempts, job.priority, len(job.payload), t, throttle)

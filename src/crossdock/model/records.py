@@ -50,7 +50,7 @@ class Throttle(msgspec.Struct, array_like=True):
     the jobs that name it."""
 
     queue: str  #: "": it is not configured
-    maximum: int | float  #: 0: any number
+    maximum: int | float  #: if callers set it, 0 means any number
     per: Per = Per.QUEUE
     timeout_s: float = 0.0  #: a lease counts no longer than this; 0: as long as it lasts
     #: By lease, if it is configured: worker and end (steady); the one that ends first comes first, and is let go then,
@@ -69,11 +69,10 @@ class Throttle(msgspec.Struct, array_like=True):
         return self.end is not None and steady < self.end
 
     def most(self, steady: float) -> int | float:
-        """0: any number."""
-        return self.maximum if self.is_set(steady) else 0
+        return self.maximum if self.is_set(steady) and (self.maximum or self.queue) else inf
 
     def full(self, worker: str, steady: float) -> bool:
-        if len(self.holders) < self.maximum or not self.most(steady):
+        if len(self.holders) < self.maximum or self.most(steady) == inf:
             return False
         return (
             sum(

@@ -61,7 +61,8 @@ def get_queue(call: Call) -> Reply:
 
 def _shown(call: Call, tid: str) -> Reply:
     found = call.memory.throttles.get(tid)
-    shown: dict[str, Any] = {"id": tid, "maximum": 0 if found is None else found.most(call.desk.now.steady)}
+    there = found is not None and found.is_set(call.desk.now.steady)
+    shown: dict[str, Any] = {"id": tid, "maximum": found.maximum if found is not None and there else 0}
     if call.dialect.renamed:
         shown["ttl"] = _left(call, found)
     return cjson.write(shown)
