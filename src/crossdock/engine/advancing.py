@@ -42,6 +42,7 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
         due,
         due_t,
         needs,
+        command.under,
     )
     stirred = dict.fromkeys(room(memory, job))
     if not delayed and not needs:
@@ -52,17 +53,20 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
 def advanced(memory: Memory, event: Advanced) -> None:
     job, t = memory.jobs[event.number], event.t
     memory.counters.processed += 1
-    memory.stats.book(job.queue, t, RUN, event.run_s)
+    memory.stats.book(event.under or job.queue, t, RUN, event.run_s)
     end_lease(memory, job, READY)
     before = face_of(job) or QlessFace()
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
     face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
+    face = replace(face, endless=before.endless, sticky=before.sticky, parked=before.parked)
+    if event.needs and event.due_t is not None:
+        face = replace(face, parked=(event.due_t, event.due))
     extra = job.extra or Extra()
     if event.needs or extra.links is not None:
         extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
-    lines = faces.history(memory, extra.history, faces.entry(What.DONE, t))
-    lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue))
+    lines = faces.history(memory, extra.history, faces.entry(What.DONE, t), face)
+    lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None)
     job.payload = event.payload
     job.failures = 0

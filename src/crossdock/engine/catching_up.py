@@ -42,7 +42,8 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
             handed += _end(memory, command, job, lease, now, events)
     left = limit - len(handed)
     if command.intervals:
-        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now)
+        fresh = bool(command.abrupt)
+        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh)
     due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
         at = later(memory, now)

@@ -9,6 +9,7 @@ from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding
 from crossdock.engine.settle import room
+from crossdock.engine.standing import face_of
 from crossdock.model import moves as c
 from crossdock.model.clock import Now
 from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Row, Tagged
@@ -85,7 +86,7 @@ def note(memory: Memory, command: c.Note, now: Now) -> Decision[None]:
 def noted(memory: Memory, event: Noted) -> None:
     job = memory.jobs[event.number]
     extra = job.extra or Extra()
-    job.extra = replace(extra, history=faces.history(memory, extra.history, event.entry))
+    job.extra = replace(extra, history=faces.history(memory, extra.history, event.entry, face_of(job)))
 
 
 def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
@@ -110,7 +111,10 @@ def revived(memory: Memory, event: Revived) -> None:
         memory.displace(job)
         extra = unneeding(job.extra or Extra())
         job.extra = replace(
-            extra, history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue))
+            extra,
+            history=faces.history(
+                memory, extra.history, faces.entry(What.PUT, event.t, event.queue), face_of(job)
+            ),
         )
         job.failures = 0
         job.due = 0.0

@@ -208,6 +208,8 @@ def failed(memory: Memory, event: Failed) -> None:
         if event.said or then in _FINAL:
             job.extra = replace(job.extra or Extra(), error=event.failure)
         faces.failed(memory, job, event, lease)
+        if lease is not None and lease.until is not None and event.failure.worker not in ("", lease.worker):
+            memory.workers.give(lease.worker, job.jid, lease.until)  # an old script asks whoever fails it to let go
         if event.booked and event.booked != job.queue and then not in _FINAL:
             faces.elsewhere(job, event.booked)
         if event.to_queue:

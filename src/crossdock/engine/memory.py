@@ -210,6 +210,8 @@ class Memory:
                 self.job_ends.take((job.end, job.number))
             if job.extra.tags:
                 self.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
+            if type(job.extra.face) is QlessFace and job.extra.face.sticky:
+                self.tags.lose(job.number, job.jid, job.extra.face.sticky)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from crossdock.engine import ends, faces, links, needs, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
@@ -45,11 +47,15 @@ def readied(memory: Memory, event: Readied) -> None:
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
         memory.stand_in(job, event.at)
-        if face_of(job) is None:
+        face = face_of(job)
+        if face is None:
             due = 0.0 if event.why == "requeued" else job.due
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         else:
-            faces.ready(memory, job)
+            if not (event.first and event.why == "due"):  # the oldest script leaves its word for it as it was
+                faces.ready(memory, job)
+            elif job.extra is not None:
+                job.extra = replace(job.extra, face=replace(face, due=None, state="scheduled"))
             job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
         memory.place(job)

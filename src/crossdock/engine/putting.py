@@ -63,7 +63,9 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     needs = open_needs(memory, command.needs, command.jid, number)
     before = face_of(job) if job is not None else None
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
-    face = QlessFace(retries, t, due_t)
+    face = QlessFace(retries, t, due_t, endless=command.endless)
+    if due_t is not None and needs:
+        face = replace(face, parked=(due_t, due))
     tags = command.tags
     if job is None:
         line = faces.entry(What.PUT, t, command.queue)
@@ -83,7 +85,10 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
     needs = tuple(dict.fromkeys((*old, *needs)))
     if before is not None:
-        face = replace(face, spawned_from=before.spawned_from)
+        parked = (due_t, due) if due_t is not None and needs else before.parked
+        face = replace(face, spawned_from=before.spawned_from, parked=parked, sticky=before.sticky)
+    if command.sticky and job.extra is not None:
+        face = replace(face, sticky=tuple(dict.fromkeys((*face.sticky, *job.extra.tags))))
     if tags is None:
         tags = job.extra.tags if job.extra is not None else ()
     extra = Extra(face=face, links=Links(needs=needs), tags=tags, throttles=command.throttles)
@@ -146,7 +151,8 @@ def moved(memory: Memory, event: Moved) -> None:
     links = Links(needs=needs) if needs else None
     if old.links is not None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
-    lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue))
+    its_face = new.face if isinstance(new.face, QlessFace) else None
+    lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue), its_face)
     named = new.throttles
     job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None, throttles=named)
     if job.end:  # another door's time to live: its new rules know none
@@ -166,7 +172,8 @@ def unneeding(extra: Extra) -> Extra:
 
 
 def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
-    if job.extra is not None:
+    sticky = to.extra is not None and isinstance(to.extra.face, QlessFace) and to.extra.face.sticky
+    if job.extra is not None and not sticky:
         memory.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
     if to.extra is not None:
         for tag in to.extra.tags:

@@ -7,6 +7,8 @@ so are all that need it, depth first in the order they were pushed.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from crossdock.engine import ends
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, exhausted
@@ -55,7 +57,7 @@ class Freed(NamedTuple):
 
 def waits_lazily(job: Job) -> bool:
     face = face_of(job)
-    return face is not None and face.due is not None
+    return face is not None and (face.due is not None or face.parked is not None)
 
 
 def release(
@@ -93,4 +95,9 @@ def scheduled(memory: Memory, event: Scheduled) -> None:
         state = move(job.state, State.SCHEDULED)
         memory.displace(job)
         job.state = state
+        face = face_of(job)
+        if face is not None and face.parked is not None and job.extra is not None:
+            # The script keeps that time until it is used, whatever was put meanwhile.
+            due, job.due = face.parked
+            job.extra = replace(job.extra, face=replace(face, due=due, parked=None))
         memory.place(job)

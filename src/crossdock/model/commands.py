@@ -84,6 +84,7 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     payload: bytes | None = None  #: put in place of what the job has
     #: The run is counted in whole seconds, and who waited for it stands before its like (qless' oldest dialect)
     whole: bool = False
+    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):

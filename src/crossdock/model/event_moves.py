@@ -28,6 +28,7 @@ class Advanced(ClosingEvent, tag="advanced"):
     due: float  #: wall; 0: it need not wait
     due_t: float | None  #: the same by its caller's clock
     needs: tuple[Number, ...]
+    under: str = ""  #: the queue on which it is booked, if another than the job's
 
 
 class Revived(Event, tag="revived"):

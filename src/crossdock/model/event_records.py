@@ -79,3 +79,4 @@ class Recurred(Event, tag="recurred"):
     count: int  #: jobs it has made so far
     next: float  #: by callers' clocks
     next_at: float  #: wall
+    fresh: bool = False  #: one of that name begins a new history

@@ -74,6 +74,7 @@ class Succeeded(ClosingEvent, tag="succeeded"):
     end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
     t: float | None = None
     payload: bytes | None = None  #: put in place of what it was
+    under: str = ""  #: the queue on which it is booked, if another than the job's
 
 
 class Failed(ClosingEvent, tag="failed"):

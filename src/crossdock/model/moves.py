@@ -29,6 +29,8 @@ class Put(Command[None], frozen=True, gc=False):
     needs: Sequence[str] = ()  #: in place of those it has, unless there are none
     throttles: tuple[str, ...] = ()  #: it is held while one of them is full
     keeps: bool = False  #: its places in throttles stay taken (reqless)
+    endless: bool = False  #: its history is not cut (old dialects)
+    sticky: bool = False  #: it is still found under the tags it had (the oldest)
 
 
 class Advance(Command[None], frozen=True, gc=False):
@@ -42,6 +44,7 @@ class Advance(Command[None], frozen=True, gc=False):
     delay: float = 0.0
     needs: Sequence[str] = ()
     whole: bool = False  #: the run is counted in whole seconds
+    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
 
 
 class CatchUp(Command[list[Number]], frozen=True, gc=False):

@@ -109,8 +109,10 @@ def staged(entries: list[Entry]) -> list[dict[str, Any]]:
             stages[-1] |= {"popped": floor(one.when), "worker": one.name}
         elif one.what is What.DONE:
             stages[-1]["done"] = floor(one.when)
-        elif one.what in _FAILED and one.name in ("", stages[-1].get("worker")):
-            stages[-1]["failed"] = one.when
+        elif one.what in _FAILED:  # by name: in all stages that were this worker's
+            for stage in stages if one.name else stages[-1:]:
+                if not one.name or stage.get("worker") == one.name:
+                    stage["failed"] = one.when
     return stages
 
 

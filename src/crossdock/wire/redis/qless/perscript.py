@@ -133,7 +133,10 @@ def get(script: Script) -> Reply:
 
 def priority(script: Script) -> Reply:
     jid = script.given(0, 'Priority(): Arg "jid" missing')
-    return putting.priority(script.unified(None, jid, script[1]))
+    call = script.unified(None, jid, script[1])
+    if call.job(jid) is None:
+        raise Raised("attempt to concatenate local 'queue' (a boolean value)")
+    return putting.priority(call)
 
 
 def depends(script: Script) -> Reply:
@@ -180,7 +183,10 @@ def unfail(script: Script) -> Reply:
     script.given(0, 'Unfail(): Arg "now" missing')
     t = script.time(0, 'Unfail(): Arg "now" missing or not a number: ')
     group = script.given(1, 'Unfail(): Arg "group" missing')
-    return queues.unfail(script.unified(t, script.given(2, 'Unfail(): Arg "queue" missing'), group, script[3]))
+    queue = script.given(2, 'Unfail(): Arg "queue" missing')
+    if group not in script.desk.memory.failed_in:
+        raise Raised("Wrong number of args calling Redis command from script")
+    return queues.unfail(script.unified(t, queue, group, script[3]))
 
 
 def all_queues(script: Script) -> Reply:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from math import floor
 from typing import Any
 
+from msgspec.structs import replace
+
 from crossdock.engine.putting import open_needs
-from crossdock.engine.standing import needs_of
+from crossdock.engine.standing import face_of, needs_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.records import OF_QUEUE
@@ -41,36 +43,55 @@ def put(call: Call) -> Reply:
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
     delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
     given = options(call.rest(first + 5))
-    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
-    its_tags = decoded(given["tags"]) if "tags" in given else None
-    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
-    needs = jids(decoded(given.get("depends", "[]")))
-    if call.dialect.old and delay > 0 and needs:
-        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
-    throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
+    try:
+        wanted = _wanted(call, jid, queue, given, delayed=delay > 0)
+    except Raised:
+        _half_done(call, jid, queue, given)
+        raise
     call.writes()
-    command = Put(
-        VIA,
-        call.t,
-        None if call.dialect.old else call[0],
-        jid,
-        queue,
-        kind,
-        payload,
-        form,
-        delay,
-        None if priority is None else call.dialect.turned(lua.whole(priority)),
-        None if its_tags is None else tags(its_tags),
-        None if retries is None else lua.whole(retries),
-        needs,
-        throttles,
-        call.dialect.throttled,
-    )
+    command = Put(VIA, call.t, None if call.dialect.old else call[0], jid, queue, kind, payload, form, delay, *wanted)
+    command = replace(command, keeps=call.dialect.throttled, endless=call.dialect.old, sticky=call.dialect.in_scripts)
     full = call.desk.no_room(1)
     if full is not None:
         raise Raised(full)
     call.desk.do(command)
     return jid
+
+
+def _wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: bool) -> tuple[Any, ...]:
+    """Of a put: priority, tags, retries, needs, throttles; in the order in which the script looks at them."""
+    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
+    its_tags = decoded(given["tags"]) if "tags" in given else None
+    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
+    needs = jids(decoded(given.get("depends", "[]")))
+    throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
+    if call.dialect.old and delayed and needs:
+        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
+    return (
+        None if priority is None else call.dialect.turned(lua.whole(priority)),
+        None if its_tags is None else tags(its_tags),
+        None if retries is None else lua.whole(retries),
+        needs,
+        throttles,
+    )
+
+
+def _half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
+    """What the script has done by the time it finds such a fault: a known job has lost its tags, and a put was told of
+    if its tags were all that was wrong."""
+    if call.dialect.in_scripts:
+        return
+    found = call.job(jid)
+    if found is not None and found.extra is not None and found.extra.tags and face_of(found) is not None:
+        call.writes()
+        call.desk.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
+    try:
+        _wanted(call, jid, queue, {each: value for each, value in given.items() if each != "tags"}, delayed=False)
+        decoded(given.get("tags", "[]"))
+    except Raised:
+        return
+    if "tags" in given and not isinstance(decoded(given["tags"]), (list, dict)):
+        call.publish(*notices.put(jid, queue))
 
 
 def _throttles(call: Call, jid: str, queue: str, given: dict[str, str]) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ def recur(call: Call) -> Reply:
         backlog,
         known.count if known is not None else 0,
         throttles,
+        call.dialect.old,
     )
     call.desk.do(SetInterval(interval, call.t))
     return jid

@@ -70,11 +70,12 @@ def complete(call: Call) -> Reply:
     if not call.dialect.old and job.queue(found) != queue:
         raise Raised(f"{who}running in another queue: {job.queue(found)}")
     call.writes()
+    under = queue if queue != found.queue else ""
     if after is None:
         claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole))
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole, under=under))
         return "complete"
-    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts))
+    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
 
 
