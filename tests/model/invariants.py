@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import blocked_key, face_of, group_of, held_key, needs_of, shelf_key
+from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of, shelf_key
 from crossdock.model.states import State
 
 
@@ -101,7 +101,7 @@ def indexes_are_whole(memory: Memory) -> None:
     """Whatever is kept beside the jobs is what looking at all of them gives."""
     jobs = list(memory.jobs.values())
     assert list(memory.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
-    edges = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in needs_of(job)}
+    edges = {(need, job.number) for job in jobs for need in edges_of(job) if need in memory.jobs}
     assert {(need, number) for need, waiting in memory.needed_by.items() for number in waiting} == edges
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
     assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"

@@ -9,7 +9,7 @@ from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
 from crossdock.engine.settle import room
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import edges_of, face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
 from crossdock.model.errors import Damaged
@@ -59,19 +59,20 @@ def advanced(memory: Memory, event: Advanced) -> None:
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
     face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
-    face = replace(face, endless=before.endless, sticky=before.sticky, parked=before.parked)
+    face = replace(face, old=before.old, sticky=before.sticky, parked=before.parked)
     if event.needs and event.due_t is not None:
         face = replace(face, parked=(event.due_t, event.due))
     extra = job.extra or Extra()
     if event.needs or extra.links is not None:
-        extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
+        needs = tuple(dict.fromkeys((*edges_of(job), *event.needs)))
+        extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
     lines = faces.history(memory, extra.history, faces.entry(What.DONE, t), face)
     lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None)
     job.payload = event.payload
     job.failures = 0
     job.due = event.due
-    stand(memory, job, event.to_queue, event.at, t, listed=True)
+    stand(memory, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
 
 
 def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:

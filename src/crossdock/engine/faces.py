@@ -23,8 +23,8 @@ def history(
     memory: Memory, entries: tuple[Entry, ...], entry: Entry, face: QlessFace | None = None
 ) -> tuple[Entry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
-    endless = face is not None and face.endless
-    keep = _HISTORY_AT_MOST if endless else number(memory, "max-job-history", _HISTORY_DEFAULT)
+    old = face is not None and face.old
+    keep = _HISTORY_AT_MOST if old else number(memory, "max-job-history", _HISTORY_DEFAULT)
     if keep > 0 and entries:
         entries = entries[:1] + entries[1:][2 - int(min(keep, 1e9)) :]
     return (*entries, entry)

@@ -92,7 +92,7 @@ def _slots(memory: Memory, interval: Interval, first: float, until: float, limit
 
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
-    face = QlessFace(interval.retries, slot, spawned_from=interval.jid, endless=interval.endless)
+    face = QlessFace(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
     line = faces.entry(What.PUT, slot, interval.queue)
     extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = rules(interval.retries)
@@ -140,7 +140,7 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0
     slot = new.face.time if isinstance(new.face, QlessFace) else event.t
-    stand(memory, job, spec.queue, event.at, slot, listed=False)
+    stand(memory, job, spec.queue, event.at, slot, listed=False, waits=False)
 
 
 def _tags(spec: Spec) -> tuple[str | int | float | bool, ...]:

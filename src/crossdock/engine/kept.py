@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from crossdock.engine.order import Order
-from crossdock.engine.standing import blocked_key, face_of, group_of, held_key
+from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job
 from crossdock.model.states import State
@@ -48,6 +48,22 @@ def block_no_more(memory: "Memory", job: Job) -> None:
     blocked.take(blocked_key(job))
     if not blocked:
         del memory.blocked_in[job.queue]
+
+
+def need(memory: "Memory", job: Job) -> None:
+    """Those it needs know of it."""
+    for each in edges_of(job):
+        if each in memory.jobs:
+            memory.needed_by.setdefault(each, {})[job.number] = None
+
+
+def need_no_more(memory: "Memory", job: Job) -> None:
+    for each in needs_of(job):
+        waiting = memory.needed_by.get(each)
+        if waiting is not None and job.number in waiting:
+            del waiting[job.number]
+            if not waiting:
+                del memory.needed_by[each]
 
 
 def hold(memory: "Memory", job: Job) -> None:

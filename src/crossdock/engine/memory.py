@@ -16,7 +16,7 @@ from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
-from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
+from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
@@ -212,6 +212,8 @@ class Memory:
                 self.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
             if type(job.extra.face) is QlessFace and job.extra.face.sticky:
                 self.tags.lose(job.number, job.jid, job.extra.face.sticky)
+            if job.extra.links is not None and job.extra.links.needs:
+                kept.need_no_more(self, job)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
@@ -242,11 +244,11 @@ class Memory:
             elif state is RETRYING:
                 self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
-                for need in needs_of(job):
-                    self.needed_by.setdefault(need, {})[job.number] = None
                 kept.block(self, job)
             elif state is HELD:
                 kept.hold(self, job)
+        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
+            kept.need(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
@@ -278,14 +280,11 @@ class Memory:
             elif state is RETRYING:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
-                for need in needs_of(job):
-                    waiting = self.needed_by[need]
-                    del waiting[job.number]
-                    if not waiting:
-                        del self.needed_by[need]
                 kept.block_no_more(self, job)
             elif state is HELD:
                 kept.hold_no_more(self, job)
+        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
+            kept.need_no_more(self, job)
 
     def pend(self, throttle: str, t: float, jid: str) -> None:
         """That jid waits for a place in that throttle."""

@@ -12,7 +12,7 @@ from crossdock.engine.lease import ended
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
-from crossdock.engine.standing import face_of, needs_of
+from crossdock.engine.standing import edges_of, face_of, needs_of
 from crossdock.model.clock import Now
 from crossdock.model.events import Held, Moved
 from crossdock.model.faces import QlessFace, What
@@ -63,7 +63,7 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     needs = open_needs(memory, command.needs, command.jid, number)
     before = face_of(job) if job is not None else None
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
-    face = QlessFace(retries, t, due_t, endless=command.endless)
+    face = QlessFace(retries, t, due_t, old=command.old)
     if due_t is not None and needs:
         face = replace(face, parked=(due_t, due))
     tags = command.tags
@@ -80,8 +80,8 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         if full is not None:
             return (event, full), None, ()
         return (event,), None, (command.queue,)
-    old = needs_of(job) if job.state is BLOCKED else ()
-    if command.needs:
+    old = tuple(need for need in edges_of(job) if need in memory.jobs)
+    if command.needs and not command.sticky:
         old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
     needs = tuple(dict.fromkeys((*old, *needs)))
     if before is not None:
@@ -168,7 +168,8 @@ def moved(memory: Memory, event: Moved) -> None:
 def unneeding(extra: Extra) -> Extra:
     """Without what it waited for: a job that lost a need and failed still names it."""
     links = extra.links
-    return extra if links is None or not links.needs else replace(extra, links=replace(links, needs=()))
+    kept = isinstance(extra.face, QlessFace) and extra.face.old
+    return extra if links is None or not links.needs or kept else replace(extra, links=replace(links, needs=()))
 
 
 def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
@@ -180,14 +181,19 @@ def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
             memory.tags.add(job.number, job.jid, tag, t)
 
 
-def stand(memory: Memory, job: Job, queue: str, at: float, t: float, *, listed: bool) -> None:
+def stand(
+    memory: Memory, job: Job, queue: str, at: float, t: float, *, listed: bool, waits: bool | None = None
+) -> None:
     """Place a job that was taken out of wherever it stood: blocked while it needs others, scheduled while it waits for
-    a time, else ready by `t`."""
+    a time, else ready by `t`. `waits`: for others, whatever it needs."""
     face = face_of(job)
     job.queue = (memory.queue(queue, at, t) if listed else memory.standing(queue, at)).name
-    if needs_of(job):
+    timed = bool(job.due) and face is not None and face.due is not None
+    if waits is None:
+        waits = bool(needs_of(job)) and not (timed and face is not None and face.old)
+    if waits:
         state = BLOCKED
-    elif job.due and face is not None and face.due is not None:
+    elif timed:
         state = SCHEDULED
     else:
         state = READY

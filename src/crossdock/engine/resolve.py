@@ -21,6 +21,9 @@ from crossdock.model.job import Job, Number
 from crossdock.model.rules import Lost
 from crossdock.model.states import State, move
 
+#: Where a job may stand that an old script made to need others, and that does not wait for them: it is ready now.
+_ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
+
 
 def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
     at = later(memory, now)
@@ -41,6 +44,11 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
         Freed(job.due, row(job), ends.begun(job, now), waits_lazily(job))
         for number, free in command.loose
         if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
+    ]
+    freed += [
+        Freed(0.0, row(job), 0.0)
+        for number, free in command.loose
+        if free and (job := memory.jobs.get(number)) is not None and job.state in _ELSEWHERE and not needs_of(job)
     ]
     more, queues = release(freed, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
@@ -82,7 +90,7 @@ def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[t
     while waiting:
         each, need = waiting.pop()
         job = memory.jobs[each]
-        if each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
+        if job.state is not BLOCKED or each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
             continue
         seen.add(each)
         yield job, need

@@ -246,9 +246,7 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
         if job.extra is not None and job.extra.links is not None:
             if job.extra.links.foreground:
                 memory.foreground[job.number] = None
-            if job.state is State.BLOCKED:
-                for need in job.extra.links.needs:
-                    memory.needed_by.setdefault(need, {})[job.number] = None
+            kept.need(memory, job)
         kept.index(memory, job)
     memory.job_ends = Order(ends)
     for name, places in ready.items():

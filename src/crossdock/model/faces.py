@@ -64,6 +64,8 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     spawned_from: str = ""
     order: int = 0  #: among the failed: later ones have a higher number
     held: float = 0.0  #: when a throttle was full last
-    endless: bool = False  #: its history is not cut as configured: it was put by a script that never did
+    #: Put by a script of 2013 or before: its history is not cut, and what it needs is not forgotten while it waits
+    #: for a time instead, or does not wait at all
+    old: bool = False
     sticky: tuple[Tag, ...] = ()  #: tags that it is found under and has no longer
     parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall

@@ -29,8 +29,8 @@ class Put(Command[None], frozen=True, gc=False):
     needs: Sequence[str] = ()  #: in place of those it has, unless there are none
     throttles: tuple[str, ...] = ()  #: it is held while one of them is full
     keeps: bool = False  #: its places in throttles stay taken (reqless)
-    endless: bool = False  #: its history is not cut (old dialects)
-    sticky: bool = False  #: it is still found under the tags it had (the oldest)
+    old: bool = False  #: by an old dialect: see `QlessFace.old`
+    sticky: bool = False  #: it is still found under the tags it had, and keeps all its needs (the oldest)
 
 
 class Advance(Command[None], frozen=True, gc=False):

@@ -127,4 +127,4 @@ class Interval(msgspec.Struct, array_like=True, frozen=True):
     backlog: int | float = 0  #: missed slots that are made up for; 0: all
     count: int = 0  #: jobs it has made
     throttles: tuple[str, ...] = ()  #: of its jobs
-    endless: bool = False  #: their histories are not cut
+    old: bool = False  #: see `QlessFace.old`

@@ -71,7 +71,9 @@ def pop(script: Script) -> Reply:
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
     call.writes()
-    return _texts(call, queues.popped(call, queue, worker, count))
+    found = queues.popped(call, queue, worker, count)
+    shown = [job.show(call.memory, each, call.dialect) for each in found]
+    return [cjson.write(each | {"dependencies": []}) for each in shown]  # who is popped needs nothing, to this script
 
 
 def peek(script: Script) -> Reply:

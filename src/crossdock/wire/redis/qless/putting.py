@@ -50,7 +50,7 @@ def put(call: Call) -> Reply:
         raise
     call.writes()
     command = Put(VIA, call.t, None if call.dialect.old else call[0], jid, queue, kind, payload, form, delay, *wanted)
-    command = replace(command, keeps=call.dialect.throttled, endless=call.dialect.old, sticky=call.dialect.in_scripts)
+    command = replace(command, keeps=call.dialect.throttled, old=call.dialect.old, sticky=call.dialect.in_scripts)
     full = call.desk.no_room(1)
     if full is not None:
         raise Raised(full)
