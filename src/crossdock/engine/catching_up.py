@@ -48,7 +48,9 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     if due:
         at = later(memory, now)
         t = now.wall if command.t is None else command.t
-        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, bool(command.abrupt)))
+        first = bool(command.abrupt)
+        unsaid = first and command.leases
+        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, first, unsaid))
     return events, handed, (command.queue,) if events else ()
 
 

@@ -43,8 +43,9 @@ def reprioritised(memory: Memory, event: Reprioritised) -> None:
 def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
     job = memory.jobs[command.number]
     tags: list[Tag] = list(job.extra.tags) if job.extra is not None else []
+    known = list(tags)
     for tag in command.add:
-        if tag not in tags:
+        if tag not in (known if command.twice else tags):
             tags.append(tag)
     tags = [tag for tag in tags if tag not in command.drop]
     event = Tagged(*_head(memory, job, command.via, now), command.t, tuple(tags), command.add, command.drop)
@@ -91,7 +92,7 @@ def noted(memory: Memory, event: Noted) -> None:
 
 def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
     job, at = memory.jobs[command.number], later(memory, now)
-    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t)
+    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, command.unbooked)
     return (event,), None, room(memory, job) if job.lease is not None else ()
 
 

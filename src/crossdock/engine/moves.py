@@ -52,10 +52,10 @@ def readied(memory: Memory, event: Readied) -> None:
             due = 0.0 if event.why == "requeued" else job.due
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         else:
-            if not (event.first and event.why == "due"):  # the oldest script leaves its word for it as it was
+            if not event.unsaid:
                 faces.ready(memory, job)
             elif job.extra is not None:
-                job.extra = replace(job.extra, face=replace(face, due=None, state="scheduled"))
+                job.extra = replace(job.extra, face=replace(face, due=None, state=face.state or "scheduled"))
             job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
         memory.place(job)
@@ -104,7 +104,8 @@ def removed(memory: Memory, event: Removed) -> None:
             memory.counters.evicted += 1
         move(job.state, State.GONE)
         memory.displace(job)
-        unfailed(memory, job, job.queue)
+        if not event.unbooked:
+            unfailed(memory, job, job.queue)
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
         if memory.throttles and event.why != "retired":

@@ -125,6 +125,7 @@ class Readied(Event, tag="readied"):
     ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
     t: float | None = None
     first: bool = False  #: those with qless' face stand before their like, whatever the time
+    unsaid: bool = False  #: they are still called scheduled (the oldest dialect, on a pop)
 
 
 class Scheduled(Event, tag="scheduled"):
@@ -149,6 +150,7 @@ class Removed(Event, tag="removed"):
     via: str
     rows: list[Row]
     t: float | None = None
+    unbooked: bool = False  #: a failed one still counts as such (an old dialect)
 
 
 class QueueSeen(Event, tag="queue-seen"):

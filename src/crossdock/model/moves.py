@@ -133,6 +133,7 @@ class Cancel(Command[None], frozen=True, gc=False):
     t: float
     number: Number
     along: frozenset[Number] = frozenset()  #: removed by the same call: those who need it do not fail for it
+    unbooked: bool = False  #: a failed one still counts as such (the oldest dialect)
 
 
 class SetPriority(Command[None], frozen=True, gc=False):
@@ -150,6 +151,7 @@ class EditTags(Command[None], frozen=True, gc=False):
     number: Number
     add: tuple[Tag, ...] = ()
     drop: tuple[Tag, ...] = ()
+    twice: bool = False  #: a new one that is named twice is there twice (the oldest dialect)
 
 
 class EditNeeds(Command[None], frozen=True, gc=False):

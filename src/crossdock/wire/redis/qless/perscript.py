@@ -71,9 +71,7 @@ def pop(script: Script) -> Reply:
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
     call.writes()
-    found = queues.popped(call, queue, worker, count)
-    shown = [job.show(call.memory, each, call.dialect) for each in found]
-    return [cjson.write(each | {"dependencies": []}) for each in shown]  # who is popped needs nothing, to this script
+    return _texts(call, queues.popped(call, queue, worker, count))
 
 
 def peek(script: Script) -> Reply:
@@ -87,7 +85,8 @@ def peek(script: Script) -> Reply:
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
-    return [cjson.write(job.show(call.memory, each, call.dialect)) for each in jobs]
+    """Of those that are popped, or would be: to these scripts they need nothing."""
+    return [cjson.write(job.show(call.memory, each, call.dialect) | {"dependencies": []}) for each in jobs]
 
 
 def complete(script: Script) -> Reply:
@@ -166,7 +165,7 @@ def track(script: Script) -> Reply:
     t = script.time(2, 'Track(): Arg "now" missing or not a number: ')
     if word not in ("track", "untrack"):
         raise Raised(f'Track(): Unknown action "{word}"')
-    return putting.watch(script.unified(t, jid), jid, on=word == "track", tags=tuple(script.rest(3)))
+    return putting.watch(script.unified(t, jid), jid, on=word == "track")
 
 
 def jobs(script: Script) -> Reply:

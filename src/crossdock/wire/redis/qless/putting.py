@@ -140,7 +140,7 @@ def cancel(call: Call) -> Reply:
             for notice in notices.canceled_unknown(jid, memory.watched):
                 call.publish(*notice)
         elif found.state is not State.COMPLETE:
-            call.desk.do(Cancel(VIA, call.t, found.number, along))
+            call.desk.do(Cancel(VIA, call.t, found.number, along, call.dialect.in_scripts))
     return names
 
 
@@ -216,7 +216,7 @@ def _edit_tags(call: Call, word: str) -> Reply:
     call.writes()
     if names:
         add, drop = (names, ()) if word == "add" else ((), names)
-        call.desk.do(EditTags(VIA, call.t, found.number, add, drop))
+        call.desk.do(EditTags(VIA, call.t, found.number, add, drop, call.dialect.in_scripts))
     shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
     return cjson.write(shown) if call.dialect.old and not call.dialect.in_scripts and word == "add" else shown
 
@@ -236,17 +236,14 @@ def track(call: Call) -> Reply:
     return str(watch(call, jid, on=word.lower() == "track"))
 
 
-def watch(call: Call, jid: str, *, on: bool, tags: tuple[str, ...] = ()) -> int:
-    """Whether that is new. The seed lets a job be tagged by the way."""
+def watch(call: Call, jid: str, *, on: bool) -> int:
+    """Whether that is new."""
     call.writes()
     known = jid in call.memory.watched
     if not on:
         call.desk.do(Unwatch(jid))
         return int(known)
     call.desk.do(Watch(jid, call.t))
-    found = call.job(jid)
-    if tags and found is not None:
-        call.desk.do(EditTags(VIA, call.t, found.number, tags))
     return int(not known)
 
 
