@@ -125,6 +125,7 @@ def _of_another_door(job: Job) -> bool:
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history."""
     memory.displace(job)
+    memory.stale.leave(job)
     if job.lease is not None and memory.throttles:
         throttles.let_go(memory, job, job.lease, keeps=True)
     job.lease = None

@@ -16,6 +16,7 @@ from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.stale import Stale
 from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
@@ -77,7 +78,7 @@ class Memory:
         "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
         "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
         "retrying_in",
-        "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
+        "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
         "watched", "workers",
     )
 
@@ -140,6 +141,7 @@ class Memory:
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
+        self.stale = Stale()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -214,6 +216,8 @@ class Memory:
                 self.tags.lose(job.number, job.jid, job.extra.face.sticky)
             if job.extra.links is not None and job.extra.links.needs:
                 kept.need_no_more(self, job)
+            if self.stale.jobs:
+                self.stale.forget(job.number)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):

@@ -12,7 +12,7 @@ from crossdock.engine.lease import ended
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
-from crossdock.engine.standing import edges_of, face_of, needs_of
+from crossdock.engine.standing import edges_of, face_of, group_of, needs_of
 from crossdock.model.clock import Now
 from crossdock.model.events import Held, Moved
 from crossdock.model.faces import QlessFace, What
@@ -145,6 +145,11 @@ def moved(memory: Memory, event: Moved) -> None:
         throttles.let_go(memory, job, None)
     memory.workers.let_go(event.worker, job.jid)
     unfailed(memory, job, to.queue)
+    if memory.stale.jobs:
+        if job.state is State.FAILED:
+            memory.stale.unfailed(job, group_of(job))
+        elif job.state is State.COMPLETE:
+            memory.stale.undone(job)
     _retag(memory, job, to, t)
     old, new = job.extra or Extra(), to.extra or Extra()
     needs = new.links.needs if new.links is not None else ()

@@ -98,6 +98,8 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         memory.place(job)
         if face_of(job) is not None:
             memory.touched.append(Touched(retire=event.at if event.t is None else event.t))
+            if memory.stale.jobs:
+                memory.stale.undone(job)
     if event.token:
         memory.counters.processed += 1
         memory.stats.book(event.under or job.queue, event.at if event.t is None else event.t, RUN, event.run_s)

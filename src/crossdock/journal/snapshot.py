@@ -74,6 +74,8 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     watched: dict[str, float] = {}
     config: dict[str, str] = {}
     intervals: list[Interval] = []
+    stale_failed: list[tuple[str, int, Number]] = []
+    stale_done: list[tuple[float, str, Number]] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -116,6 +118,8 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             memory.watched,
             memory.config,
             list(memory.intervals.values()),
+            list(memory.stale.failed),
+            list(memory.stale.done),
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -191,6 +195,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     for worker, t in rest.seen.items():
         memory.workers.see(worker, t)
     memory.workers.given = rest.given
+    memory.stale.restore(rest.stale_failed, rest.stale_done)
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)

@@ -1,5 +1,6 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
 from typing import Any, Final
@@ -88,7 +89,7 @@ def jobs(call: Call) -> Reply:
     count = index(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25)
     memory = call.memory
     if complete:
-        newest = Reversed(memory.completed)
+        newest = Reversed(_with(memory.completed, list(memory.stale.done)))
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = memory.lazy.of(queue)
     if word in ("running", "stalled"):
@@ -199,15 +200,23 @@ def _moments(of: Moments | None, fine: bool) -> dict[str, Any]:
 def failed(call: Call) -> Reply:
     groups, group = call.memory.failed_in, call[0]
     if group is None:
-        return cjson.write({name: len(order) for name, order in sorted(groups.items())})
+        counts = Counter({name: len(order) for name, order in groups.items()})
+        counts.update(name for name, _, _ in call.memory.stale.failed)
+        return cjson.write(dict(sorted(counts.items())))
     start = index(call[1], 'Failed(): Arg "start" is not a number: ', 0)
     limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
-    order = Reversed(groups.get(group, []))
+    stale = [(order, number_) for name, order, number_ in call.memory.stale.failed if name == group]
+    order = Reversed(_with(groups.get(group, []), stale))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = [call.memory.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
         return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
+
+
+def _with(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
+    """With those that the scripts forgot there, which are few."""
+    return sorted([*order, *stale]) if stale else order
 
 
 def unfail(call: Call) -> Reply:
