@@ -79,7 +79,7 @@ def records_are_whole(memory: Memory) -> None:
 
 
 def throttles_are_whole(memory: Memory) -> None:
-    """One that is configured is held by leases, one that callers name by jids; nobody sets, holds or awaits no others."""
+    """One that is configured is held by leases, one that callers name by jids, or is set or waited for."""
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
     for name, throttle in memory.throttles.items():
         assert name == throttle.name
@@ -155,6 +155,9 @@ def lists_are_whole(memory: Memory) -> None:
     assert all(memory.failed_in.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
     assert sorted((name, *key) for name, order in memory.blocked_in.items() for key in order) == sorted(blocked)
+    stale = [*memory.stale.failed, *memory.stale.done]
+    assert {each for found in memory.stale.jobs.values() for each in found} == set(stale)
+    assert all(number in memory.jobs for number in memory.stale.jobs)
     tags = memory.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():

@@ -59,7 +59,7 @@ def advanced(memory: Memory, event: Advanced) -> None:
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
     face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
-    face = replace(face, old=before.old, sticky=before.sticky, parked=before.parked)
+    face = replace(face, old=before.old, sticky=before.sticky, parked=before.parked, backoff=before.backoff)
     if event.needs and event.due_t is not None:
         face = replace(face, parked=(event.due_t, event.due))
     extra = job.extra or Extra()

@@ -136,6 +136,12 @@ def failure(
     return _event(job, lease, at, now, told, then, due, next_at)
 
 
+def put_off(job: Job, lease: Lease, at: float, now: Now, told: Told) -> Failed:
+    """A try is over and the next one waits as long as is told."""
+    due = now.wall + (told.delay or 0.0)
+    return _event(job, lease, at, now, told, State.RETRYING, due, due)
+
+
 def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
     """The job's tries are over, however many it had left."""
     before = job.extra.error if job.extra else None

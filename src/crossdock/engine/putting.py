@@ -63,7 +63,7 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     needs = open_needs(memory, command.needs, command.jid, number)
     before = face_of(job) if job is not None else None
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
-    face = QlessFace(retries, t, due_t, old=command.old)
+    face = QlessFace(retries, t, due_t, old=command.old, backoff=command.backoff)
     if due_t is not None and needs:
         face = replace(face, parked=(due_t, due))
     tags = command.tags

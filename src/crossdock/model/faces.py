@@ -68,4 +68,6 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     #: for a time instead, or does not wait at all
     old: bool = False
     sticky: tuple[Tag, ...] = ()  #: tags that it is found under and has no longer
+    #: Seconds that a lease which ran out keeps it waiting, and by what they grow each time (the PHP fork)
+    backoff: tuple[float, float] | None = None
     parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall

@@ -30,6 +30,7 @@ class Put(Command[None], frozen=True, gc=False):
     throttles: tuple[str, ...] = ()  #: it is held while one of them is full
     keeps: bool = False  #: its places in throttles stay taken (reqless)
     old: bool = False  #: by an old dialect: see `QlessFace.old`
+    backoff: tuple[float, float] | None = None  #: see `QlessFace.backoff`
     sticky: bool = False  #: it is still found under the tags it had, and keeps all its needs (the oldest)
 
 
@@ -62,6 +63,7 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     #: No warning, what ran out is taken at once; this is told of a job whose tries are over (the oldest dialect)
     abrupt: str = ""
     due: bool = True
+    only: Number = 0  #: no lease but that of this job
 
 
 class Pop(Command[list[Job]], frozen=True, gc=False):

@@ -1,11 +1,12 @@
 """Commands that name a job and need nobody's lease: put, cancel, priority, depends, tags, tracking, history, get."""
 
 from collections.abc import Sequence
-from math import floor
+from math import floor, isfinite
 from typing import Any
 
 from msgspec.structs import replace
 
+from crossdock.engine.faces import number as setting
 from crossdock.engine.putting import open_needs
 from crossdock.engine.standing import face_of, needs_of
 from crossdock.model.faces import Entry, What
@@ -51,6 +52,9 @@ def put(call: Call) -> Reply:
     call.writes()
     command = Put(VIA, call.t, None if call.dialect.old else call[0], jid, queue, kind, payload, form, delay, *wanted)
     command = replace(command, keeps=call.dialect.throttled, old=call.dialect.old, sticky=call.dialect.in_scripts)
+    if call.dialect.php:
+        named = None if command.tags is None else tuple(tag for tag in command.tags if tag != "")
+        command = replace(command, tags=named, backoff=_backoff(call, given))
     full = call.desk.no_room(1)
     if full is not None:
         raise Raised(full)
@@ -74,6 +78,20 @@ def _wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed:
         needs,
         throttles,
     )
+
+
+def _backoff(call: Call, given: dict[str, str]) -> tuple[float, float] | None:
+    """As configured, unless the put says otherwise."""
+    said = decoded(given["backoff"]) if "backoff" in given else {}
+    wanted = said if isinstance(said, dict) else {}
+
+    def value(name: str, option: str, default: float) -> float:
+        found = wanted.get(name)
+        found = found if isinstance(found, float) else setting(call.memory, option, default)
+        return found if isfinite(found) else default
+
+    first = value("initial_delay", "backoff-initial-delay", 0.0)
+    return (first, value("factor", "backoff-factor", 3.0)) if first > 0 else None
 
 
 def _half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless import config, lua, putting, queues, recur, reqless, settling, throttling, workers
+from crossdock.wire.redis.qless import config, lua, php, putting, queues, recur, reqless, settling, throttling, workers
 from crossdock.wire.redis.qless.call import Call, Grant, Raised, Reply, decode
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
@@ -65,11 +65,14 @@ _WITH_THROTTLES: Final = {
     "queue.throttle.set": throttling.set_queue,
     "queue.throttle.get": throttling.get_queue,
 }
+_OF_PHP: Final = {**COMMANDS, **php.COMMANDS}
 
 
 def commands(dialect: Dialect) -> Mapping[str, Callable[[Call], Reply]]:
     if dialect.renamed:
         return reqless.COMMANDS
+    if dialect.php:
+        return _OF_PHP
     return _OF_2013 if dialect.old else _WITH_THROTTLES if dialect.throttled else COMMANDS
 
 
