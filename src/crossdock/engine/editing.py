@@ -113,12 +113,8 @@ def revived(memory: Memory, event: Revived) -> None:
         extra = unneeding(job.extra or Extra())
         job.extra = replace(
             extra,
-            history=faces.history(
-                memory, extra.history, faces.entry(What.PUT, event.t, event.queue), face_of(job)
-            ),
+            history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue), face_of(job)),
         )
         job.failures = 0
         job.due = 0.0
         stand(memory, job, event.queue, event.at, event.t, listed=False, waits=False)
-
-

@@ -135,9 +135,7 @@ def _is_looked_at(memory: Memory, job: Job, now: Now) -> bool:
     return (extra.links is not None and links.expired(job, now.wall)) or bool(memory.throttles and extra.throttles)
 
 
-def _next_fresh(
-    memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]
-) -> Job | None:
+def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
     stale: list[Row] = []
     held: list[AnyEvent] = []
