@@ -222,6 +222,36 @@ def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
         assert call.json("get", "blocked")["state"] == "waiting"
 
 
+def test_throttles_survive_a_kill_and_hold_for_every_door(tmp_path: Path) -> None:
+    with Server(tmp_path, doors=("redis", "faktory")) as server:
+        call = Plain(server)
+
+        def reqless(command: str, *args: object) -> Any:
+            return call.redis.fcall("reqless", 0, command, f"{time.time():.6f}", *map(str, args))
+
+        reqless("throttle.set", "gate", 1, 3_600)
+        for jid, priority in (("a", 3), ("b", 2), ("c", 1)):
+            more = ("priority", priority, "throttles", '["gate"]')
+            reqless("queue.put", "w", "gated", jid, "klass", "{}", 0, *more)
+        with server.client() as faktory:
+            assert faktory.fetch("gated")["jid"] == "a"
+            assert faktory.fetch("gated") is None
+        server.kill()
+        server.start()
+        call = Plain(server)
+        redis = call.redis
+        assert redis.hgetall("ql:th:gate") == {"id": "gate", "maximum": "1"}
+        assert 0 < redis.ttl("ql:th:gate") <= 3_600
+        assert redis.zrange("ql:th:gate-locks", 0, -1) == ["a"]
+        assert sorted(redis.zrange("ql:q:gated-throttled", 0, -1)) == ["b", "c"]
+        assert "ql:th:gate" in redis.keys("ql:th:*")
+        assert json.loads(reqless("job.get", "b"))["state"] == "throttled"
+        with server.client() as faktory:
+            faktory.ack("a")
+            assert json.loads(reqless("throttle.pending", "gate")) == ["c"]
+            assert faktory.fetch("gated")["jid"] == "b"
+
+
 def picture(call: Plain) -> list[Any]:
     reads: list[tuple[Any, ...]] = [("queues",), ("workers",), ("workers", "worker"), ("failed",), ("failed", "group")]
     reads += [("tag", "get", "t")]
