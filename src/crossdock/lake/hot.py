@@ -88,6 +88,8 @@ class Successes(Part):
         events = self._events
         columns = _heads(events, day)
         other = any(event.leased_via for event in events)
+        if any(event.under for event in events):
+            columns["booked_queue"] = array("booked_queue", [event.under or event.queue for event in events])
         columns |= {
             "lease_via": array("lease_via", [event.leased_via or event.via for event in events])
             if other
