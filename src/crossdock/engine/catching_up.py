@@ -18,7 +18,7 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
 from crossdock.model.clock import Now
-from crossdock.model.events import AnyEvent, Lapsed, Readied, Warned
+from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
 from crossdock.model.faces import What
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.moves import CatchUp
@@ -46,7 +46,8 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     left = limit - len(handed)
     if command.intervals:
         fresh = bool(command.abrupt)
-        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh)
+        loose = frozenset(event.number for event in events if isinstance(event, Lapsed | Failed))
+        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
     due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
         at = later(memory, now)
