@@ -1,13 +1,16 @@
 """Rows alone give what the engine has: the live statistics, and every lease with its one end."""
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
-from crossdock.model.events import AnyEvent
+from crossdock.model.events import AnyEvent, Pushed
+from crossdock.model.job import Form, Spec
+from crossdock.model.rules import Rules
 from crossdock.model.states import State
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
 from tests.model.simulation import World
@@ -61,3 +64,17 @@ def test_a_simulation_with_power_cuts(seed: int, tmp_path: Path) -> None:
     world.run(1_000)
     rows = rows_agree(world.log)
     assert {row["outcome"] for row in rows} > {"succeeded", "failed", "returned"}
+
+
+def test_numbers_of_any_size_are_kept_within_their_columns() -> None:
+    """A client's priority may be as long as its line."""
+    huge = 10**400
+    specs = [
+        Spec(f"job-{n}", "q", "kind", b"", Form.NONE, priority, Rules(tries))
+        for n, (priority, tries) in enumerate([(huge, 2**80), (-huge, -(2**80)), (2**60 + 1, 3), (0.5, 0)])
+    ]
+    rows = rows_of([[Pushed(1.0, 1, "faktory", specs)]])
+    assert [row["priority"] for row in rows] == [inf, -inf, float(2**60), 0.5]
+    assert [row["retries"] for row in rows] == [2**63 - 1, -(2**63), 3, 0]
+    alike = rows_of([[Pushed(1.0, 1, "faktory", specs[:1] * 3)]])
+    assert [row["priority"] for row in alike] == [inf] * 3
