@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
@@ -86,3 +87,15 @@ def test_a_lake_that_is_not_whole(past: tuple[Path, Bench]) -> None:
 
 def test_no_lake(tmp_path: Path) -> None:
     assert len(choose(tmp_path / "none", Filter(queue="mail")).numbers) == 0
+
+
+def test_a_replay_says_what_it_repeats(tmp_path: Path) -> None:
+    bench = Bench()
+    bench.do(c.Enqueue("crossdock", [replace(spec("again"), extra=Extra(replayed_from="first"))]))
+    lake = Lake(tmp_path / "lake")
+    lake.add(decode_batch(bench.batches[0]).events)
+    lake.close()
+    [segment] = look(tmp_path / "lake").segments
+    assert pq.read_table(segment.path, columns=["jid", "replayed_from"]).to_pylist() == [
+        {"jid": "again", "replayed_from": "first"}
+    ]
