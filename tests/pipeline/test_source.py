@@ -135,6 +135,7 @@ def test_a_lake_that_is_not_whole_is_told(speaking: SparkSession, lake: Lake) ->
         ({}, "option lake is missing"),
         ({"what": "jobs"}, "option data is missing"),
         ({"what": "all"}, "option what = 'all' is not allowed; it must be history or jobs"),
+        ({"lake": "/nowhere"}, "there is no lake in /nowhere"),
         ({"lake": "x", "queue": "mail"}, "option queue is for live jobs"),
         ({"lake": "x", "folder": "y"}, "option folder is not known to read"),
         ({"what": "jobs", "data": "/nowhere"}, "no server runs on /nowhere"),

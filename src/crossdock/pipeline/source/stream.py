@@ -30,6 +30,7 @@ class Events(DataSourceStreamReader):
         self._known: dict[Path, Segment] = {}
 
     def initialOffset(self) -> Offset:  # noqa: N802 (Spark's names, here and below)
+        self._segments()  # tells what is wrong before anything is read
         done = read_done(self._lake)
         if done is None:
             return {_BATCH: 0, _DATE: "", _LAKE: ""}
