@@ -12,11 +12,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from tests.support.server import Server
 
 from crossdock.client.loads import Loader, Where
 from crossdock.pipeline.session import start
 from crossdock.pipeline.source.source import register
-from tests.support.server import Server
 
 ROUNDS = 3
 
