@@ -25,6 +25,7 @@ from crossdock.model.commands import Touched
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
+from crossdock.model.rules import Lapse
 from crossdock.model.states import State
 
 # Looked up once: a member of an enumeration costs as much as a call.
@@ -42,6 +43,8 @@ SHELVED: Final = tuple(state for state in State if state not in (State.READY, St
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
 
+
+_LAZY: Final = Lapse.LAZY
 
 #: (-priority, due, number): scheduled jobs of a queue as they are listed
 Waiting = tuple[int | float, float, Number]
@@ -212,12 +215,8 @@ class Memory:
                 self.job_ends.take((job.end, job.number))
             if job.extra.tags:
                 self.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
-            if type(job.extra.face) is QlessFace and job.extra.face.sticky:
-                self.tags.lose(job.number, job.jid, job.extra.face.sticky)
-            if job.extra.links is not None and job.extra.links.needs:
-                kept.need_no_more(self, job)
-            if self.stale.jobs:
-                self.stale.forget(job.number)
+            if job.rules.lapse is _LAZY:
+                kept.forget(self, job)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):

@@ -102,7 +102,10 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
                 memory.stale.undone(job)
     if event.token:
         memory.counters.processed += 1
-        memory.stats.book(event.under or job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
+        if event.t is None:
+            memory.stats.book(job.queue, event.at, RUN, event.run_s)
+        else:
+            memory.stats.book(event.under or job.queue, event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
     if memory.needed_by:
