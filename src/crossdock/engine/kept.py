@@ -73,6 +73,7 @@ def forget(memory: "Memory", job: Job) -> None:
         memory.tags.lose(job.number, job.jid, face.sticky)
     need_no_more(memory, job)
     memory.stale.forget(job.number)
+    memory.strays.forget(job.number)
 
 
 def hold(memory: "Memory", job: Job) -> None:

@@ -84,8 +84,20 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
 
 
+def leave_lock(memory: Memory, job: Job, under: str) -> None:
+    """Its script took it out of another queue, so its lock stays where it is."""
+    lease = job.lease
+    if lease is not None and lease.until is not None:
+        memory.strays.out_of(job.number, under)
+        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+
+
 def succeeded(memory: Memory, event: Succeeded) -> None:
     job = memory.jobs[event.number]
+    if event.under:
+        leave_lock(memory, job, event.under)
+    elif memory.strays.jobs:
+        memory.strays.out_of(job.number, job.queue)
     end_lease(memory, job, event.then)
     if event.then is GONE:
         memory.drop(job)
