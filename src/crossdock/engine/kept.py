@@ -67,7 +67,7 @@ def need_no_more(memory: "Memory", job: Job) -> None:
 
 
 def forget(memory: "Memory", job: Job) -> None:
-    """A job with qless' rules is gone, and all that the lists still say of it."""
+    """A job with qless' face is gone, and all that the lists still say of it."""
     face = face_of(job)
     if face is not None and face.sticky:
         memory.tags.lose(job.number, job.jid, face.sticky)

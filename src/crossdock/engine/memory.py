@@ -26,7 +26,6 @@ from crossdock.model.commands import Touched
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
-from crossdock.model.rules import Lapse
 from crossdock.model.states import State
 
 # Looked up once: a member of an enumeration costs as much as a call.
@@ -44,8 +43,6 @@ SHELVED: Final = tuple(state for state in State if state not in (State.READY, St
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
 
-
-_LAZY: Final = Lapse.LAZY
 
 #: (-priority, due, number): scheduled jobs of a queue as they are listed
 Waiting = tuple[int | float, float, Number]
@@ -216,7 +213,7 @@ class Memory:
                 self.job_ends.take((job.end, job.number))
             if job.extra.tags:
                 self.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
-            if job.rules.lapse is _LAZY:
+            if type(job.extra.face) is QlessFace:
                 kept.forget(self, job)
             self.foreground.pop(job.number, None)
         named = self.jids.pop(job.jid)

@@ -87,7 +87,7 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
 def leave_lock(memory: Memory, job: Job, under: str) -> None:
     """Its script took it out of another queue, so its lock stays where it is."""
     lease = job.lease
-    if lease is not None and lease.until is not None:
+    if lease is not None and lease.until is not None and face_of(job) is not None:
         memory.strays.out_of(job.number, under)
         memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
