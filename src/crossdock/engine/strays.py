@@ -13,6 +13,10 @@ from crossdock.model.job import Number, Place
 
 ByCaller = tuple[float, str, Number]
 
+#: Jobs of which something was left behind. They are faults of scripts, and looked through one by one: of more than
+#: this the next ones stand where they stand, and nowhere else.
+AT_MOST = 1_000
+
 
 class Strays:
     __slots__ = ("depends", "jobs", "locks", "work")
@@ -31,13 +35,20 @@ class Strays:
     ) -> None:
         for orders, found in ((self.locks, locks), (self.depends, depends)):
             for queue, lock in found:
+                if self._is_one_too_many(lock[2]):
+                    continue
                 self._take(orders, queue, lock[2])
                 orders.setdefault(queue, Order()).add(lock)
                 self.jobs[lock[2]] = None
         for queue, place in work:
+            if self._is_one_too_many(place[4]):
+                continue
             self._take(self.work, queue, place[4])
             self.work.setdefault(queue, Order()).add(place)
             self.jobs[place[4]] = None
+
+    def _is_one_too_many(self, number: Number) -> bool:
+        return number not in self.jobs and len(self.jobs) >= AT_MOST
 
     def out_of(self, number: Number, queue: str) -> None:
         """Its job was taken out of that queue."""

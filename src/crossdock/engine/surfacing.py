@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces
+from crossdock.engine import faces, throttles
 from crossdock.engine.decision import later
+from crossdock.engine.lease import ended
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import blocked_key, face_of, place_of
@@ -38,11 +39,10 @@ def _held_elsewhere(job: Job) -> bool:
     return face_of(job) is None or (job.lease is not None and job.lease.until is None)
 
 
-def _surfaced(
-    memory: Memory, job: Job, queue: str, t: float, place: Place, now: Now, *, counted: bool
-) -> Surfaced:
+def _surfaced(memory: Memory, job: Job, queue: str, t: float, place: Place, now: Now, *, counted: bool) -> Surfaced:
     head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, "qless", "")
-    return Surfaced(*head, job.attempts, job.priority, len(job.payload), t, queue, place, counted)
+    lost = ended(job.lease, later(memory, now)) if job.lease is not None else None
+    return Surfaced(*head, job.attempts, job.priority, len(job.payload), t, queue, place, counted, lost)
 
 
 def surfaced(memory: Memory, event: Surfaced) -> None:
@@ -61,6 +61,8 @@ def surfaced(memory: Memory, event: Surfaced) -> None:
         memory.strays.add(locks=[(before, (lease.until, job.jid, job.number))])
     else:
         memory.stale.leave(job)
+    if lease is not None and memory.throttles:
+        throttles.let_go(memory, job, lease, keeps=True)
     job.lease = None
     job.state = move(state, State.READY)
     job.queue = memory.standing(event.to_queue, event.at).name

@@ -54,6 +54,7 @@ class Surfaced(JobEvent, tag="surfaced"):
     to_queue: str
     place: Place
     counted: bool  #: as a failure: its lock was over
+    ended: Ended | None = None  #: the lease it had where it stood
 
 
 class Held(JobEvent, tag="held"):

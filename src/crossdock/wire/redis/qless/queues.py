@@ -18,6 +18,7 @@ from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, 
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
+_MERGED_AT_MOST: Final = 10_000
 
 #: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
 BUCKETS: Final = 60 + 59 + 23 + 6
@@ -226,8 +227,8 @@ def failed(call: Call) -> Reply:
 
 
 def _with(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
-    """With those that the scripts forgot there, which are few."""
-    return sorted([*order, *stale]) if stale else order
+    """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
+    return sorted([*order, *stale]) if stale and len(order) <= _MERGED_AT_MOST else order
 
 
 def unfail(call: Call) -> Reply:
