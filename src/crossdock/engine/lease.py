@@ -73,7 +73,8 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 emptied.add(name)
                 continue
             job = fresh
-        own = job.rules.lease_s
+        rules = job.rules
+        own = rules.lease_s
         term = terms.default_s
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
@@ -96,7 +97,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             waited if waited > 0 else 0.0,
             terms.bound,
         )
-        if job.extra is not None and job.rules.lapse is _LAZY and event.end < inf:
+        if rules.lapse is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
         events.append(event)
         return events, job, ()
@@ -187,13 +188,14 @@ def leased(memory: Memory, event: Leased) -> None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
+    extra = job.extra
     if memory.throttles:
         throttles.hold(memory, job, lease, handed=event.handed)
-    if job.extra is not None:
-        if job.extra.links is not None:
-            links.leased(memory, job, job.extra.links, event.at)
+    if extra is not None:
+        if extra.links is not None:
+            links.leased(memory, job, extra.links, event.at)
         if job.rules.lapse is _LAZY:
-            if job.extra.throttles and not memory.throttles:  # the first that names one
+            if extra.throttles and not memory.throttles:  # the first that names one
                 throttles.hold(memory, job, lease, handed=event.handed)
             faces.leased(memory, job, event)
 
