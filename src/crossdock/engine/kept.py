@@ -62,3 +62,5 @@ def index(memory: "Memory", job: Job) -> None:
             keep(memory, job, face)
         if job.state is State.BLOCKED:
             block(memory, job)
+        elif job.state is State.FAILED or job.state is State.DEAD:
+            memory.failures.add(job)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine import kept
+from crossdock.engine.failures import Failures
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
@@ -32,6 +33,8 @@ LEASED: Final = State.LEASED
 SCHEDULED: Final = State.SCHEDULED
 BLOCKED: Final = State.BLOCKED
 RETRYING: Final = State.RETRYING
+FAILED: Final = State.FAILED
+DEAD: Final = State.DEAD
 GONE: Final = State.GONE
 
 #: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
@@ -72,9 +75,9 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
-        "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "lock_ends",
-        "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "retrying_in",
+        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "failures", "foreground",
+        "group_ends", "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
+        "lock_ends", "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "retrying_in",
         "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
         "watched", "workers",
     )
@@ -102,6 +105,7 @@ class Memory:
             self.keys.entries,
             self.completed,
             *self.failed_in.values(),
+            *self.failures.groups.values(),
             *self.blocked_in.values(),
         )
         self._empty()
@@ -132,6 +136,7 @@ class Memory:
         self.blocked_in: dict[str, Order[ByCaller]] = {}
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.failures = Failures()
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.tags = Tags()
         self.workers = Workers()
@@ -236,6 +241,8 @@ class Memory:
                 for need in needs_of(job):
                     self.needed_by.setdefault(need, {})[job.number] = None
                 kept.block(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.add(job)
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
@@ -273,6 +280,8 @@ class Memory:
                     if not waiting:
                         del self.needed_by[need]
                 kept.block_no_more(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.take(job)
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""
