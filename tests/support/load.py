@@ -22,7 +22,7 @@ BULK: Final = 12
 HELD: Final = 10
 QUEUE: Final = "default"
 TRIES: Final = 200  #: more than anybody fails a job here
-PRODUCERS, CONSUMERS = 6, 6  #: of all doors together
+PRODUCERS, CONSUMERS = 8, 8  #: of all doors together
 
 Role = Callable[[Peer, str, Random], None]
 
@@ -44,7 +44,7 @@ class Load:
         self.ops: list[Op] = []  # list.append is atomic
         self.origins: dict[str, str] = {}  #: the doors jobs were pushed through
         self._fetched = self._pushed = 0
-        doors = [door for door in PEERS if door in server.ports]
+        doors = [door for door, peer in PEERS.items() if (peer.listens or door) in server.ports]
         self._threads = [
             threading.Thread(target=self._run, args=(door, role, f"{door}-{role.__name__.strip('_')}-{n}"), daemon=True)
             for door in doors
@@ -145,6 +145,8 @@ class Load:
             self._fetched += 1
             op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=_crc(got.text), bound=peer.bound)
             self.ops.append(op)
+        elif not peer.waits:
+            self._stop.wait(0.01)
         return got
 
     def _consume(self, peer: Peer, name: str, random: Random) -> None:

@@ -4,9 +4,9 @@ from crossdock.cli.acting import Verb, acting
 
 _ABOUT = """Delete jobs for good, by ID or filter.
 
-An ID is a number or a jid. Ready, scheduled, retrying, blocked, failed and dead ones; leased and complete ones by ID or
-with --state. A job that is leased is with its worker: it is not stopped, and what it will say of the job changes
-nothing. By filter it tells how many there are, asks, and touches only those it has counted.
+An ID is a number or a jid. All but leased and complete ones, and these by ID or with --state. A job that is leased is
+with its worker: it is not stopped, and what it will say of the job changes nothing. By filter it tells how many there
+are, asks, and touches only those it has counted.
 """
 
 _EXAMPLES = """\b
@@ -16,6 +16,6 @@ Examples:
   crossdock delete --state ready --queue mail --yes
 """
 
-_STATES = ("ready", "retrying", "scheduled", "dead", "blocked", "failed", "leased", "complete")
+_STATES = ("ready", "retrying", "scheduled", "dead", "blocked", "held", "failed", "leased", "complete")
 
 delete = acting(Verb("delete", "deleted", _STATES, _ABOUT, _EXAMPLES))

@@ -25,7 +25,7 @@ _LAZY = Lapse.LAZY
 
 #: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
 #: others get their turn; `row_goes_on` tells whoever called to come again.
-_EXPIRED_AT_MOST = 500
+EXPIRED_AT_MOST = 500
 
 
 #: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
@@ -130,7 +130,7 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
     """The first job that has not expired; those before it are removed."""
     stale: list[Row] = []
     found: Job | None = None
-    for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
+    for place in queue.ready.islice(0, EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
         if not links.expired(job, now.wall):
             found = job

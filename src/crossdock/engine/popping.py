@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crossdock.engine import links
 from crossdock.engine.decision import Decision, Topic, later
+from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import Memory
 from crossdock.engine.queues import is_full
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import LeaseNext
-from crossdock.model.events import AnyEvent, Leased, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Removed, Row, WorkerSeen
 from crossdock.model.faces import What
 from crossdock.model.job import Bound, Job
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
@@ -84,24 +86,33 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    jobs = list(_jobs(memory, command))
+    stale: list[Row] = []
+    jobs = list(_jobs(memory, command, now, stale))
     events: list[AnyEvent] = []
     for behind, job in enumerate(jobs):
         events.append(_leased(memory, command, job, memory.counters.token + 1 + behind, now))
+    if stale:
+        events.append(Removed(later(memory, now), "expired", "", stale))
     return events, jobs, ()
 
 
-def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
+def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+    """Those that are handed over, then the first of the queue; what has expired there goes to `stale` instead."""
     for number in command.numbers:
         yield memory.jobs[number]
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.islice(0, command.count + len(handed)):
-        number = place[4]
-        if number not in handed:
-            yield memory.jobs[number]
+    for place in queue.ready.islice(0, command.count + len(handed) + EXPIRED_AT_MOST):
+        job = memory.jobs[place[4]]
+        if job.number not in handed:
+            if links.expired(job, now.wall):
+                stale.append(row(job))
+                if len(stale) == EXPIRED_AT_MOST:
+                    return
+                continue
+            yield job
             left -= 1
             if not left:
                 return

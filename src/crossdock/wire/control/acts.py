@@ -39,7 +39,8 @@ _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
 _WAITING: Final = (State.READY, *_AT_REST)
 _AT_HAND: Final = (*_WAITING, State.DEAD)
 _ENDED: Final = (State.FAILED, State.DEAD)
-_REMOVABLE: Final = (*_AT_HAND, State.BLOCKED, State.FAILED, State.LEASED, State.COMPLETE)
+_DONE_WITH: Final = (*_AT_HAND, State.BLOCKED, State.HELD, State.FAILED)
+_REMOVABLE: Final = (*_DONE_WITH, State.LEASED, State.COMPLETE)
 
 
 def _numbers(jobs: list[Job]) -> list[Number]:
@@ -66,7 +67,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
     messages.Delete: _How(
         lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
         _REMOVABLE,
-        (*_AT_HAND, State.BLOCKED, State.FAILED),
+        _DONE_WITH,
     ),
     messages.Unfail: _How(_unfail, _ENDED, _ENDED),
 }
