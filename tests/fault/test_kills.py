@@ -112,7 +112,7 @@ def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     assert count[Kind.PUSH, Outcome.UNKNOWN] > 5, "kills hit pushes in flight"
     assert count[Kind.LOST, Outcome.OK] > 1
     assert verdict.again > 50, "failed jobs came again"
-    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 50, "each door's jobs by each door"
+    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 20, "each door's jobs by each door"
     assert installed(tmp_path / "data"), "compaction went on between the kills"
 
 

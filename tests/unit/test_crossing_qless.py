@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from crossdock.model.states import State
 from tests.support.floor import Floor
 
 OTHERS = ["faktory", "masenko", "workq"]
@@ -55,3 +56,37 @@ def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(floor: Floor, o
     floor.desk.advance(11)
     got = there.fetch("q")
     assert got is not None and there.succeed(got.ident)
+
+
+@pytest.mark.parametrize("sent", [b"text", b"\xff\0", b'{"a" : 1}', b""])
+def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(floor: Floor, sent: bytes) -> None:
+    """Workers send all data with each heartbeat, failure and completion."""
+    there, here = floor.workq(), floor.qless()
+    there.push("q", sent)
+    got = here.fetch("q")
+    assert got is not None
+    data = json.dumps(got.payload, indent=1)
+    here.call("heartbeat", got.ident, here.name, data)
+    assert here.fail(got.ident)
+    again = there.fetch("q")
+    assert again is not None and again.payload == sent
+    assert there.fail(again.ident)
+    got = here.fetch("q")
+    assert got is not None
+    here.call("heartbeat", got.ident, here.name, '{"other": 1}')
+    assert alone(floor).payload == b'{"other": 1}', "what it did change is changed"
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: Floor, other: str) -> None:
+    """A chain over all doors: each of its jobs waits for one that another door settles."""
+    here, there = floor.qless(), floor.peer(other)
+    here.push("q", {"n": 1}, ident="first")
+    here.push("q", {"n": 2}, ident="second", depends='["first"]')
+    here.push("q", {"n": 3}, ident="third", depends='["first", "second"]')
+    for left in (2, 1, 0):
+        got = there.fetch("q")
+        assert got is not None
+        assert there.fetch("q") is None
+        assert there.succeed(got.ident)
+        assert sum(job.state is State.BLOCKED for job in floor.desk.memory.jobs.values()) == max(0, left - 1)

@@ -70,7 +70,7 @@ def complete(call: Call) -> Reply:
     call.writes()
     if after is None:
         claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole))
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=job.changed(found, payload), whole=whole))
         return "complete"
     call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
@@ -93,7 +93,7 @@ def fail(call: Call) -> Reply:
     )
     call.writes()
     claim = _claim(found, lease, worker)
-    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=payload, final=True))
+    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=job.changed(found, payload), final=True))
     return jid
 
 
@@ -142,7 +142,7 @@ def heartbeat(call: Call) -> Reply:
     )
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
-    call.desk.do(Renew(VIA, call.t, found.number, term, payload, call.dialect.old))
+    call.desk.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), call.dialect.old))
     return lua.truncated(floor(call.t + term) if isfinite(term) else term)
 
 
