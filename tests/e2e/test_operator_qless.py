@@ -22,7 +22,8 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def operator(server: Server, tmp_path: Path) -> Operator:
-    return Operator(tmp_path, server_data="data", listen_faktory=f"127.0.0.1:{server.port}")
+    addresses = {f"listen_{door}": f"127.0.0.1:{port}" for door, port in server.ports.items()}
+    return Operator(tmp_path, server_data="data", **addresses)
 
 
 @pytest.fixture
@@ -136,3 +137,67 @@ def test_a_job_without_custom_shows_none_and_a_track_outlives_its_job(operator: 
     assert operator.tell("job", "faktory-1").startswith("job faktory-1 is gone\ntrack\n")
     client.push("faktory-2")
     assert "custom" not in operator.tell("job", "faktory-2")
+
+
+def test_push_and_try_through_qless(operator: Operator, client: Client) -> None:
+    first = operator.tell("push", "mail", "app.Welcome", '{"to": 42}', "--via", "qless", "--jid", "first").strip()
+    assert first == "first"
+    second = operator.json(
+        "push", "mail", "app.After", "--via", "qless", "--needs", "first", "--tag", "vip", "--priority", "3",
+        "--retry", "2",
+    )["jid"]  # fmt: skip
+    found = operator.json("job", second)["job"]
+    assert (found["state"], found["needs"], found["tags"], found["priority"]) == ("blocked", ["first"], ["vip"], 3)
+    assert (found["rules"]["max_failures"], found["payload"]) == (2, {})
+    shown = operator.tell("try", "empty", "mail", "--via", "qless", "--done")
+    assert shown == 'id       first\nqueue    mail\nkind     app.Welcome\npayload  {"to": 42}\ndone\n'
+    answer = operator.json("try", "mail", "--via", "qless", "--fail", "no luck")
+    assert (answer["job"]["ident"], answer["settled"]) == (second, "failed")
+    assert operator.json("job", second)["job"]["error"]["message"] == "no luck"
+    ended = operator.run("try", "mail", "--via", "qless", "--done", "--wait", "0.3s")
+    assert (ended.err, ended.code) == ("no job came in 0.3s in mail\n", 1)
+    later = operator.tell("push", "mail", "app.Later", "--via", "qless", "--at", "2h").strip()
+    assert operator.json("job", later)["job"]["state"] == "scheduled"
+
+
+def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Client) -> None:
+    client.push("faktory-1")
+    answer = operator.json("try", "default", "--via", "qless", "--leave")
+    assert answer["job"]["ident"] == "faktory-1"
+    assert operator.json("job", "faktory-1")["job"]["lease"]["via"] == "qless"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["push", "mail", "--via", "qless"], "through qless give QUEUE KIND and maybe DATA_JSON"),
+        (["push", "mail", "k", "{", "--via", "qless"], "DATA_JSON must be a JSON value"),
+        (["push", "mail", "k", "--via", "qless", "--at", "soon"], "--at 'soon' is no time; write for example"),
+        (
+            ["push", "mail", "k", "--via", "qless", "--at", "2027-01-01T00:00:00"],
+            "--at '2027-01-01T00:00:00' is no time",
+        ),
+        (["push", "mail", "k", "--via", "qless", "--ttl", "1h"], "--ttl means nothing to the qless door"),
+        (["push", "mail", "k", "[]", "--tag", "a"], "--tag means nothing to the faktory door"),
+        (["push", "m" * 300, "k", "--via", "qless"], "a name has more than 255 bytes, or NUL in it"),
+        (["try", "mail", "--via", "qless", "--done", "--listen", "redis=off"], "the Redis door is closed"),
+        (["try", "mail", "--via", "qless", "--done", "--listen", "redis=127.0.0.1:1"], "no Redis door answers at"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_sentence(operator: Operator, arguments: list[str], sentence: str) -> None:
+    ended = operator.run(*arguments)
+    assert ended.code in (1, 2)
+    assert ended.err.startswith(f"crossdock: {sentence}")
+    assert ended.err.count("\n") == 1
+
+
+def test_through_qless_with_a_password(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", {"redis.password": "secret"}, doors=("redis",)) as server:
+        settings = {"server_data": "data", "listen_redis": f"127.0.0.1:{server.ports['redis']}"}
+        operator = Operator(tmp_path, redis_password="secret", **settings)
+        operator.tell("push", "mail", "k", "--via", "qless", "--jid", "one")
+        assert operator.json("try", "mail", "--via", "qless", "--done")["job"]["ident"] == "one"
+        refused = Operator(tmp_path, **settings).run("push", "mail", "k", "--via", "qless")
+        address = settings["listen_redis"]
+        wanted = f"crossdock: {address} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD\n"
+        assert refused.err == wanted
