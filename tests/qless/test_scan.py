@@ -40,6 +40,7 @@ def test_a_scan_tells_of_all_keys_once() -> None:
     house.pop(20)
     house.call("fail", T, "job-059", "w", "group", "message")
     house.call("config.set", T, "heartbeat", "90")
+    house.ask("FCALL", "reqless", "0", "throttle.set", T, "few", "3", "0")
     everything = sorted(value(house.ask("KEYS", "*")))
     assert len(everything) > 130
     for count in ("1", "7", "1000"):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
 from crossdock.model.job import Number
 from crossdock.model.keys import Kind
 from crossdock.wire.redis.qless import shown
@@ -28,17 +29,17 @@ _KINDS: Final = {b"j": Kind.HASH, b"r": Kind.HASH, b"s": Kind.HASH, b"f": Kind.L
 _OTHERS: Final = 1 << 55
 
 
-def all_keys(memory: Memory) -> Iterator[bytes]:
+def all_keys(memory: Memory, now: Now) -> Iterator[bytes]:
     """One a job, without what belongs to it: suites count them."""
     for jid in list(memory.jids):
         yield b"ql:j:" + shown.text(jid)
-    yield from _others(memory)
+    yield from _others(memory, now)
 
 
-def _others(memory: Memory) -> Iterator[bytes]:
+def _others(memory: Memory, now: Now) -> Iterator[bytes]:
     for jid in list(memory.intervals):
         yield b"ql:r:" + shown.text(jid)
-    queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in}
+    queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in, **memory.held_in}
     for queue in dict.fromkeys((*queues, *memory.scheduled_in, *memory.retrying_in)):
         for kind, (count, _) in shown.OF_QUEUE.items():
             if count(memory, queue):
@@ -49,6 +50,9 @@ def _others(memory: Memory) -> Iterator[bytes]:
     for prefix, names in (("f:", memory.failed_in), ("t:", memory.tags.jobs)):
         for name in list(names):
             yield shown.text(f"ql:{prefix}{name}")
+    for name, throttle in list(memory.throttles.items()):
+        if throttle.is_set(now.steady):
+            yield shown.text(f"ql:th:{name}")
     for worker in list(memory.workers.given):
         yield shown.text(f"ql:w:{worker}:jobs")
     for queue, days in list(memory.stats.days.items()):
@@ -58,7 +62,7 @@ def _others(memory: Memory) -> Iterator[bytes]:
                     yield shown.text(f"ql:s:{kind}:{day}:{queue}")
 
 
-def page(memory: Memory, place: int, count: int) -> Page:
+def page(memory: Memory, now: Now, place: int, count: int) -> Page:
     keys: list[bytes] = []
     if place < _OTHERS:
         then, keys = yield from _jobs(memory, max(1, place), count)
@@ -67,7 +71,7 @@ def page(memory: Memory, place: int, count: int) -> Page:
         place = _OTHERS
         if len(keys) >= count:
             return place, keys
-    then, more = yield from hashed(_others(memory), place - _OTHERS, count - len(keys))
+    then, more = yield from hashed(_others(memory, now), place - _OTHERS, count - len(keys))
     return then + _OTHERS if then else 0, keys + more
 
 
@@ -106,4 +110,6 @@ def _next(memory: Memory, number: Number) -> Generator[None, None, Number | None
 def kind(key: bytes) -> Kind:
     if key in WHOLE:
         return WHOLE[key][0]
+    if key.startswith(b"ql:th:"):
+        return Kind.HASH
     return _KINDS.get(key[3:4], Kind.SORTED)

@@ -35,11 +35,12 @@ _WHOLE: Final[dict[bytes, Callable[[Memory], Entry]]] = {
     b"ql:config": lambda memory: shown.fields(dict(memory.config)),
 }
 
-_QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur)", re.DOTALL)
+_QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur|throttled)", re.DOTALL)
 _WORKER: Final = re.compile(r"w:(.*):jobs", re.DOTALL)
 _STATS: Final = re.compile(r"s:(wait|run|stats):(-?\d+):(.*)", re.DOTALL)
+_THROTTLE: Final = re.compile(r"th:.*", re.DOTALL)
 _NAMED: Final = re.compile(r"[jrft]:.*", re.DOTALL)
-_KINDS: Final = (_QUEUE, _WORKER, _STATS, _NAMED)
+_KINDS: Final = (_QUEUE, _WORKER, _STATS, _THROTTLE, _NAMED)
 
 
 class QlessView:
@@ -72,16 +73,28 @@ class QlessView:
             entry = whole(memory)
             return entry if len(entry.data) else None
         name = _name(key)
+        if name is not None and name.startswith("th:"):
+            return _throttle(context, key, name[3:])
         return None if name is None else _read(memory, key, name)
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        return listing.all_keys(context.desk.memory)
+        return listing.all_keys(context.desk.memory, context.desk.now)
 
     def page(self, context: Context, place: int, count: int) -> Page:
-        return listing.page(context.desk.memory, place, count)
+        return listing.page(context.desk.memory, context.desk.now, place, count)
 
     def kind(self, key: bytes) -> Kind:
         return listing.kind(key)
+
+
+def _throttle(context: Context, key: bytes, name: str) -> Entry | None:
+    memory = context.desk.memory
+    for ending, of in (("-locks", shown.throttle_locks), ("-pending", shown.throttle_pending)):
+        known = memory.throttles.get(name.removesuffix(ending)) if name.endswith(ending) else None
+        if known is not None and name not in memory.throttles:
+            _refuse_if_long(key, len(known.holders) + len(known.pending))
+            return of(memory, known.name)
+    return shown.throttle(memory, name, context.desk.now)
 
 
 def _name(key: bytes) -> str | None:
