@@ -2,7 +2,6 @@
 recorded. A job is named by a UUID, the first word of its text: the doors have other names for it."""
 
 import itertools
-import threading
 import time
 import uuid
 import zlib
@@ -13,6 +12,7 @@ from typing import Final
 
 from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Kind, Op, Outcome
+from tests.support.crowd import Crowd
 from tests.support.peer import Got, Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, reach
 from tests.support.server import Server
@@ -32,25 +32,22 @@ def named(text: str) -> str:
     return text.partition(" ")[0]
 
 
-class Load:
-    """`up` is set while the server can be reached. `finish` ends all threads and raises what went wrong in one."""
-
+class Load(Crowd):
     def __init__(self, server: Server) -> None:
+        super().__init__()
         self._server = server
-        self._stop = threading.Event()
-        self.up = threading.Event()
-        self._errors: list[BaseException] = []
         self._bulks = itertools.count(1)
-        self.ops: list[Op] = []  # list.append is atomic
         self.origins: dict[str, str] = {}  #: the doors jobs were pushed through
         self._fetched = self._pushed = 0
         doors = [door for door, peer in PEERS.items() if (peer.listens or door) in server.ports]
-        self._threads = [
-            threading.Thread(target=self._run, args=(door, role, f"{door}-{role.__name__.strip('_')}-{n}"), daemon=True)
-            for door in doors
-            for role, count in self._roles(PEERS[door], len(doors))
-            for n in range(count)
-        ]
+        for door in doors:
+            for role, count in self._roles(PEERS[door], len(doors)):
+                for n in range(count):
+                    self._engage(door, role, f"{door}-{role.__name__.strip('_')}-{n}")
+
+    def _engage(self, door: str, role: Role, name: str) -> None:
+        random = Random(name)
+        self._hire(lambda: closing(reach(self._server, door, name)), lambda peer: role(peer, name, random))
 
     def _roles(self, peer: type[Peer], doors: int) -> list[tuple[Role, int]]:
         roles: list[tuple[Role, int]] = [(self._produce, PRODUCERS // doors), (self._consume, CONSUMERS // doors)]
@@ -60,32 +57,6 @@ class Load:
         if peer is ViaFaktory:
             roles.append((self._requeue, 1))
         return roles
-
-    def start(self) -> None:
-        self.up.set()
-        for thread in self._threads:
-            thread.start()
-
-    def finish(self) -> None:
-        self._stop.set()
-        self.up.set()
-        for thread in self._threads:
-            thread.join(30)
-        if self._errors:
-            raise self._errors[0]
-        assert not any(thread.is_alive() for thread in self._threads), "a client hangs"
-
-    def _run(self, door: str, role: Role, name: str) -> None:
-        """Do the role's work again and again; connect anew whenever the connection was lost."""
-        random = Random(name)
-        try:
-            while not self._stop.is_set():
-                self.up.wait()
-                with suppress(Broken, NoServer), closing(reach(self._server, door, name)) as peer:
-                    while not self._stop.is_set():
-                        role(peer, name, random)
-        except BaseException as error:  # noqa: BLE001, raised again by `finish`
-            self._errors.append(error)
 
     def _record(self, op: Op, act: Callable[[], object]) -> None:
         """Carry out and note the outcome. A lost connection is noted, and raised again; False is a refusal.
