@@ -85,7 +85,7 @@ class Load(Crowd):
     def _produce(self, peer: Peer, name: str, random: Random) -> None:
         if self._make_room():
             ((job, text),) = self._texts(peer, random, 1).items()
-            op = Op(Kind.PUSH, name, job, time.monotonic(), 0.0, crc=_crc(text))
+            op = Op(Kind.PUSH, name, job, time.monotonic(), 0.0, crc=crc(text))
             self._record(op, lambda: peer.push(QUEUE, text, retry=TRIES, ident=job))
 
     def _produce_bulk(self, peer: Peer, name: str, random: Random) -> None:
@@ -102,7 +102,7 @@ class Load(Crowd):
         finally:
             ended = time.monotonic()
             ops = [
-                Op(Kind.PUSH, name, job, began, ended, outcome, _crc(text), number) for job, text in texts.items()
+                Op(Kind.PUSH, name, job, began, ended, outcome, crc(text), number) for job, text in texts.items()
             ]
             if settled is not None:
                 ops.append(Op(Kind.ACK, name, settled, began, ended, outcome, bulk=number))
@@ -114,7 +114,7 @@ class Load(Crowd):
         got = peer.given()
         if got is not None:
             self._fetched += 1
-            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=_crc(got.text), bound=peer.bound)
+            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=crc(got.text), bound=peer.bound)
             self.ops.append(op)
         elif not peer.waits:
             self._stop.wait(0.01)
@@ -196,5 +196,5 @@ def _requeue(peer: Peer) -> None:
     peer.call('MUTATE {"cmd":"requeue","target":"retries"}')
 
 
-def _crc(text: str) -> int:
+def crc(text: str) -> int:
     return zlib.crc32(text.encode())
