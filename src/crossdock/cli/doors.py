@@ -8,6 +8,7 @@ from crossdock.client.errors import NoServer, Refused
 from crossdock.client.faktory import FaktoryClient
 from crossdock.client.loads import Loader, Where
 from crossdock.client.masenko import MasenkoClient
+from crossdock.client.qless import QlessClient
 from crossdock.client.worker import Worker
 from crossdock.client.workq import WorkqClient
 from crossdock.server import address
@@ -30,6 +31,10 @@ def masenko(values: dict[str, Any]) -> MasenkoClient:
     return _open("masenko", values, lambda at, _: MasenkoClient(at.host, at.port, at.path))
 
 
+def qless(values: dict[str, Any]) -> QlessClient:
+    return _open("redis", values, lambda at, settings: QlessClient(at.host, at.port, at.path, settings.redis.password))
+
+
 def loader(values: dict[str, Any], run: str) -> Loader:
     """Bulk pushes, through the Redis door."""
     return _open(
@@ -44,6 +49,7 @@ WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
     "faktory": faktory,
     "workq": workq,
     "masenko": masenko,
+    "qless": qless,
 }
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, ClientError, NoServer, Refused
 from crossdock.client.stream import Stream, connect
+from crossdock.wire.redis.encode import encode
 
 TIMEOUT_S: Final = 60.0
 
@@ -128,7 +129,7 @@ class Loader(Closes):
         stream = connect("Redis", where.host, where.port, where.path, TIMEOUT_S)
         try:
             if where.password:
-                stream.send(_words(b"AUTH", where.password.encode()))
+                stream.send(encode([b"AUTH", where.password.encode()], False))
                 if (line := stream.line()) != b"+OK":
                     raise _refused(line)
             for call in self._sent:
@@ -152,11 +153,7 @@ class Loader(Closes):
 
 
 def _call(function: bytes, *args: bytes) -> bytes:
-    return _words(b"FCALL", function, b"0", *args)
-
-
-def _words(*words: bytes) -> bytes:
-    return b"".join((b"*%d\r\n" % len(words), *(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)))
+    return encode([b"FCALL", function, b"0", *args], False)
 
 
 def _refused(line: bytes) -> ClientError:
