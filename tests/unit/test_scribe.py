@@ -50,6 +50,9 @@ class ListJournal:
         self.done.append(f"install {snapshot.seq}")
 
     def hold(self, name: str, seq: int) -> None:
+        self.done.append(f"hold {name} {seq}")
+
+    def release(self, name: str) -> None:
         raise NotImplementedError
 
     def trim(self, rows: int) -> int:
