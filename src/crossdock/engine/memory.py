@@ -20,6 +20,7 @@ from crossdock.engine.queue import Queue
 from crossdock.engine.stale import Stale
 from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
+from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
@@ -80,9 +81,8 @@ class Memory:
         "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "failures", "foreground",
         "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
         "limits", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
-        "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched",
-        "track_ends", "tracks",
-        "watched", "workers",
+        "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
+        "touched", "track_ends", "tracks", "watched", "workers",
     )
 
     def __init__(self) -> None:
@@ -147,6 +147,7 @@ class Memory:
         self.failures = Failures()
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.stale = Stale()
+        self.strays = Strays()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -217,15 +218,11 @@ class Memory:
             if job.end:
                 self.job_ends.take((job.end, job.number))
             if extra.links is not None:
-                if extra.links.needs:
-                    kept.need_no_more(self, job)
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.face) is QlessFace and extra.face.sticky:
-                self.tags.lose(job.number, job.jid, extra.face.sticky)
-            if self.stale.jobs:
-                self.stale.forget(job.number)
+            if type(extra.face) is QlessFace:
+                kept.forget(self, job)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
@@ -240,6 +237,8 @@ class Memory:
         state = job.state
         if state is READY:
             self.queues[job.queue].ready.add(place_of(job))
+            if self.strays.jobs:
+                self.strays.ready(job.number, job.queue)
         elif state is LEASED:
             lease = lease_of(job)
             self.shelves[LEASED].add((lease.end, job.number))
