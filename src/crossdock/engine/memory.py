@@ -76,8 +76,8 @@ class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
         "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "foreground",
-        "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
-        "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
+        "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
+        "limits", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
         "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
         "touched", "track_ends", "tracks", "watched", "workers",
     )
