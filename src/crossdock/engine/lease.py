@@ -26,7 +26,7 @@ _LAZY = Lapse.LAZY
 
 #: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
 #: others get their turn; `row_goes_on` tells whoever called to come again.
-_EXPIRED_AT_MOST = 500
+EXPIRED_AT_MOST = 500
 
 
 #: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
@@ -137,7 +137,7 @@ def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, even
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(memory, command.worker, now)
-    for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
+    for place in queue.ready.islice(0, EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
         if links.expired(job, now.wall):
             stale.append(row(job))

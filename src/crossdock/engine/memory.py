@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine import kept
+from crossdock.engine.failures import Failures
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
@@ -35,6 +36,8 @@ SCHEDULED: Final = State.SCHEDULED
 BLOCKED: Final = State.BLOCKED
 HELD: Final = State.HELD
 RETRYING: Final = State.RETRYING
+FAILED: Final = State.FAILED
+DEAD: Final = State.DEAD
 GONE: Final = State.GONE
 
 #: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
@@ -75,7 +78,8 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "foreground",
+        "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "failures",
+        "foreground",
         "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
         "limits", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
         "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
@@ -106,6 +110,7 @@ class Memory:
             self.keys.entries,
             self.completed,
             *self.failed_in.values(),
+            *self.failures.groups.values(),
             *self.blocked_in.values(),
             *self.held_in.values(),
             *self.pending.values(),
@@ -141,6 +146,7 @@ class Memory:
         self.held_in: dict[str, Order[ByCaller]] = {}
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.failures = Failures()
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.stale = Stale()
         self.strays = Strays()
@@ -251,6 +257,8 @@ class Memory:
                 self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
                 kept.block(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.add(job)
             elif state is HELD:
                 kept.hold(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
@@ -287,6 +295,8 @@ class Memory:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
                 kept.block_no_more(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.take(job)
             elif state is HELD:
                 kept.hold_no_more(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crossdock.engine import faces, surfacing, throttles
+from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
+from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.queues import is_full
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
-from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
 from crossdock.model.faces import What
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
@@ -137,7 +138,8 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     events: list[AnyEvent] = []
     jobs: list[Job] = []
     places = throttles.Places(memory, command.worker, now) if memory.throttles else None
-    for job in _jobs(memory, command):
+    stale: list[Row] = []
+    for job in _jobs(memory, command, now, stale):
         if places is not None and job.state is READY and job.number not in command.numbers:
             full = places.full(throttles.names(job))
             if full is not None:
@@ -147,20 +149,28 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
             places.take(job)
         jobs.append(job)
         events.append(_leased(memory, command, job, memory.counters.token + len(jobs), now))
+    if stale:
+        events.append(Removed(later(memory, now), "expired", "", stale))
     return events, jobs, ()
 
 
-def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
+def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+    """Those that are handed over, then the first of the queue; what has expired there goes to `stale` instead."""
     for number in command.numbers:
         yield memory.jobs[number]
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.islice(0, command.count + len(handed)):
-        number = place[4]
-        if number not in handed:
-            yield memory.jobs[number]
+    for place in queue.ready.islice(0, command.count + len(handed) + EXPIRED_AT_MOST):
+        job = memory.jobs[place[4]]
+        if job.number not in handed:
+            if links.expired(job, now.wall):
+                stale.append(row(job))
+                if len(stale) == EXPIRED_AT_MOST:
+                    return
+                continue
+            yield job
             left -= 1
             if not left:
                 return

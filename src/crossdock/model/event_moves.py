@@ -38,6 +38,7 @@ class Revived(Event, tag="revived"):
     t: float
     queue: str
     rows: list[Row]
+    listed: bool = False  #: the queue becomes known with it
 
 
 class Stalled(ClosingEvent, tag="stalled"):
