@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from itertools import count, islice
 
 from bench.doors.phases import PAYLOAD, DoorLoad
 from bench.figures import Run, figures
@@ -24,22 +25,22 @@ class Qless:
     def __init__(self, queue: str) -> None:
         self._queue = queue.encode()
         self._waiting: set[bytes] = set()  #: jids that were put and not popped
+        self._numbers = count()
         self._data = b'{"x":"%b"}' % PAYLOAD
         self.settled = exactly(b"$8\r\ncomplete\r\n")
 
     def pushes(self, jobs: int) -> list[bytes]:
-        jids = [b"%032x" % number for number in range(len(self._waiting), len(self._waiting) + jobs)]
+        jids = [b"%032x" % number for number in islice(self._numbers, jobs)]
         self._waiting.update(jids)
-        now = _now()
-        return [request(b"put", now, b"w", self._queue, jid, b"bench", self._data, b"0") for jid in jids]
+        return [request(b"put", _now(), b"w", self._queue, jid, b"bench", self._data, b"0") for jid in jids]
 
     def pushed(self, data: bytes) -> bool:
         if data[:5] != b"$32\r\n"[: len(data)]:
             raise wrong(data)
         return len(data) == 39
 
-    def take(self, count: int = 1) -> bytes:
-        return request(b"pop", _now(), self._queue, b"w", b"%d" % count)
+    def take(self, jobs: int = 1) -> bytes:
+        return request(b"pop", _now(), self._queue, b"w", b"%d" % jobs)
 
     taken = staticmethod(a_bulk)
 

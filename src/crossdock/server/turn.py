@@ -98,7 +98,10 @@ class Turn:
             raise
         if events:
             if not self._hard:
-                self._hard = any(type(event) not in SOFT for event in events)
+                for event in events:
+                    if type(event) not in SOFT:
+                        self._hard = True
+                        break
             self._events += events
             if self.memory.discarded and not self._freeing:
                 self._free()

@@ -6,8 +6,8 @@ job ends, all who wait on it are told how, in the order they came.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from heapq import heappop, heappush
 from typing import TypeVar
 
@@ -29,6 +29,23 @@ class Waiter:
         self.answered = answered
 
 
+class _Hold:
+    """One for all, entered once for every request of some doors: a generator would cost four times as much."""
+
+    __slots__ = ("_go_on", "depth")
+
+    def __init__(self, go_on: Callable[[], None]) -> None:
+        self._go_on = go_on
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+        self._go_on()
+
+
 class Waits:
     def __init__(self, has_work: Callable[[Topic], bool]) -> None:
         self._has_work = has_work
@@ -38,7 +55,7 @@ class Waits:
         self._stirred: list[Topic] = []
         self._ended: list[tuple[Number, Ended]] = []
         self._stirring = False
-        self._held = 0
+        self._hold = _Hold(self._go_on)
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
@@ -64,16 +81,9 @@ class Waits:
         self._ended.extend(ended)
         self._go_on()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Several commands that are one step to those who wait: whatever stirs meanwhile is served at the end."""
-        self._held += 1
-        try:
-            yield
-        finally:
-            self._held -= 1
-            if self._stirred or self._ended:
-                self._go_on()
+        return self._hold
 
     def stir(self, queues: Sequence[Topic]) -> None:
         """In these queues a job became ready."""
@@ -83,7 +93,7 @@ class Waits:
     def _go_on(self) -> None:
         """Asking may itself make a job ready, of a callback for one, or end one: that is told when the asking is over,
         so that nobody is asked while it is being asked."""
-        if self._stirring or self._held:
+        if self._stirring or self._hold.depth or not (self._ended or self._stirred):
             return
         self._stirring = True
         try:

@@ -50,6 +50,10 @@ class Scripts:
     def __init__(self, libraries: tuple[Library, ...] = ()) -> None:
         self._libraries = libraries
         self._handlers = {dialect: library.handle for library in libraries for dialect in library.dialects}
+        #: FCALL's names and their dialects; of two libraries with the same the first counts
+        self.functions = {
+            name.encode(): dialect for library in reversed(libraries) for name, dialect in library.functions.items()
+        }
 
     def dialect(self, text: bytes) -> str | None:
         """Which script this is; None if nobody knows it."""
@@ -60,9 +64,6 @@ class Scripts:
             if found is not None:
                 return found
         return None
-
-    def function(self, name: str) -> str | None:
-        return next((each.functions[name] for each in self._libraries if name in each.functions), None)
 
     def handler(self, dialect: str) -> Handler | None:
         """None for one that this server was not given: it was loaded when it was."""
@@ -105,13 +106,15 @@ def evalsha(context: Context, args: list[bytes]) -> Result:
 
 def fcall(context: Context, args: list[bytes]) -> Result:
     keys, rest = _keys(args)
-    dialect = context.door.scripts.function(args[0].decode("utf-8", "replace"))
+    dialect = context.door.scripts.functions.get(args[0])
     if dialect is None:
         raise Error("ERR Function not found")
     return _call(Call(context, dialect, keys, rest, ""))
 
 
 def _keys(args: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    if args[1] == b"0":
+        return [], args[2:]
     count = whole(args[1])
     if count < 0:
         raise Error("ERR Number of keys can't be negative")

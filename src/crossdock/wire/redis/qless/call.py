@@ -15,9 +15,12 @@ VIA: Final = "qless"
 
 #: MODEL section 12.
 NAME_BYTES: Final = 255
+_SHORT: Final = NAME_BYTES // 4  #: characters that are never more bytes than that
 
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
+
+_JSON: Final = Form.JSON
 
 _INDEX_AT_MOST: Final = 2**52
 
@@ -68,10 +71,10 @@ class Call:
         return list(self._args[begin:])
 
     def require(self, index: int, message: str) -> str:
-        value = self[index]
-        if value is None:
+        args = self._args
+        if index >= len(args):
             raise Raised(message)
-        return name(value)
+        return name(args[index])
 
     def text(self, index: int, message: str) -> str:
         """As `require`, of any length."""
@@ -101,7 +104,7 @@ class Call:
 
 def name(value: str) -> str:
     """Of a job, a queue, a kind or a worker."""
-    if "\0" in value or len(value.encode()) > NAME_BYTES:
+    if "\0" in value or (len(value) > _SHORT and len(value.encode()) > NAME_BYTES):
         raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
@@ -139,11 +142,12 @@ def decoded(text: str | None) -> Any:
 
 def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
     """A job's data: any JSON but `false`; it is kept as it was written."""
+    payload = (text or "").encode("utf-8", "surrogateescape")
+    if cjson.is_plain(payload):
+        return payload, _JSON
     if decoded(text) is False:
         raise Raised(f"{refusal}{text}")
-    assert text is not None, "it was decoded"
-    form = Form.JSON if cjson.is_strict(text) else Form.RAW
-    return text.encode("utf-8", "surrogateescape"), form
+    return payload, Form.JSON if cjson.is_strict(text or "") else Form.RAW
 
 
 def options(pairs: list[str]) -> dict[str, str]:
@@ -216,6 +220,10 @@ class Reversed(Sequence[Any]):
 
 def decode(args: Sequence[bytes], data: int) -> list[str]:
     """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
+    try:
+        return list(map(bytes.decode, args))
+    except UnicodeDecodeError:
+        pass
     words: list[str] = []
     for index, arg in enumerate(args):
         try:

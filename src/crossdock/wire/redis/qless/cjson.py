@@ -37,6 +37,11 @@ _SIGNS: Final = {
     ",": "T_COMMA",
 }
 _WORDS: Final = {"true": ("T_BOOLEAN", True), "false": ("T_BOOLEAN", False), "null": ("T_NULL", NULL)}
+_decode = msgspec.json.Decoder().decode
+_CONTAINERS: Final = frozenset({b"{", b"["})
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
+_BRACKETS_ROUND: Final = bytes.maketrans(b"{}[]", b"()()")
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
 _NUMBER: Final = re.compile(r"[-+0-9a-zA-Z.]+")
@@ -54,6 +59,27 @@ def read(text: str | None) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return _Reader(text).whole()
     return _as_read(value, 0)
+
+
+def is_plain(text: bytes) -> bool:
+    """An object or a list that everybody's parser takes, and not too deep. What is not may be right all the same."""
+    if text[:1] not in _CONTAINERS:
+        return False
+    try:
+        _decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return text.count(b"{") + text.count(b"[") <= DEPTH or _is_shallow(text)
+
+
+def _is_shallow(text: bytes) -> bool:
+    """Of JSON without a fault: pairs of brackets are taken away from the inside, a level at a time."""
+    brackets = _STRING.sub(b"", text).translate(_BRACKETS_ROUND, _NO_BRACKETS)
+    for _ in range(DEPTH):
+        brackets = brackets.replace(b"()", b"")
+        if not brackets:
+            return True
+    return False
 
 
 def is_strict(text: str) -> bool:

@@ -37,29 +37,35 @@ def put(call: Call) -> Reply:
     kind = call.require(first + 2, 'Put(): Arg "klass" missing')
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
     delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
-    given = options(call.rest(first + 5))
-    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
-    its_tags = decoded(given["tags"]) if "tags" in given else None
-    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
-    needs = jids(decoded(given.get("depends", "[]")))
-    if call.dialect.old and delay > 0 and needs:
-        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
-    call.writes()
-    command = Put(
-        VIA,
-        call.t,
-        None if call.dialect.old else call[0],
-        jid,
-        queue,
-        kind,
-        payload,
-        form,
-        delay,
-        None if priority is None else call.dialect.turned(lua.whole(priority)),
-        None if its_tags is None else tags(its_tags),
-        None if retries is None else lua.whole(retries),
-        needs,
-    )
+    worker = None if call.dialect.old else call[0]
+    more = call.rest(first + 5)
+    if not more:
+        call.writes()
+        command = Put(VIA, call.t, worker, jid, queue, kind, payload, form, delay)
+    else:
+        given = options(more)
+        retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
+        its_tags = decoded(given["tags"]) if "tags" in given else None
+        priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
+        needs = jids(decoded(given.get("depends", "[]")))
+        if call.dialect.old and delay > 0 and needs:
+            raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
+        call.writes()
+        command = Put(
+            VIA,
+            call.t,
+            worker,
+            jid,
+            queue,
+            kind,
+            payload,
+            form,
+            delay,
+            None if priority is None else call.dialect.turned(lua.whole(priority)),
+            None if its_tags is None else tags(its_tags),
+            None if retries is None else lua.whole(retries),
+            needs,
+        )
     full = call.desk.no_room(1)
     if full is not None:
         raise Raised(full)

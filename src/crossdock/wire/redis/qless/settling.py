@@ -1,7 +1,7 @@
 """Commands of a worker about the job it holds: complete, fail, retry, heartbeat, timeout."""
 
 from math import floor, isfinite
-from typing import Final
+from typing import Final, TypeAlias
 
 from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
@@ -37,12 +37,13 @@ def _claim(found: Job, lease: Lease, worker: str) -> Claim:
     return Claim(VIA, worker, (found.number, lease.token))
 
 
-def complete(call: Call) -> Reply:
-    jid = call.jid()
-    worker = call.require(1, 'Complete(): Arg "worker" missing')
-    queue = call.require(2, 'Complete(): Arg "queue" missing')
-    payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
-    rest = call.rest(4)
+#: The next queue, a delay, dependencies.
+_Onwards: TypeAlias = tuple[str | None, float, list[str]]
+_NOWHERE: Final[_Onwards] = (None, 0.0, [])
+
+
+def _onwards(call: Call, rest: list[str]) -> _Onwards:
+    """What follows a job's data in `complete`."""
     wanted = dict(zip(rest[::2], rest[1::2], strict=False))
     after = name(wanted["next"]) if "next" in wanted else None
     delay = number(wanted.get("delay"), "", 0.0) if lua.number(wanted.get("delay", "0")) is not None else None
@@ -53,10 +54,20 @@ def complete(call: Call) -> Reply:
         raise Raised('Complete(): "delay" cannot be used without a "next".')
     if after is None and "depends" in wanted:
         raise Raised('Complete(): "depends" cannot be used without a "next".')
-    who = call.who("Complete", jid)
     if call.dialect.old and delay > 0 and needs:
         used = "to be used " if call.dialect.in_scripts else ""
         raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
+    return after, delay, needs
+
+
+def complete(call: Call) -> Reply:
+    jid = call.jid()
+    worker = call.require(1, 'Complete(): Arg "worker" missing')
+    queue = call.require(2, 'Complete(): Arg "queue" missing')
+    payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
+    rest = call.rest(4)
+    after, delay, needs = _onwards(call, rest) if rest else _NOWHERE
+    who = call.who("Complete", jid)
     found, lease = _held(
         call,
         jid,

@@ -49,10 +49,13 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
 }
 
 #: Which argument is a job's data.
-_DATA: Final = {"put": 6, "requeue": 6, "complete": 5, "fail": 6, "heartbeat": 4, "recur": 5, "log": 4}
+_DATA: Final = {b"put": 6, b"requeue": 6, b"complete": 5, b"fail": 6, b"heartbeat": 4, b"recur": 5, b"log": 4}
 
 #: Commands that the script of 2013 does not have.
 _LATER: Final = frozenset({"requeue"})
+
+_NEW: Final = {name.encode(): act for name, act in COMMANDS.items()}
+_OLD: Final = {name.encode(): act for name, act in COMMANDS.items() if name not in _LATER}
 
 
 def call(
@@ -68,11 +71,11 @@ def call(
         raise Raised("No Keys should be provided")
     if not args:
         raise Raised("Must provide a command")
-    command = args[0].decode("utf-8", "replace")
-    act = COMMANDS.get(command)
-    if act is None or (dialect.old and command in _LATER):
-        raise Raised(f"Unknown command {command}")
-    words = decode(args, _DATA.get(command, 0) - (dialect.old and command == "put"))
+    command = args[0]
+    act = (_OLD if dialect.old else _NEW).get(command)
+    if act is None:
+        raise Raised(f"Unknown command {command.decode('utf-8', 'replace')}")
+    words = decode(args, _DATA.get(command, 0) - (dialect.old and command == b"put"))
     return act(Call(desk, _now(words), words[2:], publish, dialect, grant))
 
 
