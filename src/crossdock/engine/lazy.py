@@ -4,6 +4,7 @@ Each is kept by its caller's clock and by the server's. Callers with a clock of 
 else by the second. A job of another door never stands here, so no caller's clock can end its lease or its wait.
 """
 
+from itertools import islice
 from math import inf, nextafter
 from typing import TypeAlias
 
@@ -27,6 +28,15 @@ class LazyQueue:
 
     def __bool__(self) -> bool:
         return any((self.due, self.locks, self.late, self.slots))
+
+    def has_come(self, t: float, steady: float) -> bool:
+        """Whether somebody who leases by a clock of his own at `t` may find something to carry out."""
+        return (
+            (bool(self.locks) and self.locks.first()[0] <= t)
+            or (bool(self.late) and self.late.first()[0] <= steady)
+            or (bool(self.due) and self.due.first()[0] <= t)
+            or (bool(self.slots) and self.slots.first()[0] <= t)
+        )
 
     def expired(self, t: float) -> int:
         """How many of `locks` are over at that time, the very instant included."""
@@ -114,11 +124,9 @@ class Lazy:
 
     def due_in(self, since: Now, now: Now) -> float | None:
         """Seconds until the next deadline by the server's clock behind `since`; 0: it has come; None: there is none."""
-        waits: list[float] = []
-        at = self.wall.bisect_left((nextafter(since.wall, inf), 0, ""))
-        if at < len(self.wall):
-            waits.append(self.wall[at][0] - now.wall)
-        at = self.steady.bisect_left((nextafter(since.steady, inf), 0))
-        if at < len(self.steady):
-            waits.append(self.steady[at][0] - now.steady)
+        # By value, not by index: that would have to be counted anew after each change.
+        waits = [
+            *(due - now.wall for due, _, _ in islice(self.wall.irange((nextafter(since.wall, inf), 0, "")), 1)),
+            *(end - now.steady for end, _ in islice(self.steady.irange((nextafter(since.steady, inf), 0)), 1)),
+        ]
         return max(0.0, min(waits)) if waits else None

@@ -187,6 +187,8 @@ def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
     memory.lazy.lend(job, lease)
     if event.until is not None:
         memory.workers.give(event.worker, job.jid, event.until)
+        if event.t is not None:
+            memory.workers.seen[event.worker] = event.t
 
 
 def queue_seen(memory: Memory, event: QueueSeen) -> None:

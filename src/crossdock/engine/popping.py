@@ -1,6 +1,6 @@
 """qless' pop: several jobs of one queue at once, after what is due lazily there (protocol page, qless 5)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from crossdock.engine.engine import Engine
 
 _FOR_EVER = float("inf")
+_LAZY = Lapse.LAZY
+_WORKER = Bound.WORKER
 
 #: Lazy deadlines that a lease through another door carries out, each kind.
 _AT_ONCE = 100
@@ -30,27 +32,49 @@ _AT_ONCE = 100
 AT_MOST = 10_000
 
 
-def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
-    """One change, in steps: what is due lazily has to be in its place before the next jobs are chosen."""
-    memory = engine.memory
-    queue = memory.queues.get(command.queue)
+def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
+    """None: something is lazily due, and has to be carried out first (`pop_in_steps`)."""
+    name = command.queue
+    queue = memory.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
+    lazy = memory.lazy.queues.get(name)
+    if lazy is not None and lazy.has_come(command.t, now.steady):
+        return None
+    count = _count(memory, command)
+    if queue is None or count < 1 or not queue.ready:
+        return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
+    known = memory.jobs
+    if count == 1:
+        jobs = [known[queue.ready.first()[4]]]
+    else:
+        jobs = [known[place[4]] for place in queue.ready.islice(0, count)]
+    return _leases(memory, command, jobs, now, whole=bool(command.abrupt)), jobs, ()
+
+
+def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
+    """One change: what is due lazily has to be in its place before the next jobs are chosen."""
+    memory = engine.memory
     seen = WorkerSeen(later(memory, now), command.worker, command.t)
     engine.apply(seen)
     events: list[AnyEvent] = [seen]
-    count = min(float(AT_MOST), command.count, room(memory, command.queue, command.t))
+    count = _count(memory, command)
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
-    left, whole = int(count) - len(handed), bool(command.abrupt)
+    left, whole = count - len(handed), bool(command.abrupt)
     lease = LeaseThese(command.via, command.t, command.queue, command.worker, handed, left, command.term, whole)
     leased, jobs, _ = engine.carry_out(lease, now)
     events += leased
     return events, jobs, stirred
+
+
+def _count(memory: Memory, command: Pop) -> int:
+    most = room(memory, command.queue, command.t) if memory.limits else _FOR_EVER
+    return int(max(0.0, min(AT_MOST, command.count, most)))
 
 
 def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job | None]:
@@ -85,10 +109,7 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
     jobs = list(_jobs(memory, command))
-    events: list[AnyEvent] = []
-    for behind, job in enumerate(jobs):
-        events.append(_leased(memory, command, job, memory.counters.token + 1 + behind, now))
-    return events, jobs, ()
+    return _leases(memory, command, jobs, now, whole=command.whole), jobs, ()
 
 
 def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
@@ -113,26 +134,41 @@ def _put(job: Job) -> float:
     return next((line.when for line in reversed(lines) if line.what is What.PUT), float(floor(job.since)))
 
 
-def _leased(memory: Memory, command: LeaseThese, job: Job, token: int, now: Now) -> Leased:
-    at, t = later(memory, now), command.t
-    face = face_of(job)
-    waited = t - (job.since if face is None else face.time)
-    if command.whole:
-        waited = floor(t) - _put(job)
-    end = now.steady + command.term
-    lazy = job.rules.lapse is Lapse.LAZY
-    head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, command.worker)
-    return Leased(
-        *head,
-        job.attempts + 1,
-        job.priority,
-        len(job.payload),
-        token,
-        now.steady,
-        _FOR_EVER if lazy else end,
-        waited,
-        Bound.WORKER,
-        t,
-        t + command.term,
-        end if lazy else None,
-    )
+def _leases(
+    memory: Memory, command: Pop | LeaseThese, jobs: Iterable[Job], now: Now, *, whole: bool
+) -> list[AnyEvent]:
+    at, t, began, via, worker = later(memory, now), command.t, now.steady, command.via, command.worker
+    until, end = t + command.term, began + command.term
+    token = memory.counters.token
+    events: list[AnyEvent] = []
+    for job in jobs:
+        token += 1
+        face = face_of(job)
+        waited = t - (job.since if face is None else face.time)
+        if whole:
+            waited = floor(t) - _put(job)
+        lazy = job.rules.lapse is _LAZY
+        events.append(
+            Leased(
+                at,
+                job.number,
+                job.jid,
+                job.queue,
+                job.kind,
+                job.origin,
+                via,
+                worker,
+                job.attempts + 1,
+                job.priority,
+                len(job.payload),
+                token,
+                began,
+                _FOR_EVER if lazy else end,
+                waited,
+                _WORKER,
+                t,
+                until,
+                end if lazy else None,
+            )
+        )
+    return events

@@ -185,9 +185,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.keys.changes = rest.key_changes
     memory.scripts = rest.scripts
     memory.tags.restore(rest.tags, rest.uses, memory.jobs)
-    for worker, t in rest.seen.items():
-        memory.workers.see(worker, t)
-    memory.workers.given = rest.given
+    memory.workers.seen, memory.workers.given = rest.seen, rest.given
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)

@@ -14,6 +14,9 @@ from crossdock.wire.redis.qless import lua
 #: Deeper nesting is refused; MODEL section 12.
 DEPTH: Final = 64
 
+#: Whole numbers up to here are written with all their digits.
+EXACT: Final = 10**14
+
 NULL: Final = msgspec.UNSET  #: `null`: something, yet no value
 
 
@@ -255,6 +258,8 @@ def write(value: Any) -> str:
 
 
 def number(value: float) -> str:
+    if type(value) is int and -EXACT < value < EXACT:
+        return str(value)
     if value - value != 0:  # infinite: what a reader takes for it; the scripts give up
         return "-1e999" if value < 0 else "1e999"
     return f"{value:.14g}"

@@ -3,11 +3,13 @@
 A pop is mostly this. Strings are quoted by the standard library, which leaves `/` as it is; readers see no difference.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Final
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import face_of, needs_of
+from crossdock.engine.standing import face_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.job import Job
 from crossdock.wire.redis.qless import cjson
@@ -19,32 +21,50 @@ from crossdock.wire.redis.qless.job import worker as worker_of
 #: Those that show a job with these fields and no others.
 _PLAIN: Final = frozenset({UNIFIED.name, UNIFIED_2013.name})
 
+#: What happens to every job; names of those have a bound.
+_STEPS: Final = frozenset({What.PUT, What.POPPED, What.DONE})
+
 
 def texts(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
     """A list of jobs; an empty one as the scripts write it."""
-    return f"[{','.join(text(memory, job, dialect) for job in jobs)}]" if jobs else "{}"
+    return f"[{','.join([text(memory, job, dialect) for job in jobs])}]" if jobs else "{}"
 
 
 def text(memory: Memory, job: Job, dialect: Dialect) -> str:
     if dialect.name not in _PLAIN:
         return cjson.write(show(memory, job, dialect))
-    extra, face = job.extra, face_of(job)
-    needs = needs_of(job)
+    jid, extra, face, lease = job.jid, job.extra, face_of(job), job.lease
+    lines: Sequence[Entry]
+    if extra is not None and face is not None and lease is not None and lease.until is not None:  # it was popped
+        its_data, lines = job.payload.decode("utf-8", "surrogateescape"), extra.history
+        its_queue, its_state, its_worker = face.queue or job.queue, face.state or "running", lease.worker
+        its_retries, its_end = face.retries, face.expires
+        left = its_retries - job.failures if type(its_retries) is int else remaining(job)
+    else:
+        its_data, lines = data(job), history(job)
+        its_queue, its_state, its_worker = queue(job), state_of(job), worker_of(job)
+        its_retries, its_end, left = retries(job), expires(job), remaining(job)
+    tags = error = needs = "{}"
+    if extra is not None:
+        if extra.tags:
+            tags = cjson.write(list(extra.tags))
+        if extra.error is not None:
+            error = cjson.write(failure(job))
+        if extra.links is not None and extra.links.needs:
+            needs = _jids(memory, extra.links.needs)
     needed_by = memory.needed_by.get(job.number) if memory.needed_by else None
-    tags = cjson.write(list(extra.tags)) if extra is not None and extra.tags else "{}"
-    error = cjson.write(failure(job)) if extra is not None and extra.error is not None else "{}"
     spawned = ""
     if not dialect.old:
         origin = quoted(face.spawned_from) if face is not None and face.spawned_from else "false"
         spawned = f'"spawned_from_jid":{origin},'
     return (
-        f'{{"jid":{quoted(job.jid)},"retries":{cjson.number(retries(job))},"data":{quoted(data(job))},'
-        f'"failure":{error},"expires":{cjson.number(expires(job))},"remaining":{remaining(job)},{spawned}'
-        f'"dependencies":{_jids(memory, needs) if needs else "{}"},"klass":{quoted(job.kind)},'
-        f'"tracked":{"true" if job.jid in memory.watched else "false"},"tags":{tags},"queue":{quoted(queue(job))},'
-        f'"state":"{state_of(job)}","history":{_lines(history(job))},'
+        f'{{"jid":{quoted(jid)},"retries":{cjson.number(its_retries)},"data":{quoted(its_data)},'
+        f'"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{spawned}'
+        f'"dependencies":{needs},"klass":{quoted(job.kind)},'
+        f'"tracked":{"true" if jid in memory.watched else "false"},"tags":{tags},"queue":{quoted(its_queue)},'
+        f'"state":"{its_state}","history":{_lines(lines)},'
         f'"dependents":{_jids(memory, needed_by) if needed_by else "{}"},'
-        f'"priority":{cjson.number(dialect.turned(job.priority))},"worker":{quoted(worker_of(job))}}}'
+        f'"priority":{cjson.number(dialect.turned(job.priority))},"worker":{quoted(its_worker)}}}'
     )
 
 
@@ -52,16 +72,16 @@ def _jids(memory: Memory, numbers: "tuple[int, ...] | dict[int, None]") -> str:
     return cjson.write(sorted(memory.jobs[number].jid for number in numbers if number in memory.jobs))
 
 
-def _lines(lines: list[Entry]) -> str:
-    return f"[{','.join(map(_line, lines))}]" if lines else "{}"
+def _lines(lines: Sequence[Entry]) -> str:
+    written = [_step(one.what, one.when, one.name) if one.what in _STEPS else cjson.write(entry(one)) for one in lines]
+    return f"[{','.join(written)}]" if written else "{}"
 
 
-def _line(one: Entry) -> str:
-    what = one.what
+@lru_cache(maxsize=4_096)
+def _step(what: What, when: float, name: str) -> str:
+    """Times are whole seconds and names are few, so many jobs have the same."""
     if what is What.PUT:
-        return f'{{"when":{one.when:.14g},"q":{quoted(one.name)},"what":"put"}}'
+        return f'{{"when":{when:.14g},"q":{quoted(name)},"what":"put"}}'
     if what is What.POPPED:
-        return f'{{"when":{one.when:.14g},"what":"popped","worker":{quoted(one.name)}}}'
-    if what is What.DONE:
-        return f'{{"when":{one.when:.14g},"what":"done"}}'
-    return cjson.write(entry(one))
+        return f'{{"when":{when:.14g},"what":"popped","worker":{quoted(name)}}}'
+    return f'{{"when":{when:.14g},"what":"done"}}'

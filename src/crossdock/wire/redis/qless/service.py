@@ -50,14 +50,17 @@ class Qless:
         ways: _Ways | None = context.memo.get(_MEMO)
         if ways is None:
             ways = context.memo[_MEMO] = self._ways(context)
-        self._publisher.in_scripts = dialect.startswith(library.SCRIPT)
+        scripted = dialect not in self._dialects.unified
+        if scripted:
+            self._publisher.in_scripts = True
         try:
             reply = self._dialects.answer(dialect, context.desk, call.keys, call.args, *ways)
-            return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
         except Raised as error:
             raise ScriptError(str(error)) from error
         finally:
-            self._publisher.in_scripts = False
+            if scripted:
+                self._publisher.in_scripts = False
+        return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
 
     def _ways(self, context: Context) -> _Ways:
         """How a call on that connection publishes, and how it tells of leases."""
