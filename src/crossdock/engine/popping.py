@@ -73,8 +73,10 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
 
 
 def _count(memory: Memory, command: Pop) -> int:
-    most = room(memory, command.queue, command.t) if memory.limits else _FOR_EVER
-    return int(max(0.0, min(AT_MOST, command.count, most)))
+    count = command.count
+    if memory.limits:
+        count = min(count, room(memory, command.queue, command.t))
+    return 0 if count < 1 else AT_MOST if count > AT_MOST else int(count)
 
 
 def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job | None]:

@@ -73,6 +73,7 @@ class Turn:
         self.now: Now = clock.now()
         self.ticked = Ticked()
         self.waits = Waits(self._has_work)
+        self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
         self.tail_events = 0  #: since the last snapshot
@@ -145,9 +146,6 @@ class Turn:
         self._replies.append((outlet, data, granted))
         if not self._scheduled:
             self._schedule()
-
-    def together(self) -> AbstractContextManager[None]:
-        return self.waits.held()
 
     def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
         return self.channels.publish(channel, text, to_patterns=to_patterns)

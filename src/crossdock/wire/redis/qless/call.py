@@ -42,7 +42,7 @@ class Denied(Raised):
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
-    __slots__ = ("_args", "desk", "dialect", "grant", "publish", "t")
+    __slots__ = ("_args", "desk", "dialect", "grant", "memory", "publish", "t")
 
     def __init__(
         self,
@@ -54,15 +54,12 @@ class Call:
         grant: Grant = lambda jobs: None,
     ) -> None:
         self.desk = desk
+        self.memory: Memory = desk.memory
         self.dialect = dialect
         self.t = dialect.clock.read(t, desk.now.wall)
         self._args = args
         self.publish = publish
         self.grant = grant
-
-    @property
-    def memory(self) -> Memory:
-        return self.desk.memory
 
     def __getitem__(self, index: int) -> str | None:
         return self._args[index] if index < len(self._args) else None
@@ -98,7 +95,7 @@ class Call:
 
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
-        if not isfinite(self.t) or abs(self.t) > _TIME_AT_MOST:
+        if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either
             raise Raised(f'Arg "now" missing or not a number: {lua.show(self.t)}')
 
 
@@ -220,10 +217,6 @@ class Reversed(Sequence[Any]):
 
 def decode(args: Sequence[bytes], data: int) -> list[str]:
     """Names and texts are UTF-8; data may be any bytes (MODEL section 11)."""
-    try:
-        return list(map(bytes.decode, args))
-    except UnicodeDecodeError:
-        pass
     words: list[str] = []
     for index, arg in enumerate(args):
         try:

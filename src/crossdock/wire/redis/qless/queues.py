@@ -31,10 +31,12 @@ def pop(call: Call) -> Reply:
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
+    dialect = call.dialect
+    abrupt = EXHAUSTED if dialect.in_scripts else ""
     term = config.heartbeat(call.memory, queue)
-    old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
-    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
-    call.grant(jobs)
+    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt))
+    if jobs:
+        call.grant(jobs)
     return jobs
 
 

@@ -23,6 +23,8 @@ FUNCTIONS: Final[dict[str, str]] = {
 }
 
 
+_SCRIPTS: Final = library.ANSWERED - library.UNIFIED_DIALECTS.keys()
+
 _Ways: TypeAlias = tuple[Callable[[str, str], None], Grant]
 
 #: Under which a connection remembers them.
@@ -50,16 +52,13 @@ class Qless:
         ways: _Ways | None = context.memo.get(_MEMO)
         if ways is None:
             ways = context.memo[_MEMO] = self._ways(context)
-        scripted = dialect not in self._dialects.unified
-        if scripted:
-            self._publisher.in_scripts = True
+        self._publisher.in_scripts = dialect in _SCRIPTS
         try:
             reply = self._dialects.answer(dialect, context.desk, call.keys, call.args, *ways)
         except Raised as error:
             raise ScriptError(str(error)) from error
         finally:
-            if scripted:
-                self._publisher.in_scripts = False
+            self._publisher.in_scripts = False
         return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
 
     def _ways(self, context: Context) -> _Ways:

@@ -75,14 +75,13 @@ def call(
     act = (_OLD if dialect.old else _NEW).get(command)
     if act is None:
         raise Raised(f"Unknown command {command.decode('utf-8', 'replace')}")
-    words = decode(args, _DATA.get(command, 0) - (dialect.old and command == b"put"))
-    return act(Call(desk, _now(words), words[2:], publish, dialect, grant))
-
-
-def _now(words: Sequence[str]) -> float:
+    try:
+        words = list(map(bytes.decode, args))
+    except UnicodeDecodeError:
+        words = decode(args, _DATA.get(command, 0) - (dialect.old and command == b"put"))
     if len(words) < 2:
         raise Raised("bad argument #1 to 'tonumber' (value expected)")
-    found = lua.number(words[1])
-    if found is None:
+    t = lua.number(words[1])
+    if t is None:
         raise Raised('Arg "now" missing or not a number: nil')
-    return found
+    return act(Call(desk, t, words[2:], publish, dialect, grant))
