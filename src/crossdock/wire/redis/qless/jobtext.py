@@ -27,6 +27,8 @@ _STEPS: Final = frozenset({What.PUT, What.POPPED, What.DONE})
 
 def texts(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
     """A list of jobs; an empty one as the scripts write it."""
+    if len(jobs) == 1:
+        return f"[{text(memory, jobs[0], dialect)}]"
     return f"[{','.join([text(memory, job, dialect) for job in jobs])}]" if jobs else "{}"
 
 
