@@ -96,7 +96,7 @@ def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
 
 def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
     group = memory.failed_in.get(command.group)
-    numbers = [number for _, number in group.islice(0, command.count)] if group is not None else []
+    numbers = [number for _, number in group.front(command.count)] if group is not None else []
     if not numbers:
         return (), 0, ()
     rows: list[Row] = last_rows((memory.jobs[number] for number in numbers), later(memory, now))

@@ -130,7 +130,7 @@ def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) 
     """The first job that has not expired; those before it are removed."""
     stale: list[Row] = []
     found: Job | None = None
-    for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
+    for place in queue.ready.front(_EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
         if not links.expired(job, now.wall):
             found = job

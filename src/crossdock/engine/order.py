@@ -5,6 +5,7 @@ job passes through them four times. Anything unusual is left to SortedList.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 from sortedcontainers import SortedList
@@ -59,6 +60,10 @@ class Order(SortedList[T]):
                 del self._index[:]
         else:
             self.remove(value)
+
+    def front(self, count: int) -> Iterator[T]:
+        """The first so many. Unlike `islice` it asks for no index, which would be counted anew after each change."""
+        return islice(iter(self), count)
 
     def parts(self) -> Iterator[list[T]]:
         """All values, some hundred at a time and in order: for who would rather look at both ends of many."""

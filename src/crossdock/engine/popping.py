@@ -44,11 +44,8 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     count = _count(memory, command)
     if queue is None or count < 1 or not queue.ready:
         return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
-    known = memory.jobs
-    if count == 1:
-        jobs = [known[queue.ready.first()[4]]]
-    else:
-        jobs = [known[place[4]] for place in queue.ready.islice(0, count)]
+    known, ready = memory.jobs, queue.ready
+    jobs = [known[ready.first()[4]]] if count == 1 else [known[place[4]] for place in ready.front(count)]
     return _leases(memory, command, jobs, now, whole=bool(command.abrupt)), jobs, ()
 
 
@@ -121,7 +118,7 @@ def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.islice(0, command.count + len(handed)):
+    for place in queue.ready.front(command.count + len(handed)):
         number = place[4]
         if number not in handed:
             yield memory.jobs[number]

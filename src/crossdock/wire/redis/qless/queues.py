@@ -1,6 +1,7 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
 from collections.abc import Sequence
+from itertools import islice
 from math import sqrt
 from typing import Any, Final
 
@@ -50,13 +51,13 @@ def peek(call: Call) -> Reply:
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
     memory = call.memory
     lazy = memory.lazy.of(queue)
-    found = [memory.jobs[number_] for _, _, number_ in lazy.locks.islice(0, min(count, lazy.expired(call.t)))]
+    found = [memory.jobs[number_] for _, _, number_ in lazy.locks.front(min(count, lazy.expired(call.t)))]
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        found += [memory.jobs[place[4]] for place in known.ready.islice(0, left)]
+        found += [memory.jobs[place[4]] for place in known.ready.front(left)]
     return found
 
 
@@ -88,15 +89,28 @@ def jobs(call: Call) -> Reply:
     if word == "scheduled":
         call.writes()
         _due(call, queue)
-        others = [memory.jobs[each[2]] for each in memory.scheduled_in.get(queue, ())]
-        by_time = [*memory.lazy.of(queue).due, *((0.0, one.jid) for one in others if not _lazy(one))]
-    elif word == "depends":
+        return _scheduled(memory, queue, offset, count)
+    if word == "depends":
         by_time = memory.blocked_in.get(queue, [])
     elif word == "recurring":
         by_time = lazy.slots
     else:
         raise Raised(f'Jobs(): Unknown type "{word}"')
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
+
+
+def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
+    """By callers' times, and behind them what other doors put off. A page costs what it shows and what is before it."""
+    due = memory.lazy.of(queue).due
+    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
+    others = (one.jid for one in waiting if not _lazy(one))
+    last = offset + count - 1
+    if offset < 0 or last < 0:  # counted from the end
+        every = [*(jid for _, jid, _ in due), *others]
+        return every[spanned(len(every), offset, last)]
+    found = [jid for _, jid, _ in due[spanned(len(due), offset, last)]]
+    behind = max(0, offset - len(due))
+    return found + list(islice(others, behind, behind + count - len(found)))
 
 
 def _lazy(one: Job) -> bool:
@@ -106,11 +120,13 @@ def _lazy(one: Job) -> bool:
 
 def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
     """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
-    if memory.leased_in.get(queue, 0) <= len(memory.lazy.of(queue).locks) or 0 <= count <= before:
+    there = memory.leased_in.get(queue, 0) - len(memory.lazy.of(queue).locks)
+    wanted = there if count < 0 else min(there, count - before)
+    if wanted <= 0:
         return []
     leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
-    here = [one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None]
-    return here if count < 0 else here[: count - before]
+    here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
+    return list(islice(here, wanted))
 
 
 def counts(call: Call, name: str) -> dict[str, Any]:
