@@ -27,15 +27,15 @@ class LazyQueue:
         self.slots_at: Order[tuple[float, str]] = Order()  #: the same by wall
 
     def __bool__(self) -> bool:
-        return any((self.due, self.locks, self.late, self.slots))
+        return bool(self.locks or self.late or self.due or self.slots)
 
     def has_come(self, t: float, steady: float) -> bool:
         """Whether somebody who leases by a clock of his own at `t` may find something to carry out."""
         return (
-            (bool(self.locks) and self.locks.first()[0] <= t)
-            or (bool(self.late) and self.late.first()[0] <= steady)
-            or (bool(self.due) and self.due.first()[0] <= t)
-            or (bool(self.slots) and self.slots.first()[0] <= t)
+            self.locks.begins_by(t)
+            or self.late.begins_by(steady)
+            or self.due.begins_by(t)
+            or self.slots.begins_by(t)
         )
 
     def expired(self, t: float) -> int:
@@ -84,7 +84,7 @@ class Lazy:
         self._left(job.queue)
 
     def lend(self, job: Job, lease: Lease) -> None:
-        queue = self._of(job.queue)
+        queue = self.queues.get(job.queue) or self._of(job.queue)
         if lease.until is not None:
             queue.locks.add((lease.until, job.jid, job.number))
         if lease.late is not None:
@@ -117,9 +117,9 @@ class Lazy:
         """Whether somebody who leases by the server's clock would find something done for him there."""
         queue = self.queues.get(name)
         return queue is not None and (
-            (bool(queue.late) and queue.late.first()[0] <= now.steady)
-            or (bool(queue.due_at) and queue.due_at.first()[0] <= now.wall)
-            or (bool(queue.slots_at) and queue.slots_at.first()[0] <= now.wall)
+            queue.late.begins_by(now.steady)
+            or queue.due_at.begins_by(now.wall)
+            or queue.slots_at.begins_by(now.wall)
         )
 
     def due_in(self, since: Now, now: Now) -> float | None:

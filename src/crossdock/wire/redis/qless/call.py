@@ -71,7 +71,8 @@ class Call:
         args = self._args
         if index >= len(args):
             raise Raised(message)
-        return name(args[index])
+        value = args[index]
+        return value if len(value) <= _SHORT and "\0" not in value else name(value)
 
     def text(self, index: int, message: str) -> str:
         """As `require`, of any length."""

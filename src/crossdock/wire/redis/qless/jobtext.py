@@ -21,6 +21,9 @@ from crossdock.wire.redis.qless.job import worker as worker_of
 #: Those that show a job with these fields and no others.
 _PLAIN: Final = frozenset({UNIFIED.name, UNIFIED_2013.name})
 
+#: Numbers that most jobs have for their retries and their priority, written.
+_FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
+
 #: What happens to every job; names of those have a bound.
 _STEPS: Final = frozenset({What.PUT, What.POPPED, What.DONE})
 
@@ -46,7 +49,8 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
         its_data, lines = data(job), history(job)
         its_queue, its_state, its_worker = queue(job), state_of(job), worker_of(job)
         its_retries, its_end, left = retries(job), expires(job), remaining(job)
-    tags = error = needs = "{}"
+    priority = dialect.turned(job.priority) if dialect.smaller_first else job.priority
+    tags = error = needs = dependents = "{}"
     if extra is not None:
         if extra.tags:
             tags = cjson.write(list(extra.tags))
@@ -54,19 +58,20 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
             error = cjson.write(failure(job))
         if extra.links is not None and extra.links.needs:
             needs = _jids(memory, extra.links.needs)
-    needed_by = memory.needed_by.get(job.number) if memory.needed_by else None
+    if memory.needed_by and (needed_by := memory.needed_by.get(job.number)):
+        dependents = _jids(memory, needed_by)
     spawned = ""
     if not dialect.old:
-        origin = quoted(face.spawned_from) if face is not None and face.spawned_from else "false"
-        spawned = f'"spawned_from_jid":{origin},'
+        spawned = '"spawned_from_jid":false,'
+        if face is not None and face.spawned_from:
+            spawned = f'"spawned_from_jid":{quoted(face.spawned_from)},'
     return (
-        f'{{"jid":{quoted(jid)},"retries":{cjson.number(its_retries)},"data":{quoted(its_data)},'
-        f'"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{spawned}'
-        f'"dependencies":{needs},"klass":{quoted(job.kind)},'
-        f'"tracked":{"true" if jid in memory.watched else "false"},"tags":{tags},"queue":{quoted(its_queue)},'
-        f'"state":"{its_state}","history":{_lines(lines)},'
-        f'"dependents":{_jids(memory, needed_by) if needed_by else "{}"},'
-        f'"priority":{cjson.number(dialect.turned(job.priority))},"worker":{quoted(its_worker)}}}'
+        f'{{"jid":{quoted(jid)},"retries":{_FEW.get(its_retries) or cjson.number(its_retries)},'
+        f'"data":{quoted(its_data)},"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{spawned}'
+        f'"dependencies":{needs},"klass":{quoted(job.kind)},"tracked":{"true" if jid in memory.watched else "false"},'
+        f'"tags":{tags},"queue":{quoted(its_queue)},"state":"{its_state}","history":{_lines(lines)},'
+        f'"dependents":{dependents},"priority":{_FEW.get(priority) or cjson.number(priority)},'
+        f'"worker":{quoted(its_worker)}}}'
     )
 
 
