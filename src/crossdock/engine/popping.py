@@ -1,25 +1,28 @@
 """qless' pop: several jobs of one queue at once, after what is due lazily there (protocol page, qless 5)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, Topic, later
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import READY, Memory
 from crossdock.engine.queues import is_full
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
-from crossdock.model.commands import LeaseNext
+from crossdock.model.commands import Command, LeaseNext
 from crossdock.model.events import AnyEvent, Leased, WorkerSeen
 from crossdock.model.faces import What
-from crossdock.model.job import Bound, Job
+from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
 
 if TYPE_CHECKING:
     from crossdock.engine.engine import Engine
+
+T = TypeVar("T")
 
 _FOR_EVER = float("inf")
 _LAZY = Lapse.LAZY
@@ -33,13 +36,13 @@ AT_MOST = 10_000
 
 
 def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
-    """None: something is lazily due, and has to be carried out first (`pop_in_steps`)."""
+    """None: something is lazily due and has to be carried out first, or there are throttles (`pop_in_steps`)."""
     name = command.queue
     queue = memory.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
     lazy = memory.lazy.queues.get(name)
-    if lazy is not None and lazy.has_come(command.t, now.steady):
+    if memory.throttles or (lazy is not None and lazy.has_come(command.t, now.steady)):
         return None
     count = _count(memory, command)
     if queue is None or count < 1 or not queue.ready:
@@ -60,6 +63,8 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
+    if memory.throttles:
+        return _throttled(engine, command, wanted, now, events)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
     left, whole = count - len(handed), bool(command.abrupt)
@@ -71,9 +76,42 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
 
 def _count(memory: Memory, command: Pop) -> int:
     count = command.count
-    if memory.limits:
+    if memory.limits and not command.unlimited:
         count = min(count, room(memory, command.queue, command.t))
     return 0 if count < 1 else AT_MOST if count > AT_MOST else int(count)
+
+
+def _throttled(
+    engine: "Engine", command: Pop, wanted: CatchUp, now: Now, events: list[AnyEvent]
+) -> Decision[list[Job]]:
+    """The same where there are throttles (protocol page, qless 10): what ran out is handed over whatever they say; then
+    nothing more while the queue's own is full, and jobs that name a full one are held instead."""
+    memory, replace, whole = engine.memory, msgspec.structs.replace, bool(command.abrupt)
+    jobs: list[Job] = []
+    notices: list[Topic] = []
+
+    def step(next_one: Command[T]) -> T:
+        more, outcome, stirred = engine.carry_out(next_one, now)
+        events.extend(more)
+        notices.extend(stirred)
+        return outcome
+
+    head = (command.via, command.t, command.queue, command.worker)
+    handed = step(replace(wanted, intervals=False, due=False))
+    if handed:
+        jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
+    own = throttles.of_queue(memory, command.queue)
+    if own is not None and own.full(command.worker, now.steady):
+        return events, jobs, tuple(notices)
+    step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
+    rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
+    while len(jobs) < int(wanted.limit) and rounds > 0:
+        queue = memory.queues.get(command.queue)
+        if queue is None or not queue.ready:
+            break
+        jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
+        rounds -= 1
+    return events, jobs, tuple(notices)
 
 
 def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job | None]:
@@ -107,8 +145,25 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    jobs = list(_jobs(memory, command))
-    return _leases(memory, command, jobs, now, whole=command.whole), jobs, ()
+    jobs, numbers = list(_jobs(memory, command)), command.numbers
+    if not memory.throttles:
+        return _leases(memory, command, jobs, now, whole=command.whole, handed=numbers), jobs, ()
+    places = throttles.Places(memory, command.worker, now)
+    leased: list[Job] = []
+    kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many are leased before them
+    for job in jobs:
+        if job.state is READY and job.number not in numbers:
+            full = places.full(throttles.names(job))
+            if full is not None:
+                if job.extra is not None and job.extra.throttles:
+                    kept[len(leased) + len(kept)] = throttles.held(memory, job, full, command.via, command.t, now)
+                continue
+            places.take(job)
+        leased.append(job)
+    events = _leases(memory, command, leased, now, whole=command.whole, handed=numbers)
+    for at, held in kept.items():
+        events.insert(at, held)
+    return events, leased, ()
 
 
 def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
@@ -134,7 +189,13 @@ def _put(job: Job) -> float:
 
 
 def _leases(
-    memory: Memory, command: Pop | LeaseThese, jobs: Iterable[Job], now: Now, *, whole: bool
+    memory: Memory,
+    command: Pop | LeaseThese,
+    jobs: Iterable[Job],
+    now: Now,
+    *,
+    whole: bool,
+    handed: Collection[Number] = (),
 ) -> list[AnyEvent]:
     at, t, began, via, worker = later(memory, now), command.t, now.steady, command.via, command.worker
     until, end = t + command.term, began + command.term
@@ -168,6 +229,7 @@ def _leases(
                 t,
                 until,
                 end if lazy else None,
+                job.number in handed,
             )
         )
     return events

@@ -13,13 +13,10 @@ from crossdock.engine.standing import face_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.job import Job
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.dialect import UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.dialect import Dialect
 from crossdock.wire.redis.qless.job import data, entry, expires, failure, history, queue, remaining, retries, show
 from crossdock.wire.redis.qless.job import state as state_of
 from crossdock.wire.redis.qless.job import worker as worker_of
-
-#: Those that show a job with these fields and no others.
-_PLAIN: Final = frozenset({UNIFIED.name, UNIFIED_2013.name})
 
 #: Numbers that most jobs have for their retries and their priority, written.
 _FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
@@ -32,11 +29,13 @@ def texts(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
     """A list of jobs; an empty one as the scripts write it."""
     if len(jobs) == 1:
         return f"[{text(memory, jobs[0], dialect)}]"
-    return f"[{','.join([text(memory, job, dialect) for job in jobs])}]" if jobs else "{}"
+    if not jobs:
+        return "[]" if dialect.renamed else "{}"
+    return f"[{','.join([text(memory, job, dialect) for job in jobs])}]"
 
 
 def text(memory: Memory, job: Job, dialect: Dialect) -> str:
-    if dialect.name not in _PLAIN:
+    if dialect.in_scripts:
         return cjson.write(show(memory, job, dialect))
     jid, extra, face, lease = job.jid, job.extra, face_of(job), job.lease
     lines: Sequence[Entry]
@@ -65,11 +64,14 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
         spawned = '"spawned_from_jid":false,'
         if face is not None and face.spawned_from:
             spawned = f'"spawned_from_jid":{quoted(face.spawned_from)},'
+    named = ""
+    if dialect.throttled:
+        named = f'"throttles":{cjson.write(list(extra.throttles) if extra is not None else [])},'
     return (
         f'{{"jid":{quoted(jid)},"retries":{_FEW.get(its_retries) or cjson.number(its_retries)},'
         f'"data":{quoted(its_data)},"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{spawned}'
         f'"dependencies":{needs},"klass":{quoted(job.kind)},"tracked":{"true" if jid in memory.watched else "false"},'
-        f'"tags":{tags},"queue":{quoted(its_queue)},"state":"{its_state}","history":{_lines(lines)},'
+        f'"tags":{tags},"queue":{quoted(its_queue)},"state":"{its_state}","history":{_lines(lines, dialect)},{named}'
         f'"dependents":{dependents},"priority":{_FEW.get(priority) or cjson.number(priority)},'
         f'"worker":{quoted(its_worker)}}}'
     )
@@ -79,16 +81,20 @@ def _jids(memory: Memory, numbers: "tuple[int, ...] | dict[int, None]") -> str:
     return cjson.write(sorted(memory.jobs[number].jid for number in numbers if number in memory.jobs))
 
 
-def _lines(lines: Sequence[Entry]) -> str:
-    written = [_step(one.what, one.when, one.name) if one.what in _STEPS else cjson.write(entry(one)) for one in lines]
+def _lines(lines: Sequence[Entry], dialect: Dialect) -> str:
+    queue = "queue" if dialect.renamed else "q"
+    written = [
+        _step(one.what, one.when, one.name, queue) if one.what in _STEPS else cjson.write(entry(one, dialect))
+        for one in lines
+    ]
     return f"[{','.join(written)}]" if written else "{}"
 
 
 @lru_cache(maxsize=4_096)
-def _step(what: What, when: float, name: str) -> str:
+def _step(what: What, when: float, name: str, queue: str) -> str:
     """Times are whole seconds and names are few, so many jobs have the same."""
     if what is What.PUT:
-        return f'{{"when":{when:.14g},"q":{quoted(name)},"what":"put"}}'
+        return f'{{"when":{when:.14g},"{queue}":{quoted(name)},"what":"put"}}'
     if what is What.POPPED:
         return f'{{"when":{when:.14g},"what":"popped","worker":{quoted(name)}}}'
     return f'{{"when":{when:.14g},"what":"done"}}'

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from math import floor, isfinite
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
 from crossdock.model.job import Bound, Job, Lease
@@ -85,11 +87,12 @@ def complete(call: Call) -> Reply:
     if not call.dialect.old and job.queue(found) != queue:
         raise Raised(f"{call.who('Complete', jid)}running in another queue: {job.queue(found)}")
     call.writes()
+    under = queue if queue != found.queue else ""
     if after is None:
         claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole))
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole, under=under))
         return "complete"
-    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts))
+    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
 
 
@@ -103,10 +106,10 @@ def fail(call: Call) -> Reply:
         call,
         jid,
         None if call.dialect.old else worker,
-        lambda: "Fail(): Job " if call.dialect.old else f"Fail(): Job {jid}",
+        lambda: "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}",
         "does not exist",
         "not currently running: ",
-        " running with another worker: ",
+        "running with another worker: " if call.dialect.nameless else " running with another worker: ",
     )
     call.writes()
     claim = _claim(found, lease, worker)
@@ -136,11 +139,9 @@ def retry(call: Call) -> Reply:
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
-    old = call.dialect.old
-    named = call.dialect.in_scripts
-    call.desk.do(
-        Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue, unbooked=old, named=named)
-    )
+    fail = Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue)
+    old, dialect = call.dialect.old, call.dialect
+    call.desk.do(replace(fail, unbooked=old, named=dialect.in_scripts, quiet=dialect.throttled))
     return left if left >= 0 else -1
 
 
@@ -159,7 +160,8 @@ def heartbeat(call: Call) -> Reply:
     )
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
-    call.desk.do(Renew(VIA, call.t, found.number, term, payload, call.dialect.old))
+    unheard = call.dialect.old or call.dialect.throttled
+    call.desk.do(Renew(VIA, call.t, found.number, term, payload, unheard))
     return lua.truncated(floor(call.t + term) if isfinite(term) else term)
 
 
@@ -168,11 +170,11 @@ def timeout(call: Call) -> Reply:
     for jid in call.rest(0):
         found = call.job(jid)
         if found is None:
-            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.old else 'does not exist'}")
+            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.nameless else 'does not exist'}")
         if found.lease is None:
             raise Raised(f"Timeout(): Job {jid} not running")
         numbers.append(found.number)
     call.writes()
     if numbers:
-        call.desk.do(TakeBack(VIA, call.t, numbers))
+        call.desk.do(TakeBack(VIA, call.t, numbers, call.dialect.renamed))
     return None
