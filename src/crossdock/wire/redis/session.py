@@ -47,7 +47,8 @@ class RedisSession(Context):
             command = COMMANDS.get(name)
             if command is None:
                 return self._refuse(errors.unknown_command(request))
-        if not command.takes(len(request)):
+        words, arity = len(request), command.arity
+        if words != arity if arity > 0 else words < -arity:
             return self._refuse(errors.arity(command.name))
         flags = command.flags
         if not self.identified and not flags & STRANGER:
