@@ -62,6 +62,7 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Recurred: frozenset({(None, S.READY), *((before, S.READY) for before in _ANY if before is not S.READY)}),
     e.Held: frozenset({(S.READY, S.HELD)}),
     e.Unheld: frozenset({(S.HELD, S.READY)}),
+    e.Surfaced: frozenset({(before, S.READY) for before in _ANY if before is not S.READY}),
 }
 
 #: Those that leave every job where it is.

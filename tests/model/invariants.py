@@ -153,11 +153,19 @@ def lists_are_whole(memory: Memory) -> None:
     failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
     assert sorted((group, *key) for group, order in memory.failed_in.items() for key in order) == sorted(failed)
     assert all(memory.failed_in.values())
+    ended = [(group_of(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
+    assert sorted((group, key[1]) for group, order in memory.failures.groups.items() for key in order) == sorted(ended)
+    assert all(memory.failures.groups.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
     assert sorted((name, *key) for name, order in memory.blocked_in.items() for key in order) == sorted(blocked)
     stale = [*memory.stale.failed, *memory.stale.done]
     assert {each for found in memory.stale.jobs.values() for each in found} == set(stale)
     assert all(number in memory.jobs for number in memory.stale.jobs)
+    strays = memory.strays
+    lists = [order for orders in (strays.locks, strays.work, strays.depends) for order in orders.values()]
+    left = {key[-1] for order in lists for key in order}
+    assert left == set(strays.jobs) <= set(memory.jobs)
+    assert all(memory.jobs[place[4]].place != place for each in strays.work.values() for place in each)
     tags = memory.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():

@@ -132,6 +132,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "every-2": ("READY", 0, 0),
         "holder": ("LEASED", 1, 0),
         "unheld": ("READY", 0, 0),
+        "surfaced": ("LEASED", 2, 1),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
@@ -146,6 +147,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "elsewhere": False,
         "intervals": False,
         "gates": False,
+        "strays": False,
+        "beyond": False,
     }
     assert {name: lock.holder for name, lock in memory.locks.items()} == {"lock": 17}
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
@@ -176,7 +179,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (34, 2, 9, 4)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (35, 2, 10, 4)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -390,6 +393,17 @@ def story_of_throttles(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_strays(bench: Bench) -> Bench:
+    """A completion that names another queue leaves a lock behind, which is handed over when it is over."""
+    bench.do(m.Put("qless", 1_300.0, None, "surfaced", "strays", "klass", b"{}", Form.JSON, old=True))
+    for t in (1_301.0, 1_400.0):  # leased, then warned of
+        bench.do(m.Pop("qless", t, "strays", "w", 1, 60.0))
+    number = newest_number(bench, "surfaced")
+    bench.do(m.Advance("qless", 1_401.0, number, b"{}", "beyond", under="another"))
+    bench.do(m.Pop("qless", 1_500.0, "strays", "w", 1, 60.0))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
@@ -397,6 +411,7 @@ def newest_number(bench: Bench, jid: str) -> int:
 def main() -> None:
     """Print what the story has beyond the file."""
     whole = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
+    whole = story_of_strays(whole)
     for batch in whole.batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])

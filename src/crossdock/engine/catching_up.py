@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from crossdock.engine import faces, intervals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, exhausted, put_off
+from crossdock.engine.failing import Told, exhausted, out_of_retries, put_off
 from crossdock.engine.lease import closing
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
@@ -112,18 +112,7 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         handed = command.t is not None  # by such a call, to whoever makes it
         events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt), handed))
         return [job.number]
-    queue = _shown_queue(job)
-    told = Told(
-        command.via,
-        lease.worker,
-        f"failed-retries-{queue}",
-        (command.abrupt or 'Job exhausted retries in queue "%s"') % queue,
-        lost=True,
-        t=t,
-        said=False,
-        unbooked=command.unbooked,
-        named=bool(command.abrupt),
-    )
+    told = out_of_retries(job, lease, command.via, t, command.abrupt)._replace(unbooked=command.unbooked)
     events.append(exhausted(job, lease, at, now, told))
     return []
 
@@ -138,11 +127,6 @@ def _backoff(job: Job) -> float:
         return min(BACKOFF_AT_MOST, first * factor**job.failures)
     except OverflowError:
         return BACKOFF_AT_MOST
-
-
-def _shown_queue(job: Job) -> str:
-    face = face_of(job)
-    return face.queue if face is not None and face.queue else job.queue
 
 
 def warned(memory: Memory, event: Warned) -> None:

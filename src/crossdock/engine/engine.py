@@ -28,6 +28,7 @@ from crossdock.engine import (
     recur,
     resolve,
     settle,
+    surfacing,
     throttles,
     timers,
     tracks,
@@ -99,6 +100,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Recurred: intervals.recurred,
     e.Held: holding.is_held,
     e.Unheld: holding.unheld,
+    e.Surfaced: surfacing.surfaced,
     e.ThrottleSet: holding.throttle_set,
     e.ThrottleFreed: holding.throttle_freed,
 }
@@ -149,6 +151,7 @@ class Engine:
             m.Pop: popping.pop,
             m.LeaseNow: partial(lease.lease_next, random),
             m.Unfail: editing.unfail,
+            m.Revive: editing.revive,
             m.Cancel: editing.cancel,
             m.SetPriority: editing.set_priority,
             m.EditTags: editing.edit_tags,

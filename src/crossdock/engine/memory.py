@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine import kept
+from crossdock.engine.failures import Failures
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
@@ -19,6 +20,7 @@ from crossdock.engine.queue import Queue
 from crossdock.engine.stale import Stale
 from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
+from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
@@ -34,6 +36,8 @@ SCHEDULED: Final = State.SCHEDULED
 BLOCKED: Final = State.BLOCKED
 HELD: Final = State.HELD
 RETRYING: Final = State.RETRYING
+FAILED: Final = State.FAILED
+DEAD: Final = State.DEAD
 GONE: Final = State.GONE
 
 #: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
@@ -74,12 +78,11 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
-        "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
-        "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
-        "retrying_in",
-        "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
-        "watched", "workers",
+        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "failures", "foreground",
+        "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
+        "limits", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
+        "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
+        "touched", "track_ends", "tracks", "watched", "workers",
     )
 
     def __init__(self) -> None:
@@ -105,6 +108,7 @@ class Memory:
             self.keys.entries,
             self.completed,
             *self.failed_in.values(),
+            *self.failures.groups.values(),
             *self.blocked_in.values(),
             *self.held_in.values(),
             *self.pending.values(),
@@ -140,8 +144,10 @@ class Memory:
         self.held_in: dict[str, Order[ByCaller]] = {}
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.failures = Failures()
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.stale = Stale()
+        self.strays = Strays()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -212,15 +218,11 @@ class Memory:
             if job.end:
                 self.job_ends.take((job.end, job.number))
             if extra.links is not None:
-                if extra.links.needs:
-                    kept.need_no_more(self, job)
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.face) is QlessFace and extra.face.sticky:
-                self.tags.lose(job.number, job.jid, extra.face.sticky)
-            if self.stale.jobs:
-                self.stale.forget(job.number)
+            if type(extra.face) is QlessFace:
+                kept.forget(self, job)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
@@ -235,6 +237,8 @@ class Memory:
         state = job.state
         if state is READY:
             self.queues[job.queue].ready.add(place_of(job))
+            if self.strays.jobs:
+                self.strays.ready(job.number, job.queue)
         elif state is LEASED:
             lease = lease_of(job)
             self.shelves[LEASED].add((lease.end, job.number))
@@ -251,6 +255,8 @@ class Memory:
                 self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
                 kept.block(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.add(job)
             elif state is HELD:
                 kept.hold(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
@@ -287,6 +293,8 @@ class Memory:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
                 kept.block_no_more(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.take(job)
             elif state is HELD:
                 kept.hold_no_more(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:

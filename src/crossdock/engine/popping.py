@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
+from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.queues import is_full
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
-from crossdock.model.events import AnyEvent, Leased, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
 from crossdock.model.faces import What
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
@@ -36,19 +37,22 @@ AT_MOST = 10_000
 
 
 def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
-    """None: something is lazily due and has to be carried out first, or there are throttles (`pop_in_steps`)."""
+    """None: something has to be carried out or looked at first (`pop_in_steps`)."""
     name = command.queue
     queue = memory.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
     lazy = memory.lazy.queues.get(name)
-    if memory.throttles or (lazy is not None and lazy.has_come(command.t, now.steady)):
+    if memory.throttles or memory.strays.jobs or (lazy is not None and lazy.has_come(command.t, now.steady)):
         return None
     count = _count(memory, command)
     if queue is None or count < 1 or not queue.ready:
         return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
     known, ready = memory.jobs, queue.ready
     jobs = [known[ready.first()[4]]] if count == 1 else [known[place[4]] for place in ready.front(count)]
+    for job in jobs:
+        if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
+            return None
     return _leases(memory, command, jobs, now, whole=bool(command.abrupt)), jobs, ()
 
 
@@ -63,7 +67,7 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
-    if memory.throttles:
+    if memory.throttles or memory.strays.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
@@ -84,8 +88,8 @@ def _count(memory: Memory, command: Pop) -> int:
 def _throttled(
     engine: "Engine", command: Pop, wanted: CatchUp, now: Now, events: list[AnyEvent]
 ) -> Decision[list[Job]]:
-    """The same where there are throttles (protocol page, qless 10): what ran out is handed over whatever they say; then
-    nothing more while the queue's own is full, and jobs that name a full one are held instead."""
+    """The same where there are throttles (protocol page, qless 10) or strays: what ran out is handed over whatever they
+    say; then nothing more while the queue's own is full, and jobs that name a full one are held instead."""
     memory, replace, whole = engine.memory, msgspec.structs.replace, bool(command.abrupt)
     jobs: list[Job] = []
     notices: list[Topic] = []
@@ -96,8 +100,18 @@ def _throttled(
         notices.extend(stirred)
         return outcome
 
+    def surface(found: Iterable[Surfaced]) -> list[Number]:
+        numbers: list[Number] = []
+        for event in list(found) if memory.strays.jobs else ():
+            engine.apply(event)
+            events.append(event)
+            numbers.append(event.number)
+        return numbers
+
     head = (command.via, command.t, command.queue, command.worker)
-    handed = step(replace(wanted, intervals=False, due=False))
+    count = int(wanted.limit)
+    handed = surface(surfacing.locks_over(memory, command.queue, command.t, count, now))
+    handed += step(replace(wanted, limit=count - len(handed), intervals=False, due=False))
     if handed:
         jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
     own = throttles.of_queue(memory, command.queue)
@@ -106,6 +120,7 @@ def _throttled(
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
     while len(jobs) < int(wanted.limit) and rounds > 0:
+        surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
         queue = memory.queues.get(command.queue)
         if queue is None or not queue.ready:
             break
@@ -145,14 +160,13 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    jobs, numbers = list(_jobs(memory, command)), command.numbers
-    if not memory.throttles:
-        return _leases(memory, command, jobs, now, whole=command.whole, handed=numbers), jobs, ()
-    places = throttles.Places(memory, command.worker, now)
+    stale: list[Row] = []
+    jobs, numbers = list(_jobs(memory, command, now, stale)), command.numbers
+    places = throttles.Places(memory, command.worker, now) if memory.throttles else None
     leased: list[Job] = []
-    kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many are leased before them
+    kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
     for job in jobs:
-        if job.state is READY and job.number not in numbers:
+        if places is not None and job.state is READY and job.number not in numbers:
             full = places.full(throttles.names(job))
             if full is not None:
                 if job.extra is not None and job.extra.throttles:
@@ -163,20 +177,28 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     events = _leases(memory, command, leased, now, whole=command.whole, handed=numbers)
     for at, held in kept.items():
         events.insert(at, held)
+    if stale:
+        events.append(Removed(later(memory, now), "expired", "", stale))
     return events, leased, ()
 
 
-def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
+def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+    """Those that are handed over, then the first of the queue; what has expired there goes to `stale` instead."""
     for number in command.numbers:
         yield memory.jobs[number]
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.front(command.count + len(handed)):
-        number = place[4]
-        if number not in handed:
-            yield memory.jobs[number]
+    for place in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST):
+        job = memory.jobs[place[4]]
+        if job.number not in handed:
+            if links.expired(job, now.wall):
+                stale.append(row(job))
+                if len(stale) == EXPIRED_AT_MOST:
+                    return
+                continue
+            yield job
             left -= 1
             if not left:
                 return

@@ -21,6 +21,7 @@ import msgspec
 
 from crossdock.engine import kept
 from crossdock.engine.keys import Stored
+from crossdock.engine.lazy import ByCaller
 from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
@@ -76,6 +77,9 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     intervals: list[Interval] = []
     stale_failed: list[tuple[str, int, Number]] = []
     stale_done: list[tuple[float, str, Number]] = []
+    stray_locks: list[tuple[str, ByCaller]] = []
+    stray_work: list[tuple[str, Place]] = []
+    stray_depends: list[tuple[str, ByCaller]] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -120,6 +124,9 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             list(memory.intervals.values()),
             list(memory.stale.failed),
             list(memory.stale.done),
+            [(queue, each) for queue, order in memory.strays.locks.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.work.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -194,6 +201,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.tags.restore(rest.tags, rest.uses, memory.jobs)
     memory.workers.seen, memory.workers.given = rest.seen, rest.given
     memory.stale.restore(rest.stale_failed, rest.stale_done)
+    memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)

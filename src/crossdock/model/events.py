@@ -23,6 +23,7 @@ from crossdock.model.event_moves import Noted as Noted
 from crossdock.model.event_moves import Reprioritised as Reprioritised
 from crossdock.model.event_moves import Revived as Revived
 from crossdock.model.event_moves import Stalled as Stalled
+from crossdock.model.event_moves import Surfaced as Surfaced
 from crossdock.model.event_moves import Tagged as Tagged
 from crossdock.model.event_moves import Warned as Warned
 from crossdock.model.event_records import Configured as Configured
@@ -335,6 +336,7 @@ AnyEvent = (
     | ThrottleSet
     | ThrottleFreed
     | Unheld
+    | Surfaced
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

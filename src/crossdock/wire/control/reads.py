@@ -1,26 +1,22 @@
 """What can be looked at, a page at a time. Whatever has to look at many jobs does so in slices, within a bound."""
 
-import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Mapping
-from itertools import islice
+from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 import msgspec
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.queue import Queue
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, cursor, messages, views
 from crossdock.wire.control.messages import error, reply
+from crossdock.wire.control.pages import by_name, longest
 from crossdock.wire.control.vitals import House
-from crossdock.wire.control.walk import PAUSE_S, Looked, Wanted, count_at_once, first_names, go, spot_of
+from crossdock.wire.control.walk import Looked, Wanted, count_at_once, go, spot_of
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
-
-_QUEUES_A_SLICE: Final = 2_000
 
 #: Jobs of a state that are counted by queue or worker on the way to another answer.
 TALLIED_AT_MOST: Final = 20_000
@@ -47,7 +43,7 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
 
 def jobs(desk: Desk, request: messages.Jobs) -> Answer:
     wanted = choose.wanted(request, desk.memory, desk.now)
-    return _jobs(desk, wanted, cursor.read(request.after, request.tag), request.limit)
+    return _jobs(desk, wanted, cursor.read(request), request.limit)
 
 
 def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> Slices:
@@ -66,7 +62,7 @@ def count(desk: Desk, request: messages.Count) -> Answer:
     """With a cursor like a page: whoever counts adds up, until there is none."""
     memory = desk.memory
     wanted = choose.wanted(request, memory, desk.now)
-    spot = cursor.read(request.after, request.tag)
+    spot = cursor.read(request)
     as_of = choose.instant(memory, desk.now) if request.as_of is None else request.as_of
     known = count_at_once(memory, wanted) if spot is None else None
     if known is not None:
@@ -107,9 +103,9 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
             tallies[state] = (yield from _tally(memory, state, lambda job: job.queue)) if known is None else known
     after: str | None = None
     if request.by == "ready":
-        chosen = yield from _longest(memory, request.limit)
+        chosen = yield from longest(memory.queues.values(), request.limit, lambda queue: len(queue.ready))
     else:
-        names, after = yield from _names(memory.queues, request)
+        names, after = yield from by_name(memory.queues, request)
         chosen = [memory.queues[name] for name in names if name in memory.queues]
     rows = []
     for queue in chosen:
@@ -122,41 +118,22 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
 
 def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
     leases = yield from _tally(desk.memory, State.LEASED, lambda job: job.lease.worker if job.lease else "")
-    names, after = yield from _names(registry.by_wid, request)
+    names, after = yield from by_name(registry.by_wid, request)
     known = registry.by_wid
     rows = [views.worker(known[name], leases, desk.now) for name in names if name in known]
     return reply({"workers": rows, "after": after})
 
 
 def batches(desk: Desk, request: messages.Batches) -> Slices:
-    names, after = yield from _names(desk.memory.groups, request)
+    names, after = yield from by_name(desk.memory.groups, request)
     known = desk.memory.groups
     return reply({"batches": [views.batch(known[name], desk.now) for name in names if name in known], "after": after})
 
 
 def cron(desk: Desk, request: messages.Cron) -> Slices:
-    names, after = yield from _names(desk.memory.recurrences, request)
+    names, after = yield from by_name(desk.memory.recurrences, request)
     known = desk.memory.recurrences
     return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
-
-
-def _names(known: Collection[str], request: messages.Page) -> Generator[float, None, tuple[list[str], str | None]]:
-    """A page of names in their order, and the cursor of the next one: simply the last name."""
-    names: list[str] = []
-    for best in first_names(known, request.after or "", request.limit + 1):
-        names = best
-        yield PAUSE_S
-    page = names[: request.limit]
-    return page, page[-1] if len(names) > request.limit else None
-
-
-def _longest(memory: Memory, most: int) -> Generator[float, None, list[Queue]]:
-    best: list[Queue] = []
-    rest = iter(list(memory.queues.values()))
-    while some := list(islice(rest, _QUEUES_A_SLICE)):
-        best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
-        yield PAUSE_S
-    return best
 
 
 def _known(memory: Memory, state: State) -> Mapping[str, int] | None:

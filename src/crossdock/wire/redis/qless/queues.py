@@ -1,9 +1,10 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
-from math import sqrt
+from math import inf, nextafter, sqrt
 from typing import Any, Final
 
 from crossdock.engine.memory import Memory
@@ -18,6 +19,7 @@ from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, 
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
+_MERGED_AT_MOST: Final = 10_000
 
 #: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
 BUCKETS: Final = 60 + 59 + 23 + 6
@@ -65,13 +67,17 @@ def _page(call: Call, queue: str) -> Reply:
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
     memory = call.memory
     lazy = memory.lazy.of(queue)
-    found = [memory.jobs[number_] for _, _, number_ in lazy.locks.front(min(count, lazy.expired(call.t)))]
+    over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
+    if memory.strays.jobs:
+        over = sorted([*over, *memory.strays.expired(queue, call.t)])[:count]
+    found = [memory.jobs[number_] for _, _, number_ in over]
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        found += [memory.jobs[place[4]] for place in known.ready.front(left)]
+        first = _with(list(known.ready.front(left)), list(memory.strays.work.get(queue, ())))
+        found += [memory.jobs[place[4]] for place in first[:left]]
     return found
 
 
@@ -95,9 +101,13 @@ def jobs(call: Call) -> Reply:
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = memory.lazy.of(queue)
     if word in ("running", "stalled"):
-        begin, end = (lazy.over(call.t), len(lazy.locks)) if word == "running" else (0, lazy.expired(call.t))
+        locks = _with(lazy.locks, list(memory.strays.locks.get(queue, ())))
+        over, gone = lazy.over(call.t), lazy.expired(call.t)
+        if locks is not lazy.locks:
+            over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
+        begin, end = (over, len(locks)) if word == "running" else (0, gone)
         page = ranged(end - begin, offset, count)
-        found = [jid for _, jid, _ in lazy.locks.islice(begin + (page.start or 0), begin + page.stop)]
+        found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
         return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
     by_time: Sequence[Any]
     if word == "scheduled":
@@ -105,7 +115,7 @@ def jobs(call: Call) -> Reply:
         _due(call, queue)
         return _scheduled(memory, queue, offset, count)
     if word == "depends":
-        by_time = memory.blocked_in.get(queue, [])
+        by_time = _with(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
         by_time = lazy.slots
     elif word == "throttled" and call.dialect.throttled:
@@ -150,14 +160,17 @@ def counts(call: Call, name: str) -> dict[str, Any]:
     memory = call.memory
     known, lazy = memory.queues.get(name), memory.lazy.of(name)
     stalled = lazy.expired(call.t) - lazy.over(0.0)
+    strays = memory.strays
+    locks, work, depends = (len(each.get(name, ())) for each in (strays.locks, strays.work, strays.depends))
+    stalled = max(0, stalled) + (sum(lock[0] >= 0 for lock in strays.expired(name, call.t)) if locks else 0)
     shown = {
         "paused": known is not None and known.paused,
-        "running": memory.leased_in.get(name, 0) - max(0, stalled),
+        "running": memory.leased_in.get(name, 0) + locks - stalled,
         "name": name,
-        "waiting": len(known.ready) if known is not None else 0,
+        "waiting": (len(known.ready) if known is not None else 0) + work,
         "recurring": len(lazy.slots),
-        "depends": len(memory.blocked_in.get(name, ())),
-        "stalled": max(0, stalled),
+        "depends": len(memory.blocked_in.get(name, ())) + depends,
+        "stalled": stalled,
         "scheduled": len(memory.scheduled_in.get(name, ())) + memory.retrying_in.get(name, 0),
     }
     if call.dialect.in_scripts:
@@ -184,7 +197,8 @@ def length(call: Call) -> Reply:
     queue, memory = call.queue(), call.memory
     known = memory.queues.get(queue)
     waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
-    return memory.leased_in.get(queue, 0) + waiting + (len(known.ready) if known is not None else 0)
+    left = len(memory.strays.locks.get(queue, ())) + len(memory.strays.work.get(queue, ()))
+    return memory.leased_in.get(queue, 0) + waiting + left + (len(known.ready) if known is not None else 0)
 
 
 def stats(call: Call) -> Reply:
@@ -232,8 +246,8 @@ def failed(call: Call) -> Reply:
 
 
 def _with(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
-    """With those that the scripts forgot there, which are few."""
-    return sorted([*order, *stale]) if stale else order
+    """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
+    return sorted([*order, *stale]) if stale and len(order) <= _MERGED_AT_MOST else order
 
 
 def unfail(call: Call) -> Reply:
