@@ -36,9 +36,9 @@ lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port, redis://… for qless
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port, or redis://… ARGS=--lake
 	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') \
-		$(if $(SCRIPT),--script '$(SCRIPT)')
+		$(if $(SCRIPT),--script '$(SCRIPT)') $(ARGS)
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings
 	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md

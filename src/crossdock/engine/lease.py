@@ -221,7 +221,7 @@ def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
     for number, token in dict.fromkeys(command.leases):
         job = memory.jobs.get(number)
         if job is not None and job.lease is not None and job.lease.token == token:
-            events.append(Returned(*closing(job, job.lease, at, command.via)))
+            events.append(Returned(*closing(job, job.lease, at, command.via), leased_via(job.lease, command.via)))
             stirred[job.queue] = None
     return events, None, tuple(stirred)
 
@@ -258,6 +258,11 @@ def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None,
         ran,
         lease.beats,
     )
+
+
+def leased_via(lease: Lease | None, via: str) -> str:
+    """The door a lease went out by, as an event says it that ends it through `via`."""
+    return "" if lease is None or lease.via == via else lease.via
 
 
 def _began(lease: Lease) -> float:
