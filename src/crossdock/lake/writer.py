@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -24,6 +23,7 @@ from crossdock.lake.drafts import Drafts
 from crossdock.lake.manifest import Done, Gap, Next
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.tables import Tables
+from crossdock.lake.tail import OF_ANOTHER, Source, is_of
 from crossdock.model.errors import CrossdockError, Damaged
 
 
@@ -33,19 +33,6 @@ class LakeInUse(CrossdockError):
 
 class OtherJournal(CrossdockError):
     """The lake is not of this journal, and nothing may be added to it."""
-
-
-class Source(Protocol):
-    """What the writer needs of the journal."""
-
-    @property
-    def first(self) -> int:
-        """The oldest batch that is there; the one after the last, if none is."""
-
-    def read(self, after: int) -> Iterator[tuple[int, bytes]]: ...
-
-    def sync(self) -> None:
-        """What was read is on disk once this returns: the lake must never know of more than a recovery would."""
 
 
 class Writer:
@@ -78,15 +65,9 @@ class Writer:
     def _go_on(self) -> None:
         """After whatever the last writer left."""
         done = self.done
-        if done.last >= self._source.first:
-            seq, batch = next(self._source.read(done.last - 1), (0, b""))
-            if seq != done.last or checksum(seq, batch) != done.crc:
-                raise OtherJournal(
-                    f"the lake in {self._folder} ends with batch {done.last}, and this journal has another one, or "
-                    "none, of that number: it was restored from a backup, or belongs to another server. Name a new "
-                    "folder in lake.dir; this one can still be read"
-                )
-        elif done.last < self._source.first - 1:
+        if not is_of(done, self._source):
+            raise OtherJournal(f"{self._folder} {OF_ANOTHER}")
+        if done.last < self._source.first - 1:
             gap = Gap(done.last + 1, self._source.first - 1)
             self.done = replace(done, gaps=[*done.gaps, gap], last=gap.last)
             self._begin()
@@ -97,10 +78,7 @@ class Writer:
             for _ in self.take(lambda: self.read == planned.last):
                 pass
             if self.read != planned.last:
-                raise OtherJournal(
-                    f"the lake in {self._folder} was about to hold batch {planned.last}, and this journal ends before "
-                    "it: it was restored from a backup. Name a new folder in lake.dir; this one can still be read"
-                )
+                raise OtherJournal(f"{self._folder} {OF_ANOTHER}")
             self.publish()
 
     def take(self, enough: Callable[[], bool]) -> Iterator[int]:

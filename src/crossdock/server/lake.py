@@ -31,7 +31,9 @@ HOLD: Final = "lake"
 #: Further behind than this it runs at the server's priority, until it is nearer than a quarter of it.
 BEHIND_BYTES: Final = 256 * 1024 * 1024
 
-RETRY_S: Final = 60.0
+#: A process that ended is started again after this long, and after twice as long each time it ends without progress.
+RETRY_S: Final = 1.0
+_RETRY_AT_MOST_S: Final = 60.0
 
 
 def folder_of(settings: Settings) -> Path:
@@ -62,6 +64,7 @@ class LakeKeeper:
         self._task: asyncio.Task[None] | None = None
         self._child: asyncio.subprocess.Process | None = None
         self._raised = False
+        self._rest_s = RETRY_S
         self._rest_until = 0.0
         self._waiting_since: float | None = None
         self._behind = 0  #: bytes it had not read when it last said so
@@ -80,7 +83,7 @@ class LakeKeeper:
 
     def hold(self, first: int) -> None:
         """Before anything is trimmed. `first` is the oldest batch of the journal."""
-        self._scribe.hold(HOLD, max(self.last or 0, first) - 1)
+        self._scribe.hold(HOLD, max(self.last or 0, first, 1) - 1)
 
     def look(self) -> None:
         """Called every second."""
@@ -122,11 +125,12 @@ class LakeKeeper:
             code = await self._child.wait()
             log.error(
                 "the lake's process ended (exit code %d)%s; the journal keeps what it has not taken; next try in %d s",
-                code, f": {self._trouble}" if self._trouble else "", RETRY_S,
+                code, f": {self._trouble}" if self._trouble else "", self._rest_s,
             )  # fmt: skip
         finally:
-            self._rest_until = time.monotonic() + RETRY_S
-            self._task = self._child = self._waiting_since = None
+            self._rest_until = time.monotonic() + self._rest_s
+            self._rest_s = min(2 * self._rest_s, _RETRY_AT_MOST_S)
+            self._task = self._child = None
             self._raised = False
             self._trouble = ""
 
@@ -139,8 +143,10 @@ class LakeKeeper:
         self._behind, self._written = position.behind, self._turn.written_bytes
         if position.last != self.last:
             self.last = position.last
+            self._rest_s = RETRY_S
+            self._waiting_since = None
             # The newest batch stays: by it the lake knows its journal again.
-            self._scribe.hold(HOLD, position.last - 1)
+            self._scribe.hold(HOLD, max(position.last, 1) - 1)
 
     async def stop(self) -> None:
         if self._task is not None:
