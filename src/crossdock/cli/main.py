@@ -17,7 +17,7 @@ from crossdock.model.errors import CrossdockError
 VERBS: Final = (
     "up", "doctor",
     "push", "try", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
-    "workers", "quiet", "terminate", "batches", "cron", "top", "lake", "backup", "restore", "check",
+    "workers", "quiet", "terminate", "batches", "cron", "top", "lake", "pipeline", "backup", "restore", "check",
     "version",
 )  # fmt: skip
 

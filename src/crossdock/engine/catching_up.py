@@ -82,9 +82,7 @@ def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Num
     yield from (number for due, _, number in lazy.due.islice(begin, begin + limit) if due <= command.t)
 
 
-def _end(
-    memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]
-) -> list[Number]:
+def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]) -> list[Number]:
     """Events of one lease that ran out; the job, if it may be leased then."""
     at, t = later(memory, now), now.wall if command.t is None else command.t
     grace = faces.number(memory, "grace-period", GRACE_S) if command.grace is None else command.grace

@@ -115,5 +115,3 @@ def revived(memory: Memory, event: Revived) -> None:
         job.failures = 0
         job.due = 0.0
         stand(memory, job, event.queue, event.at, event.t, listed=False)
-
-

@@ -153,5 +153,3 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
 
 def _tags(spec: Spec) -> tuple[str | int | float | bool, ...]:
     return spec.extra.tags if spec.extra is not None else ()
-
-

@@ -28,9 +28,7 @@ _TRIES_AT_MOST = 2**53
 def rules(retries: float) -> Rules:
     """qless' row of MODEL section 6."""
     tries = floor(max(-1.0, min(retries, _TRIES_AT_MOST)))
-    return intern(
-        Rules(tries, exhausted=Then.FAILED, success=Then.COMPLETE, lapse=Lapse.LAZY, lost=Lost.WAITS_ON)
-    )
+    return intern(Rules(tries, exhausted=Then.FAILED, success=Then.COMPLETE, lapse=Lapse.LAZY, lost=Lost.WAITS_ON))
 
 
 def newest(memory: Memory, jid: str) -> Job | None:

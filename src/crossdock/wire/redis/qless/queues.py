@@ -217,5 +217,3 @@ def forget(call: Call) -> Reply:
     for name in _names(call):
         call.desk.do(ForgetQueue(name, unlist=True))
     return None
-
-
