@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up test test-quick bench lint docs lock clean
+.PHONY: help install install-pipeline up test test-quick bench bench-pipeline lint docs lock clean
 
 # A stamp's name holds a hash of all that its step depends on, so a second run is quick and a changed lock is seen.
 # The folder counts too: an editable install points into it.
@@ -42,6 +42,9 @@ lint: $(TESTS) ## ruff and mypy
 
 bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port
 	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)')
+
+bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events, DuckDB beside it; ARGS='--millions 1'
+	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings
 	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md
