@@ -36,8 +36,8 @@ _ONE_PASS: Final = """
 
 _ATTEMPTS: Final = """
     copy (
-        select date '1970-01-01' + floor("at" / 86400)::int as date, seq, era, jid, number, attempt, queue, kind, origin,
-            lease_via, via, worker, make_timestamp((leased_at * 1e6)::bigint) as leased_at,
+        select date '1970-01-01' + floor("at" / 86400)::int as date, seq, era, jid, number, attempt, queue, kind,
+            origin, lease_via, via, worker, make_timestamp((leased_at * 1e6)::bigint) as leased_at,
             make_timestamp(("at" * 1e6)::bigint) as closed_at, outcome, state, wait_s, run_s, beats, lost, error_group,
             error_message
         from read_parquet({files}) where outcome is not null

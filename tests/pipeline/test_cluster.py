@@ -25,42 +25,43 @@ pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 SOURCE = Path(crossdock.__file__).parents[1]
 ENV = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1", "PYTHONPATH": str(SOURCE)}
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx256m"
+QUICK = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "SPARK_DAEMON_MEMORY": "256m"}
 
 
 @contextmanager
-def daemon(log: Path, kind: str, *words: str) -> Iterator[None]:
+def daemon(log: Path, pattern: str, kind: str, *words: str) -> Iterator[str]:
+    """What it told by that pattern when it was up."""
     with log.open("wb") as out:
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *words]
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={**ENV, "SPARK_DAEMON_JAVA_OPTS": QUICK})
+        process = subprocess.Popen(command, stdout=out, stderr=out, env={**ENV, **QUICK})
         try:
-            yield
+            yield _told(process, log, pattern)
         finally:
             process.terminate()
             process.wait(60)
 
 
-def told(log: Path, pattern: str) -> str:
+def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
     give_up = time.monotonic() + 120
     while True:
-        found = re.search(pattern, log.read_text("utf-8", "replace"))
+        said = log.read_text("utf-8", "replace")
+        found = re.search(pattern, said)
         if found:
             return found[1]
-        assert time.monotonic() < give_up, log.read_text("utf-8", "replace")
+        assert process.poll() is None and time.monotonic() < give_up, said
         time.sleep(0.1)
 
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     with ExitStack() as stack:
-        log = tmp_path / "master.log"
-        stack.enter_context(daemon(log, "master.Master", "--port", "0", "--webui-port", "0"))
-        url = told(log, r"Starting Spark master at (spark://\S+)")
+        words: tuple[str, ...] = ("--port", "0", "--webui-port", "0")
+        up = r"Starting Spark master at (spark://\S+)"
+        url = stack.enter_context(daemon(tmp_path / "master.log", up, "master.Master", *words))
         for name in ("one", "two"):
-            worker = tmp_path / f"{name}.log"
-            words = ("--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(tmp_path / name), url)
-            stack.enter_context(daemon(worker, "worker.Worker", *words))
-            told(worker, r"(Successfully registered with master)")
+            words = ("--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(tmp_path / name))
+            up = "(Successfully registered with master)"
+            stack.enter_context(daemon(tmp_path / f"{name}.log", up, "worker.Worker", *words, url))
         yield url
 
 
