@@ -34,7 +34,7 @@ test: lint ## lint, then every test
 	.venv/bin/python -m pytest --durations=10
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	.venv/bin/python -m pytest --durations=10 -n 3 -m 'not clients and not fault and not slow'
+	.venv/bin/python -m pytest --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .

@@ -24,6 +24,13 @@ SMALL = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All in one process, where tests run in several: a session costs more than most tests."""
+    for item in items:
+        if "pipeline" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     session = start("local[1]", SMALL)

@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from crossdock.lake.schema import EVENTS
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
 
 #: 2026-11-15T18:00:00Z
@@ -13,13 +15,11 @@ DAY, HOUR = 86_400.0, 3_600.0
 
 
 def events(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
-    names = EVENTS_SCHEMA.fieldNames()
     whole = []
     for index, row in enumerate(rows):
-        assert set(row) <= set(names), set(row) - set(names)
-        given = {"seq": index, "era": 0, "at": SIX, "kind": "k", **row}
-        whole.append(tuple(given.get(name) for name in names))
-    return spark.createDataFrame(whole, EVENTS_SCHEMA)
+        assert set(row) <= set(EVENTS.names), set(row) - set(EVENTS.names)
+        whole.append({"seq": index, "era": 0, "at": SIX, "kind": "k", **row})
+    return spark.createDataFrame(pa.Table.from_pylist(whole, schema=EVENTS), EVENTS_SCHEMA)
 
 
 def told(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
