@@ -10,7 +10,7 @@ SHELL := /bin/bash
 hash = $(shell { echo '$(CURDIR)'; cat $(1); } | sha256sum | cut -c1-16)
 SERVER := .venv/.server-$(call hash,pyproject.toml requirements/server.txt)
 PIPELINE := .venv/.pipeline-$(call hash,pyproject.toml requirements/server.txt requirements/pipeline.txt)
-TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt)
+TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt requirements/throttles.txt)
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 UV := uv==0.13.7
@@ -40,8 +40,8 @@ lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port
-	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)')
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port ARGS=--lake
+	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
 
 bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events, DuckDB beside it; ARGS='--millions 1'
 	.venv/bin/python -m bench.pipeline.run $(ARGS)
@@ -84,5 +84,6 @@ $(PIPELINE): $(SERVER)
 $(TESTS): $(SERVER)
 	@echo 'installing what the tests need: requirements/test.txt'
 	@$(PIP) install --require-hashes -r requirements/test.txt
+	@$(PIP) install --require-hashes --no-deps --upgrade --target .venv/throttles -r requirements/throttles.txt
 	@rm -f .venv/.tests-*
 	@touch $@

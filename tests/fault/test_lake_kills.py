@@ -15,8 +15,10 @@ import pytest
 
 from crossdock.journal.folder import in_use_by
 from crossdock.journal.reader import Reader
+from crossdock.journal.recovery import recover
 from crossdock.lake import manifest
 from crossdock.lake.tables import Tables
+from tests.lake.ledger import booked, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.server import Server
@@ -126,6 +128,8 @@ def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
     assert [jid for jid in load.pushed if events["pushed", jid] != 1] == []
     assert [jid for jid in load.settled if events["succeeded", jid] != 1] == []
     assert len(load.settled) > 1_000
+    live = recover(Reader(data)).memory.stats
+    assert same_pages(live, booked(row for _, row in sorted(rows.items())))
 
 
 def test_the_journal_waits_for_a_lake_that_cannot_be_written(tmp_path: Path) -> None:

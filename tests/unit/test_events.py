@@ -130,6 +130,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "revived": ("READY", 1, 0),
         "every-1": ("READY", 0, 0),
         "every-2": ("READY", 0, 0),
+        "holder": ("LEASED", 1, 0),
+        "unheld": ("READY", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
@@ -143,6 +145,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "moves": False,
         "elsewhere": False,
         "intervals": False,
+        "gates": False,
     }
     assert {name: lock.holder for name, lock in memory.locks.items()} == {"lock": 17}
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
@@ -153,8 +156,14 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "dated": ("unknown", 25, "quarter"),
     }
     assert [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()] == [
-        ("throttled", 2, Per.WORKER, 60.0)
+        ("throttled", 2, Per.WORKER, 60.0),
+        ("", 1, Per.QUEUE, 0.0),
+        ("", 0, Per.QUEUE, 0.0),
     ]
+    assert {name: (list(each.holders), each.pending) for name, each in memory.throttles.items() if each.named} == {
+        "gate": ([], {}),
+        "ql:q:gates": (["holder"], {}),
+    }
     assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
         ("again", "0 * * * *", "Europe/Berlin")
     ]
@@ -167,7 +176,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (32, 2, 9, 4)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (34, 2, 9, 4)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -370,13 +379,25 @@ def story_of_moves(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_throttles(bench: Bench) -> Bench:
+    """A throttle with one place: the second job is held, and freed by hand."""
+    bench.do(m.SetThrottle("gate", 1, 9e6))
+    for jid in ("holder", "unheld"):
+        put = m.Put("qless", 1_200.0, "w", jid, "gates", "klass", b"{}", Form.JSON)
+        bench.do(msgspec.structs.replace(put, throttles=("gate", "ql:q:gates"), keeps=True))
+        bench.do(m.Pop("qless", 1_201.0, "gates", "w", 1, 60.0))
+    bench.do(m.FreeThrottle("gate", ("holder",), 1_202.0))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
 
 def main() -> None:
     """Print what the story has beyond the file."""
-    for batch in story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))).batches[len(lines()) :]:
+    whole = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
+    for batch in whole.batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

@@ -12,19 +12,22 @@ from msgspec.structs import replace
 
 from crossdock.engine import faces, intervals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, exhausted
+from crossdock.engine.failing import Told, exhausted, put_off
 from crossdock.engine.lease import closing, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
 from crossdock.model.clock import Now
-from crossdock.model.events import AnyEvent, Lapsed, Readied, Warned
+from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
 from crossdock.model.faces import What
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.moves import CatchUp
 from crossdock.model.rules import Lapse
 
 GRACE_S = 10.0
+
+#: A job that keeps failing is tried once a year at least.
+BACKOFF_AT_MOST = 31_536_000.0
 
 #: Jobs that one call carries something out on, whatever it asks for: others want their turn.
 AT_MOST = 1_000
@@ -42,12 +45,16 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
             handed += _end(memory, command, job, lease, now, events)
     left = limit - len(handed)
     if command.intervals:
-        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now)
-    due = [memory.jobs[number] for number in _due(memory, command, now, left)]
+        fresh = bool(command.abrupt)
+        loose = frozenset(event.number for event in events if isinstance(event, Lapsed | Failed))
+        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
+    due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
         at = later(memory, now)
         t = now.wall if command.t is None else command.t
-        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, bool(command.abrupt)))
+        first = bool(command.abrupt)
+        unsaid = first and command.leases
+        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, first, unsaid))
     return events, handed, (command.queue,) if events else ()
 
 
@@ -57,6 +64,8 @@ def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tup
     for number in _over(memory, command, now):
         if len(found) >= limit:
             break
+        if command.only and number != command.only:
+            continue
         job = memory.jobs[number]
         if job.lease is not None and job.rules.lapse is Lapse.LAZY:
             found.append((job, job.lease))
@@ -93,9 +102,15 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
         if grace > 0:
             return []
+    delay = _backoff(job)
+    if job.failures < job.rules.max_failures and delay > 0:
+        told = Told(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
+        events.append(put_off(job, lease, at, now, told))
+        return []
     if job.failures < job.rules.max_failures:
+        handed = command.t is not None  # by such a call, to whoever makes it
         close = closing(job, lease, at, command.via, t)
-        events.append(Lapsed(*close, t, True, bool(command.abrupt), leased_via(lease, command.via)))
+        events.append(Lapsed(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
     queue = _shown_queue(job)
     told = Told(
@@ -111,6 +126,18 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
     )
     events.append(exhausted(job, lease, at, now, told))
     return []
+
+
+def _backoff(job: Job) -> float:
+    """How long it waits before it is tried again; 0: whoever came for it has it at once."""
+    face = face_of(job)
+    if face is None or face.backoff is None:
+        return 0.0
+    first, factor = face.backoff
+    try:
+        return min(BACKOFF_AT_MOST, first * factor**job.failures)
+    except OverflowError:
+        return BACKOFF_AT_MOST
 
 
 def _shown_queue(job: Job) -> str:

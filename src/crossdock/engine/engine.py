@@ -16,6 +16,7 @@ from crossdock.engine import (
     enqueue,
     failing,
     groups,
+    holding,
     intervals,
     key_changes,
     lease,
@@ -96,6 +97,10 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.IntervalSet: intervals.interval_set,
     e.IntervalCleared: intervals.interval_cleared,
     e.Recurred: intervals.recurred,
+    e.Held: holding.is_held,
+    e.Unheld: holding.unheld,
+    e.ThrottleSet: holding.throttle_set,
+    e.ThrottleFreed: holding.throttle_freed,
 }
 
 
@@ -155,6 +160,8 @@ class Engine:
             m.ForgetWorkers: notebook.forget_workers,
             m.SetInterval: intervals.set_interval,
             m.ClearInterval: intervals.clear_interval,
+            m.SetThrottle: holding.set_throttle,
+            m.FreeThrottle: holding.free_throttle,
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
@@ -215,7 +222,7 @@ class Engine:
             first = isinstance(command, c.Succeed) and command.whole
             return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
         touched, memory.touched = memory.touched, []
-        return c.Follow(touched)
+        return c.Follow(touched, getattr(command, "t", None))
 
     def has_work(self, topic: Topic, now: Now) -> bool:
         """Is it worth to ask who waits on that queue, or on that key?"""

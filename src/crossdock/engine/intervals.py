@@ -4,17 +4,17 @@ from math import ceil, floor, inf
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces
+from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest, rules, stand, unneeding
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
 from crossdock.model.faces import QlessFace, What
-from crossdock.model.job import Extra, Job, Spec
+from crossdock.model.job import Extra, Job, Number, Spec
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import Interval
 
@@ -51,8 +51,21 @@ def interval_cleared(memory: Memory, event: IntervalCleared) -> None:
     _take(memory, event.jid)
 
 
-def spawn(memory: Memory, queue: str, t: float | None, limit: int, via: str, now: Now) -> list[Recurred]:
-    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's."""
+def spawn(
+    memory: Memory,
+    queue: str,
+    t: float | None,
+    limit: int,
+    via: str,
+    now: Now,
+    *,
+    fresh: bool = False,
+    loose: frozenset[Number] = frozenset(),
+) -> list[Recurred]:
+    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's.
+
+    `loose` are jobs whose leases are ended by events that come before.
+    """
     lazy = memory.lazy.queues[queue]
     order = lazy.slots if t is not None else lazy.slots_at
     until = now.wall if t is None else t
@@ -63,8 +76,8 @@ def spawn(memory: Memory, queue: str, t: float | None, limit: int, via: str, now
         if slot > until or made >= limit:
             break
         event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)
-        event.at, event.via = later(memory, now), via
-        _meet(memory, event)
+        event.at, event.via, event.fresh = later(memory, now), via, fresh
+        _meet(memory, event, loose)
         if t is None:  # both clocks go on by as much
             event.next, event.next_at = memory.intervals[jid].next + event.next - slot, event.next
         else:
@@ -92,20 +105,23 @@ def _slots(memory: Memory, interval: Interval, first: float, until: float, limit
 
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
-    face = QlessFace(interval.retries, slot, spawned_from=interval.jid)
-    extra = Extra(face=face, tags=interval.tags, history=(faces.entry(What.PUT, slot, interval.queue),))
+    face = QlessFace(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
+    line = faces.entry(What.PUT, slot, interval.queue)
+    extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = rules(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
 
 
-def _meet(memory: Memory, event: Recurred) -> None:
+def _meet(memory: Memory, event: Recurred, loose: frozenset[Number]) -> None:
     """Say which of its jobs are there already, and what becomes of them."""
     for behind, spec in enumerate(event.specs):
         known = newest(memory, spec.jid)
         if known is None:
             continue
-        if _of_another_door(known):
+        if known.number in loose and face_of(known) is not None:
+            event.instead[behind] = row(known)
+        elif _of_another_door(known):
             event.over = (*event.over, behind)
         else:
             event.instead[behind] = last_rows([known], event.at)[0]
@@ -136,19 +152,23 @@ def _of_another_door(job: Job) -> bool:
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history."""
     memory.displace(job)
+    memory.stale.leave(job)
+    if job.lease is not None and memory.throttles:
+        throttles.let_go(memory, job, job.lease, keeps=True)
     job.lease = None
     if job.extra is not None:
         memory.tags.drop(job.number, job.jid, job.extra.tags)
     for tag in _tags(spec):
         memory.tags.add(job.number, job.jid, tag, event.t)
     old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
-    lines = faces.history(memory, old.history, new.history[0])
-    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None)
+    its_face = new.face if isinstance(new.face, QlessFace) else None
+    lines = new.history if event.fresh else faces.history(memory, old.history, new.history[0], its_face)
+    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = memory.share(spec.kind)
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0
     slot = new.face.time if isinstance(new.face, QlessFace) else event.t
-    stand(memory, job, spec.queue, event.at, slot, listed=False)
+    stand(memory, job, spec.queue, event.at, slot, listed=False, waits=False)
 
 
 def _tags(spec: Spec) -> tuple[str | int | float | bool, ...]:

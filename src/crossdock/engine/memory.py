@@ -16,7 +16,8 @@ from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
-from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
+from crossdock.engine.stale import Stale
+from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
@@ -31,6 +32,7 @@ READY: Final = State.READY
 LEASED: Final = State.LEASED
 SCHEDULED: Final = State.SCHEDULED
 BLOCKED: Final = State.BLOCKED
+HELD: Final = State.HELD
 RETRYING: Final = State.RETRYING
 GONE: Final = State.GONE
 
@@ -72,43 +74,12 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in",
-        "completed",
-        "config",
-        "counters",
-        "discarded",
-        "failed_in",
-        "foreground",
-        "group_ends",
-        "groups",
-        "intervals",
-        "jids",
-        "job_ends",
-        "jobs",
-        "keys",
-        "lazy",
-        "leased_in",
-        "limits",
-        "lock_ends",
-        "locks",
-        "loose",
-        "names",
-        "needed_by",
-        "queues",
-        "recurrences",
-        "recurring",
+        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
+        "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
+        "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
         "retrying_in",
-        "scheduled_in",
-        "scripts",
-        "shelves",
-        "stats",
-        "tags",
-        "throttles",
-        "touched",
-        "track_ends",
-        "tracks",
-        "watched",
-        "workers",
+        "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
+        "watched", "workers",
     )
 
     def __init__(self) -> None:
@@ -135,6 +106,8 @@ class Memory:
             self.completed,
             *self.failed_in.values(),
             *self.blocked_in.values(),
+            *self.held_in.values(),
+            *self.pending.values(),
         )
         self._empty()
 
@@ -151,8 +124,10 @@ class Memory:
         self.group_ends: Order[tuple[float, str]] = Order()
         self.track_ends: Order[tuple[float, str]] = Order()  #: of those that are dated
         self.job_ends: Order[tuple[float, Number]] = Order()
+        self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():
-            throttle.holders = {}
+            throttle.holders, throttle.pending = {}, {}
+        self.pending: dict[str, Order[tuple[float, str]]] = {}  #: by throttle: since when, and who
         self.keys = Keys(self.keys.changes)
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
@@ -162,9 +137,11 @@ class Memory:
         self.retrying_in: defaultdict[str, int] = defaultdict(int)
         self.scheduled_in: dict[str, Order[Waiting]] = {}
         self.blocked_in: dict[str, Order[ByCaller]] = {}
+        self.held_in: dict[str, Order[ByCaller]] = {}
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
+        self.stale = Stale()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -230,12 +207,20 @@ class Memory:
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
         del self.jobs[job.number]
-        if job.extra is not None:
+        extra = job.extra
+        if extra is not None:
             if job.end:
                 self.job_ends.take((job.end, job.number))
-            if job.extra.tags:
-                self.tags.drop(job.number, job.jid, job.extra.tags)
-            self.foreground.pop(job.number, None)
+            if extra.links is not None:
+                if extra.links.needs:
+                    kept.need_no_more(self, job)
+                self.foreground.pop(job.number, None)
+            if extra.tags:
+                self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
+            if type(extra.face) is QlessFace and extra.face.sticky:
+                self.tags.lose(job.number, job.jid, extra.face.sticky)
+            if self.stale.jobs:
+                self.stale.forget(job.number)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
@@ -265,9 +250,11 @@ class Memory:
             elif state is RETRYING:
                 self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
-                for need in needs_of(job):
-                    self.needed_by.setdefault(need, {})[job.number] = None
                 kept.block(self, job)
+            elif state is HELD:
+                kept.hold(self, job)
+        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
+            kept.need(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
@@ -299,12 +286,21 @@ class Memory:
             elif state is RETRYING:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
-                for need in needs_of(job):
-                    waiting = self.needed_by[need]
-                    del waiting[job.number]
-                    if not waiting:
-                        del self.needed_by[need]
                 kept.block_no_more(self, job)
+            elif state is HELD:
+                kept.hold_no_more(self, job)
+        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
+            kept.need_no_more(self, job)
+
+    def pend(self, throttle: str, t: float, jid: str) -> None:
+        """That jid waits for a place in that throttle."""
+        self.pending.setdefault(throttle, Order()).add((t, jid))
+
+    def pend_no_more(self, throttle: str, t: float, jid: str) -> None:
+        waiting = self.pending[throttle]
+        waiting.take((t, jid))
+        if not waiting:
+            del self.pending[throttle]
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""

@@ -6,7 +6,7 @@ Failing is in `failing`, what a job with a freer door allows in `freely`.
 from crossdock.engine import faces, freely, links, needs
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, leased_via, unleased
+from crossdock.engine.lease import closing, end_lease, unleased
 from crossdock.engine.memory import GONE, Memory
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import RUN
@@ -83,8 +83,10 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     else:
         close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
-    door = leased_via(lease, claim.via)
-    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, door)
+    event = Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
+    if lease is not None and lease.via != claim.via:
+        event.leased_via = lease.via
+    return event
 
 
 def succeeded(memory: Memory, event: Succeeded) -> None:
@@ -101,9 +103,11 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         memory.place(job)
         if face_of(job) is not None:
             memory.touched.append(Touched(retire=event.at if event.t is None else event.t))
+            if memory.stale.jobs:
+                memory.stale.undone(job)
     if event.token:
         memory.counters.processed += 1
-        memory.stats.book(job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
+        memory.stats.book(event.under or job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
     if memory.needed_by:

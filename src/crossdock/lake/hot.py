@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from crossdock.lake.parts import FORMS, STATES, Columns, Part, array, booked_days
+from crossdock.lake.parts import FORMS, STATES, Columns, Part, array, booked_days, few
 from crossdock.lake.payloads import Payloads
 from crossdock.model.events import Leased, Succeeded
 from crossdock.model.job import Spec
@@ -31,18 +31,18 @@ class Pushes(Part):
         specs = self._specs
         heads = zip(*self._heads, strict=True)
         columns = {
-            name: array(name, values) for name, values in zip(("at", "t", "via", "number", "state"), heads, strict=True)
+            name: few(name, values) for name, values in zip(("at", "t", "via", "number", "state"), heads, strict=True)
         }
         columns["origin"] = columns["via"]
         columns |= {
             "jid": array("jid", [spec.jid for spec in specs]),
-            "queue": array("queue", [spec.queue for spec in specs]),
-            "kind": array("kind", [spec.kind for spec in specs]),
-            "priority": array("priority", [spec.priority for spec in specs]),
-            "size": array("size", [len(spec.payload) for spec in specs]),
-            "retries": array("retries", [spec.rules.max_failures for spec in specs]),
-            "lease_s": array("lease_s", [spec.rules.lease_s or None for spec in specs]),
-            "form": array("form", [FORMS[spec.form] for spec in specs]),
+            "queue": few("queue", [spec.queue for spec in specs]),
+            "kind": few("kind", [spec.kind for spec in specs]),
+            "priority": few("priority", [spec.priority for spec in specs]),
+            "size": few("size", [len(spec.payload) for spec in specs]),
+            "retries": few("retries", [spec.rules.max_failures for spec in specs]),
+            "lease_s": few("lease_s", [spec.rules.lease_s or None for spec in specs]),
+            "form": few("form", [FORMS[spec.form] for spec in specs]),
         }
         shown = [self.payloads.shown(spec.payload) for spec in specs]
         columns["payload"] = array("payload", [payload for payload, _ in shown])
@@ -88,15 +88,17 @@ class Successes(Part):
         events = self._events
         columns = _heads(events, day)
         other = any(event.leased_via for event in events)
+        if any(event.under for event in events):
+            columns["booked_queue"] = array("booked_queue", [event.under or event.queue for event in events])
         columns |= {
             "lease_via": array("lease_via", [event.leased_via or event.via for event in events])
             if other
             else columns["via"],
-            "state": array("state", [STATES[event.then] for event in events]),
+            "state": few("state", [STATES[event.then] for event in events]),
             "leased_at": array("leased_at", [event.leased_at for event in events]),
             "wait_s": array("wait_s", [event.wait_s for event in events]),
             "run_s": array("run_s", [event.run_s for event in events]),
-            "beats": array("beats", [event.beats for event in events]),
+            "beats": few("beats", [event.beats for event in events]),
         }
         return columns
 
@@ -104,20 +106,20 @@ class Successes(Part):
 def _heads(events: list[Any], day: int) -> Columns:
     """What both kinds of event say. Spelled out: a name looked up in a variable takes twice the time."""
     at, t = [event.at for event in events], [event.t for event in events]
-    queue = array("queue", [event.queue for event in events])
+    queue = few("queue", [event.queue for event in events])
     return {
         "at": array("at", at),
         "t": array("t", t),
         "jid": array("jid", [event.jid for event in events]),
         "number": array("number", [event.number for event in events]),
         "queue": queue,
-        "kind": array("kind", [event.kind for event in events]),
-        "origin": array("origin", [event.origin for event in events]),
-        "via": array("via", [event.via for event in events]),
-        "worker": array("worker", [event.worker for event in events]),
-        "attempt": array("attempt", [event.attempt for event in events]),
-        "priority": array("priority", [event.priority for event in events]),
-        "size": array("size", [event.payload_bytes for event in events]),
+        "kind": few("kind", [event.kind for event in events]),
+        "origin": few("origin", [event.origin for event in events]),
+        "via": few("via", [event.via for event in events]),
+        "worker": few("worker", [event.worker for event in events]),
+        "attempt": few("attempt", [event.attempt for event in events]),
+        "priority": few("priority", [event.priority for event in events]),
+        "size": few("size", [event.payload_bytes for event in events]),
         "token": array("token", [event.token for event in events]),
         "booked_queue": queue,
         "booked_day": booked_days(at, t, day),

@@ -140,7 +140,7 @@ def stalled(date: Rows, seq: int, event: e.Stalled) -> int:
 def advanced(date: Rows, seq: int, event: e.Advanced) -> int:
     rows = date.others
     state = "blocked" if event.needs else "scheduled" if event.due and event.due_t is not None else READY
-    booked = (event.queue, day_of(event.t))
+    booked = (event.under or event.queue, day_of(event.t))
     _closed(rows, seq, event, event.t, "advanced", "advanced", state, booked)
     rows.beside("booked_run", True)
     rows.beside("to_queue", event.to_queue)
@@ -174,7 +174,7 @@ def moved(date: Rows, seq: int, event: e.Moved) -> int:
 def removed(date: Rows, seq: int, event: e.Removed) -> int:
     rows = date.others
     for row in event.rows:
-        since = row.failed_at
+        since = None if event.unbooked else row.failed_at
         booked = NO_BOOKING if since is None else (row.queue, day_of(since))
         rows.job(seq, event.at, event.t, "removed", "gone", event.via, row, "removed", booked)
         rows.beside("why", event.why)

@@ -46,8 +46,12 @@ def revived(date: Rows, seq: int, event: e.Revived) -> int:
     return seq
 
 
+#: Events that leave a job where it is, or nearly so.
+_Edit = e.Held | e.Warned | e.Reprioritised | e.Tagged | e.NeedsEdited | e.Noted
+
+
 def _edited(
-    rows: Others, seq: int, event: e.Warned | e.Reprioritised | e.Tagged | e.NeedsEdited | e.Noted, name: str,
+    rows: Others, seq: int, event: _Edit, name: str,
     state: str | None = None, priority: float | None = None, tail: tuple[Any, ...] = _NOT_LEASED,
 ) -> int:  # fmt: skip
     rows.add(
@@ -56,6 +60,22 @@ def _edited(
         event.payload_bytes, *tail,
     )  # fmt: skip
     return seq + 1
+
+
+def held(date: Rows, seq: int, event: e.Held) -> int:
+    rows = date.others
+    after = _edited(rows, seq, event, "held", "held")
+    rows.beside("why", event.throttle)
+    return after
+
+
+def unheld(date: Rows, seq: int, event: e.Unheld) -> int:
+    rows = date.others
+    for row in event.rows:
+        rows.job(seq, event.at, event.t, "unheld", "ready", "", row)
+        rows.beside("why", event.name)
+        seq += 1
+    return seq
 
 
 def warned(date: Rows, seq: int, event: e.Warned) -> int:
@@ -164,6 +184,8 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Scheduled: scheduled,
     e.Buried: buried,
     e.Revived: revived,
+    e.Held: held,
+    e.Unheld: unheld,
     e.Warned: warned,
     e.Reprioritised: reprioritised,
     e.Tagged: tagged,

@@ -40,7 +40,7 @@ EVENTS: Final = pa.schema(
         _column("event", _S, "the kind of transition: docs/reference/lake.md lists them", always=True),
         _column("state", _S, "the job's state after it; null: as it was"),
         _column("outcome", _S, "of a row that ends a lease: how; else null"),
-        _column("why", _S, "of removed and readied rows: the reason. Of a setting: its name"),
+        _column("why", _S, "of removed and readied rows: the reason. Of a setting, a throttle: its name"),
         _column("jid", _S, "the job's name; several jobs may have it one after the other"),
         _column("number", _I, "the job's number: unique, never used again"),
         _column("queue", _S, "where the job was when it happened"),

@@ -59,7 +59,7 @@ class Writer:
         self._tables = Tables(self._drafts.take, self.done.era, self._payloads)
         self._tables.at = self.done.at
         self.read = self.done.last  #: the last batch that is in the drafts
-        self._crc = self.done.crc
+        self._newest = b""  #: that batch
         self.bytes = 0  #: of the journal, in the drafts
 
     def _go_on(self) -> None:
@@ -85,7 +85,7 @@ class Writer:
         """Read on, until there is nothing more or it is enough; yields after each batch."""
         for seq, batch in self._source.read(self.read):
             self._tables.add(seq, batch)
-            self.read, self._crc = seq, checksum(seq, batch)
+            self.read, self._newest = seq, batch
             self.bytes += len(batch)
             yield seq
             if enough():
@@ -106,7 +106,7 @@ class Writer:
         self.done = replace(
             done,
             last=self.read,
-            crc=self._crc,
+            crc=checksum(self.read, self._newest),
             era=self._tables.era,
             at=self._tables.at,
             newest=files,
