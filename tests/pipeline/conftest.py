@@ -46,12 +46,12 @@ class Grown(NamedTuple):
 
 @pytest.fixture(scope="session")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grown]:
-    """Tables that grew by three increments under a mixed load. Tests leave their rows as they are."""
+    """Tables that grew by two increments under a mixed load. Tests leave their rows as they are."""
     folder = tmp_path_factory.mktemp("grown")
     works, load, lake = Works(spark, folder / "lake", folder / "tables"), MixedLoad(1), Lake(folder / "lake")
     ran, written = [], 0
-    for _ in range(3):
-        load.go(400)
+    for _ in range(2):
+        load.go(500)
         lake.cut(load.events[written:], 600)
         written = len(load.events)
         ran.append(run(works))

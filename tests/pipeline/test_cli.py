@@ -15,12 +15,12 @@ def test_status_tells_what_is_in_the_tables(grown: Grown, capsys: pytest.Capture
     assert main(["pipeline", "status", *folders]) == 0
     said = capsys.readouterr().out
     rows, segments = (sum(getattr(each, name) for each in grown.ran) for name in ("rows", "segments"))
-    assert f"taken in   {rows:,} events of {segments} segments, 3 batches\nwaiting    nothing\n" in said
+    assert f"taken in   {rows:,} events of {segments} segments, 2 batches\nwaiting    nothing\n" in said
     assert main(["pipeline", "status", "--json", *folders]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["events"], told["batch"], told["set_aside"]) == (rows, 3, {})
+    assert (told["events"], told["batch"], told["set_aside"]) == (rows, 2, {})
     assert {table["name"]: table["batch"] for table in told["tables"]} == dict.fromkeys(
-        (table["name"] for table in told["tables"]), 3
+        (table["name"] for table in told["tables"]), 2
     )
 
 
@@ -43,6 +43,11 @@ def test_without_spark_it_says_what_to_install(
     monkeypatch.setattr(verb, "find_spec", lambda name: None)
     assert main(["pipeline", "status", "--data", str(tmp_path)]) == 1
     assert "pyspark is not installed: the pipeline needs what `make install-pipeline`" in capsys.readouterr().err
+
+
+def test_a_stream_is_not_left_to_a_connect_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "stream", "--data", str(tmp_path), "--master", "sc://localhost"]) == 2
+    assert "a Connect server runs the batches of a stream itself" in capsys.readouterr().err
 
 
 def test_a_setting_of_spark_has_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

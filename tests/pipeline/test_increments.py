@@ -106,6 +106,7 @@ class Mortal:
         monkeypatch.setattr(place, name, once)
 
 
+@pytest.mark.slow
 def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
     """Each life ends at its first commit, every other one just after it: so all points are passed, one a life."""
     floor = Floor()

@@ -48,6 +48,7 @@ def wait_for(heard: list[int], rows: int) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_stream_makes_what_a_run_makes(works: Works) -> None:
     load, lake = MixedLoad(4), Lake(works.lake)
     load.go(40)

@@ -150,6 +150,11 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
 
     Attempts are there with each batch; the other tables follow every --refresh seconds.
     """
+    if values["master"].startswith("sc://"):
+        raise click.UsageError(
+            "a Connect server runs the batches of a stream itself, without the ledger: give stream another --master, "
+            "or call run again and again"
+        )
     stop = threading.Event()
     with meter() as progress:
         works = _works(values, progress)
