@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up test test-quick bench lint docs lock clean
+.PHONY: help install install-pipeline up test test-quick bench bench-pipeline lint docs lock clean
 
 # A stamp's name holds a hash of all that its step depends on, so a second run is quick and a changed lock is seen.
 # The folder counts too: an editable install points into it.
@@ -34,14 +34,18 @@ test: lint ## lint, then every test
 	.venv/bin/python -m pytest --durations=10
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	.venv/bin/python -m pytest --durations=10 -n 3 -m 'not clients and not fault and not slow'
+	.venv/bin/python -m pytest --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port ARGS=--lake
-	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port, redis://…; ARGS=--lake
+	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') \
+		$(if $(SCRIPT),--script '$(SCRIPT)') $(ARGS)
+
+bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events, DuckDB beside it; ARGS='--millions 1'
+	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings
 	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md

@@ -52,7 +52,7 @@ def _load(order: Order, lanes: Sequence[Lane]) -> Load:
     if door == "faktory":
         return FaktoryLoad(lanes, order.queue)
     if door == "qless":
-        return QlessLoad(lanes, Qless(order.queue))
+        return QlessLoad(lanes, Qless(order.queue, order.target.call, order.target.script))
     return DoorLoad(lanes, DOORS[door](order.queue))
 
 

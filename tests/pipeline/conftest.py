@@ -20,7 +20,15 @@ SMALL = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # to compile a plan costs more than to run it once
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All in one process, where tests run in several: a session costs more than most tests."""
+    for item in items:
+        if "pipeline" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
@@ -38,12 +46,12 @@ class Grown(NamedTuple):
 
 @pytest.fixture(scope="session")
 def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grown]:
-    """Tables that grew by three increments under a mixed load. Tests leave their rows as they are."""
+    """Tables that grew by two increments under a mixed load. Tests leave their rows as they are."""
     folder = tmp_path_factory.mktemp("grown")
     works, load, lake = Works(spark, folder / "lake", folder / "tables"), MixedLoad(1), Lake(folder / "lake")
     ran, written = [], 0
-    for _ in range(3):
-        load.go(400)
+    for _ in range(2):
+        load.go(500)
         lake.cut(load.events[written:], 600)
         written = len(load.events)
         ran.append(run(works))

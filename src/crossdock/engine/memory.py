@@ -79,7 +79,8 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "failures", "foreground",
+        "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "failures",
+        "foreground",
         "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
         "limits", "loads", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences",
         "recurring", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags",
@@ -89,6 +90,7 @@ class Memory:
     def __init__(self) -> None:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
+        self.configured: list[str] = []  #: of them: those of the configuration
         self.recurrences: dict[str, Recurrence] = {}
         self.recurring: Order[tuple[float, str]] = Order()
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them

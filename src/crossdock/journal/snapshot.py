@@ -193,6 +193,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.tracks = rest.tracks
     memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
     memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
             memory.pend(throttle.name, t, jid)
@@ -202,9 +203,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.keys.changes = rest.key_changes
     memory.scripts = rest.scripts
     memory.tags.restore(rest.tags, rest.uses, memory.jobs)
-    for worker, t in rest.seen.items():
-        memory.workers.see(worker, t)
-    memory.workers.given = rest.given
+    memory.workers.seen, memory.workers.given = rest.seen, rest.given
     memory.stale.restore(rest.stale_failed, rest.stale_done)
     memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
     memory.watched = rest.watched

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from crossdock.pipeline.errors import PipelineError
@@ -89,27 +90,28 @@ class Table:
         """The rows of these dates, or all; of the version that is newest now."""
         named = [str(self.folder / file.path) for file in self.files() if dates is None or file.date in dates]
         if not named:
-            return spark.createDataFrame([], self.schema)
+            return nothing(spark, self.schema)
         reader = spark.read.schema(self.schema).option("basePath", str(self.folder))
         return reader.parquet(*named).select(*self.schema.fieldNames())
 
     def write(
         self,
-        rows: DataFrame,
+        rows: DataFrame | None,
         stem: str,
         *,
         replace: Iterable[File] = (),
         done: tuple[str, int] | None = None,
         changes: bool = True,
     ) -> None:
-        """Add these rows and take those files away, as one commit, noted as `done`.
+        """Add these rows (None: none) and take those files away, as one commit, noted as `done`.
 
         Raises PipelineError where the rows are not of the table's columns and types.
         """
-        if rows.schema.simpleString() != self.schema.simpleString():
-            raise PipelineError(f"rows for {self.name} have the columns {rows.schema.simpleString()}")
         staging = self.folder / _STAGING / f"{stem}-{uuid.uuid4().hex}"
-        rows.write.partitionBy("date").parquet(str(staging))
+        if rows is not None:
+            if rows.schema.simpleString() != self.schema.simpleString():
+                raise PipelineError(f"rows for {self.name} have the columns {rows.schema.simpleString()}")
+            rows.write.partitionBy("date").parquet(str(staging))
         actions: list[Any] = [self._move_in(path, stem) for path in sorted(staging.rglob("*.parquet"))]
         now = int(time.time() * 1_000)
         for file in replace:
@@ -122,7 +124,7 @@ class Table:
             DeltaTable(self.folder).create_write_transaction(
                 actions, "append", self._delta_schema(), ["date"], commit_properties=marks
             )
-        shutil.rmtree(staging)
+        shutil.rmtree(staging, ignore_errors=True)
 
     def sweep(self) -> None:
         """What writes that were cut off left behind. The caller has the lock."""
@@ -130,7 +132,7 @@ class Table:
 
     def vacuum(self) -> None:
         """Delete files that no version of the last day names."""
-        DeltaTable(self.folder).vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+        vacuum(DeltaTable(self.folder))
 
     def _delta_schema(self) -> Schema:
         return Schema.from_json(self.schema.json())
@@ -146,6 +148,17 @@ class Table:
         path.rename(self.folder / name)
         stats = json.dumps({"numRecords": rows})
         return AddAction(name, stat.st_size, {"date": date}, int(stat.st_mtime * 1_000), True, stats)
+
+
+def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
+    """No rows of these columns. Made in the JVM: an empty list would start a Python on an executor."""
+    return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema))
+
+
+def vacuum(table: DeltaTable) -> None:
+    """It leaves two entries in the log, so it is asked first whether there is anything to do."""
+    if table.vacuum(KEEP_HOURS, enforce_retention_duration=False, full=True):
+        table.vacuum(KEEP_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
 
 
 def _sync(path: Path) -> None:

@@ -14,10 +14,13 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
+from crossdock.pipeline.delta import vacuum
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.segments import Segment
 
 BATCH: Final = "crossdock-batch"
+
+_MANY_FILES: Final = 64
 
 _SCHEMA: Final = pa.schema(
     [
@@ -95,6 +98,13 @@ class Ledger:
             self._note(batch, segment)
         self._version = DeltaTable(self._folder).version()
         return batch
+
+    def tidy(self) -> None:
+        """One file of many: each batch left one."""
+        table = DeltaTable(self._folder)
+        if len(table.file_uris()) > _MANY_FILES:
+            table.optimize.compact()
+        vacuum(table)
 
     def _note(self, batch: int, segment: Segment) -> None:
         self._batches.setdefault(batch, []).append(segment)

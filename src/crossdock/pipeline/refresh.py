@@ -36,9 +36,10 @@ def refresh(works: Works, again: Collection[dt.date] | None = ()) -> int:
             continue
         works.progress(f"refreshing {view.name}", done, len(VIEWS))
         rows, days = _made(works, view, dirty)
+        if rows is not None:
+            rows = kept(works, view, rows, days).repartition(F.col("date"))
         replaced = [file for file in table.files() if file.date in days]
-        rows = kept(works, view, rows, days)
-        table.write(rows.repartition(F.col("date")), f"v{batch:08d}", replace=replaced, done=(VIEW, batch))
+        table.write(rows, f"v{batch:08d}", replace=replaced, done=(VIEW, batch))
         made += len(days)
     return made
 
@@ -47,11 +48,11 @@ def _sources(view: View) -> tuple[str, ...]:
     return ("links", "attempts") if view.name == "flows" else (view.fact,)
 
 
-def _made(works: Works, view: View, dirty: set[dt.date]) -> tuple[DataFrame, set[dt.date]]:
-    """The rows of these days, and of which days they are in the end."""
+def _made(works: Works, view: View, dirty: set[dt.date]) -> tuple[DataFrame | None, set[dt.date]]:
+    """The rows of these days, and of which days they are in the end. None: nothing changes."""
     facts, table = works.catalog[view.fact], works.catalog[view.name]
     if not dirty:
-        return works.spark.createDataFrame([], view.schema), dirty
+        return None, dirty
     if view.of is not None:
         return view.of(facts.read(works.spark, dirty)), dirty
     if view.name == "forecast":
@@ -61,12 +62,12 @@ def _made(works: Works, view: View, dirty: set[dt.date]) -> tuple[DataFrame, set
     return _flows(works, facts, table, day(min(dirty), FLOW_DAYS))
 
 
-def _flows(works: Works, links: Table, table: Table, first: dt.date) -> tuple[DataFrame, set[dt.date]]:
+def _flows(works: Works, links: Table, table: Table, first: dt.date) -> tuple[DataFrame | None, set[dt.date]]:
     spark = works.spark
     dates = {file.date for file in links.files()}
     window = {date for date in dates if date >= first}
     if not window:
-        return spark.createDataFrame([], table.schema), set()
+        return None, set()
     attempts = works.catalog["attempts"]
     since = {file.date for file in attempts.files() if file.date >= min(window)}
     earlier = links.read(spark, dates - window)
@@ -74,4 +75,4 @@ def _flows(works: Works, links: Table, table: Table, first: dt.date) -> tuple[Da
     before = table.read(spark, {file.date for file in table.files() if file.date >= first})
     changed = rows.exceptAll(before).union(before.exceptAll(rows)).select("date").distinct()
     days = {row.date for row in changed.collect()}
-    return rows.where(F.col("date").isin(sorted(days))), days
+    return (rows.where(F.col("date").isin(sorted(days))) if days else None), days

@@ -39,3 +39,5 @@ def tidy(works: Works) -> None:
     compact(works)
     for table in works.catalog:
         table.vacuum()
+    if works.ledger.newest:
+        works.ledger.tidy()

@@ -10,6 +10,7 @@ from pyarrow import compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from crossdock.pipeline.catalog import Catalog
+from crossdock.pipeline.delta import nothing
 from crossdock.pipeline.ledger import Ledger
 from crossdock.pipeline.segments import Segment
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
@@ -53,7 +54,7 @@ class Works:
     def events(self, segments: Iterable[Segment]) -> DataFrame:
         paths = [str(self.lake / each.name) for each in segments]
         if not paths:
-            return self.spark.createDataFrame([], EVENTS_SCHEMA)
+            return nothing(self.spark, EVENTS_SCHEMA)
         return self.spark.read.schema(EVENTS_SCHEMA).parquet(*paths)
 
     def terms(self) -> Terms:

@@ -38,7 +38,7 @@ FLOWS: Final = StructType(
     ]
 )
 
-#: Bound of the walk. A chain of more jobs than this is measured up to here, a job that needs itself too.
+#: Bound of the walk. A chain of more jobs than this is measured up to here, a circle goes round.
 STEPS: Final = 64
 
 
@@ -107,7 +107,8 @@ def _edges(links: DataFrame) -> DataFrame:
     member = links.where(job & F.col("group_name").isNotNull()).select("number", _group("group_name"))
     called = links.where(job & F.col("callback_of").isNotNull()).select(_group("callback_of"), "number")
     child = links.where(F.col("parent_group").isNotNull()).select(_group("group_name"), _group("parent_group"))
-    return needs.union(member).union(called).union(child).distinct()
+    edges = needs.union(member).union(called).union(child).distinct()
+    return edges.where(F.col("before") != F.col("after"))  # who needs itself waits for good
 
 
 def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
