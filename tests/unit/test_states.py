@@ -40,8 +40,8 @@ def test_nothing_comes_back_from_gone() -> None:
     assert MOVES[S.GONE] == frozenset()
 
 
-def test_only_a_ready_job_is_leased() -> None:
-    assert [before for before in State if S.LEASED in MOVES[before]] == [S.READY]
+def test_only_a_ready_job_is_leased_and_one_of_a_batch() -> None:
+    assert [before for before in State if S.LEASED in MOVES[before]] == [S.HELD, S.READY]
 
 
 def test_only_a_leased_job_is_retried() -> None:

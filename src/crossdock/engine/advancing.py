@@ -63,7 +63,7 @@ def advanced(memory: Memory, event: Advanced) -> None:
         extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
     lines = faces.history(memory, extra.history, faces.entry(What.DONE, t))
     lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue))
-    job.extra = replace(extra, face=face, history=lines, error=None)
+    job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.payload = event.payload
     job.failures = 0
     job.due = event.due

@@ -203,7 +203,7 @@ def failed(memory: Memory, event: Failed) -> None:
             links.gone(memory, job, linked, event.at, success=False)
     else:
         if event.said or then in _FINAL:
-            job.extra = replace(job.extra or Extra(), error=event.failure)
+            job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
         faces.failed(memory, job, event, lease)
         if event.booked and event.booked != job.queue and then not in _FINAL:
             faces.elsewhere(job, event.booked)

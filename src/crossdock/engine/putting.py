@@ -123,7 +123,7 @@ def moved(memory: Memory, event: Moved) -> None:
     if old.links is not None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
     lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue))
-    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None, stage="")
     if job.end:  # another door's time to live: its new rules know none
         memory.job_ends.take((job.end, job.number))
         job.end = 0.0
