@@ -16,6 +16,7 @@ from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.resqu.state import Resqu
 from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
@@ -74,7 +75,7 @@ class Memory:
     __slots__ = (
         "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
         "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "lock_ends",
-        "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "retrying_in",
+        "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "resqu", "retrying_in",
         "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
         "watched", "workers",
     )
@@ -86,6 +87,7 @@ class Memory:
         self.recurring: Order[tuple[float, str]] = Order()
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
         self.keys = Keys()
+        self.resqu = Resqu()
         self.discarded: list[Discarded] = []
         self._empty()
 
@@ -139,6 +141,7 @@ class Memory:
         self.config: dict[str, str] = {}
         self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
         self.intervals: dict[str, Interval] = {}
+        self.resqu = Resqu(self.resqu.mapping)
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0

@@ -1,5 +1,6 @@
 """One queue: its name, and its ready jobs in the order in which they are leased."""
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
 from crossdock.engine.order import Order
@@ -7,7 +8,7 @@ from crossdock.model.job import Job, Number, Place
 
 
 class Queue:
-    __slots__ = ("first_seen", "first_t", "listed", "name", "paused", "ready")
+    __slots__ = ("first_seen", "first_t", "lanes", "listed", "name", "paused", "ready")
 
     def __init__(
         self, name: str, first_seen: float, paused: bool = False, listed: bool = True, first_t: float | None = None
@@ -18,6 +19,8 @@ class Queue:
         self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
         self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
         self.ready: Order[Place] = Order()
+        #: Whose turn it is: the batches it works on by name, and "" for its own jobs. None: it has no batches
+        self.lanes: OrderedDict[str, None] | None = None
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
         """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""

@@ -32,6 +32,7 @@ from crossdock.model.event_records import Unwatched as Unwatched
 from crossdock.model.event_records import Watched as Watched
 from crossdock.model.event_records import WorkerSeen as WorkerSeen
 from crossdock.model.event_records import WorkersForgotten as WorkersForgotten
+from crossdock.model.event_resqu import Reserved, ResquEvent, Unreserved
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
 from crossdock.model.records import Per, Recurrence
@@ -321,10 +322,11 @@ AnyEvent = (
     | IntervalSet
     | IntervalCleared
     | Recurred
+    | ResquEvent
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
-SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen})
+SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen, Reserved, Unreserved})
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):

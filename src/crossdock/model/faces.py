@@ -60,3 +60,13 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     queue: str = ""  #: shown in place of the queue it stands in
     spawned_from: str = ""
     order: int = 0  #: among the failed: later ones have a higher number
+
+
+class ResquFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="resqu"):
+    """A Resqu job as its lists show it. Source and name give its pool."""
+
+    text: bytes  #: JSON as it was pushed; without an id and a time of its own unless `stamped`
+    source: str
+    name: str
+    stamped: bool = True  #: it has `id` and `queue_time`; else they are the job's jid and the time it became ready
+    defer: float | None = None  #: seconds after its blocker; None: it is not deferred

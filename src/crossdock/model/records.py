@@ -1,4 +1,4 @@
-"""Records beside the job (MODEL section 7): groups, recurrences, intervals, throttles, tracks."""
+"""Records beside the job (MODEL section 7): groups, recurrences, batches, intervals, throttles, tracks."""
 
 from enum import IntEnum
 from math import inf
@@ -87,6 +87,33 @@ class Recurrence(msgspec.Struct, array_like=True, frozen=True):
     zone: str  #: IANA name
     spec: Spec  #: as of a run at 0 on both clocks: the ends of its lock and of itself count from each run
     next: float
+    plan: str = ""  #: a client made it under this id (Resqu); then the schedule is an interval. Empty: configured
+    source: str = ""  #: of a plan: whose it is
+    text: bytes = b""  #: of a plan: as it was given
+
+
+class Phase(IntEnum):
+    """How far a batch of Resqu's is."""
+
+    UNCOMMITTED = 0  #: nobody sees it
+    COMMITTED = 1  #: waits for an allocator to give it to a pool
+    BACKLOG = 2  #: waits for its source's active batch in that pool
+    ACTIVE = 3  #: a lane of its pool
+
+
+class Stage(msgspec.Struct, array_like=True):
+    """A batch of Resqu's: jobs that become visible all at once or never, and are worked in order."""
+
+    name: str
+    via: str
+    source: str
+    job_name: str
+    created: float  #: wall
+    end: float  #: steady; it is abandoned then. Infinity: committed
+    phase: Phase = Phase.UNCOMMITTED
+    queue: str = ""  #: the pool
+    total: int = 0  #: jobs pushed
+    by_hand: bool = False  #: an allocator gave it to the pool, and will say when it is finished
 
 
 class Interval(msgspec.Struct, array_like=True, frozen=True):
