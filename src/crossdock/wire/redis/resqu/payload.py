@@ -53,6 +53,7 @@ class Given(NamedTuple):
     monitored: bool
     fails: int
     jid: str  #: of a queued job, or a plan's id; empty: it has none
+    named: bool = True  #: the text says its name; else it is that of the class
     next_run: int = 0
     interval: str = ""
 
@@ -102,16 +103,18 @@ def _read(text: bytes) -> tuple[Given, _Shape]:
     fails = shape.failCount or 0
     if not isinstance(fails, int) or isinstance(fails, bool) or not 0 <= fails < 2**31:
         raise _wrong("failCount", "a count", shape.failCount)
+    named = shape.name not in _EMPTY
     given = Given(
         kind,
         _name("sourceId", shape.source),
-        kind if shape.name in _EMPTY else _name("name", shape.name),
+        _name("name", shape.name) if named else kind,
         _container("args", bytes(shape.args), "an object or an array"),
         uid,
         deferrable,
         shape.monitored is True,
         fails,
         "",
+        named,
     )
     return given, shape
 
