@@ -10,7 +10,7 @@ from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushS
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.generic import MOST_MS
 from crossdock.wire.redis.numbers import whole
-from crossdock.wire.redis.resqu import entries, shown
+from crossdock.wire.redis.resqu import entries, shown, units
 from crossdock.wire.redis.resqu.jobs import refuse_if_full
 from crossdock.wire.redis.resqu.names import PREFIX
 from crossdock.wire.redis.resqu.specs import VIA, Specs
@@ -53,10 +53,11 @@ def delete(context: Context, name: str) -> int:
 
 
 def commit(context: Context, name: str) -> Value:
-    """Without a mapping of batches its id goes where an allocator looks for it."""
+    """Without a mapping of batches its id goes where an allocator looks for it; with one, where Resqu's workers do."""
     if not context.desk.do(CommitStage(name)):
         return None
     if context.desk.memory.resqu.mapping.batch:
+        units.give(context, context.desk.memory.resqu.stages[name])
         return 1
     return context.desk.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
 

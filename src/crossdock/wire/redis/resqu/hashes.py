@@ -8,6 +8,7 @@ from typing import Final
 
 DEFER_ADD: Final = "resqu/defer-add"
 PLAN_INSERT: Final = "resqu/plan-insert"
+PLAN_INSERT_OLD: Final = "resqu/plan-insert-old"  #: does not list plans by source
 PLAN_CLEAN: Final = "resqu/plan-clean"
 BATCH_INIT: Final = "resqu/batch-init"
 BATCH_COMMIT: Final = "resqu/batch-commit"
@@ -28,6 +29,9 @@ CLIENT: Final[Mapping[str, str]] = {
     "05d3317f882a369c1e0e4fb5c8c4c9a36aa05565": BATCH_INIT,
     "989a65da06a228c7cf82f6856b13a9db90ddcbc8": BATCH_COMMIT,
     "ba6fc8fdbd0ffd8418b6d2df4d3b3fb194b55065": BATCH_COMMIT,
+    "21ec9ecb02701c908e206116eb2c63ecb9954ebb": BATCH_COMMIT,  # this and the next two: development versions
+    "dcb02e12e01286697785b1bbbe6c2930a5da09d2": BATCH_INIT,
+    "f11a3e3e281d5b46c43717ae27f71c25e1832897": PLAN_INSERT_OLD,
 }
 
 #: What servers 4.0.0 to 4.1.4 send beside.

@@ -50,7 +50,8 @@ def _plan_insert(asked: Asked) -> Value:
     at = delayed.second(asked.keys[2], asked.names[2].name)
     if asked.args[1] != b"%d" % at or asked.args[2] != asked.names[0].name:
         raise Error("ERR the plan's keys and arguments name different plans or seconds")
-    return plans.insert(asked.context, asked.specs, asked.name(), asked.name(3), at, asked.args[0])
+    source = asked.name(3) if len(asked.names) > 3 else asked.name().partition("_")[0]
+    return plans.insert(asked.context, asked.specs, asked.name(), source, at, asked.args[0])
 
 
 def _plan_clean(asked: Asked) -> Value:
@@ -99,6 +100,7 @@ _UNIT: Final = (Kind.PLAIN,) * 4
 SCRIPTS: Final[Mapping[str, Script]] = {
     hashes.DEFER_ADD: Script((Kind.STATE, Kind.DEFERRED), 2, _defer_add),
     hashes.PLAN_INSERT: Script((Kind.PLAN, Kind.PLAN_TIMES, Kind.PLANS_AT, Kind.PLANS_OF), 3, _plan_insert),
+    hashes.PLAN_INSERT_OLD: Script((Kind.PLAN, Kind.PLAN_TIMES, Kind.PLANS_AT), 3, _plan_insert),
     hashes.PLAN_CLEAN: Script((Kind.PLAN_TIMES, Kind.PLANS_AT), 1, _plan_clean),
     hashes.BATCH_INIT: Script((Kind.STAGE,), 1, _batch_init),
     hashes.BATCH_COMMIT: Script((Kind.PLAIN, Kind.BATCH, Kind.STAGE), 1, _batch_commit),

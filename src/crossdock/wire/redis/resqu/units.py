@@ -5,6 +5,7 @@ is told to the engine, which makes it a lane of its pool or lets it wait for its
 """
 
 from crossdock.model.keys import ChangeList, ChangeMembers, Kind
+from crossdock.model.records import Phase, Stage
 from crossdock.model.resqu_lists import AssignStage, FinishStage
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys import lists
@@ -23,11 +24,33 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     if waits:
         length = lists.lpush(context, [backlog, batch])
         return length if isinstance(length, int) else None
-    if len(args) > 3:
-        context.desk.do(ChangeMembers(pool, Kind.HASH, [(source, args[3])]))
+    _work_on(context, [pool, unit, units], source, batch, member, args[3] if len(args) > 3 else None)
+    return None
+
+
+def give(context: Context, stage: Stage) -> None:
+    """A batch that the mapping gave to its pool: if that has units of Resqu's server, the one that has the fewest."""
+    pool = b"%bpool:%b" % (PREFIX, stage.queue.encode())
+    units = scored(context, pool + b":unit_queues")
+    if not units:
+        return
+    source, batch = stage.source.encode(), stage.name.encode()
+    if stage.phase is Phase.BACKLOG:
+        lists.lpush(context, [b"%b:backlog:%b" % (pool, source), batch])
+        return
+    member = units.order[0][1]
+    node = member.removeprefix(pool.removeprefix(PREFIX) + b":").rpartition(b"-")[0]
+    _work_on(context, [pool, PREFIX + member, pool + b":unit_queues"], source, batch, member, node)
+
+
+def _work_on(
+    context: Context, keys: list[bytes], source: bytes, batch: bytes, member: bytes, node: bytes | None
+) -> None:
+    pool, unit, units = keys
+    if node is not None:
+        context.desk.do(ChangeMembers(pool, Kind.HASH, [(source, node)]))
     context.desk.do(ChangeList(unit, 0, 0, [batch]))
     context.desk.do(ChangeMembers(units, Kind.SORTED, [(member, float(len(elements(context, unit))))]))
-    return None
 
 
 def _pool(key: bytes) -> str:
