@@ -22,6 +22,7 @@ BATCH_COMMIT: Final = "989a65da06a228c7cf82f6856b13a9db90ddcbc8"
 PLAN_INSERT: Final = "1277edc1645a391ac7c09501f12242426da7fda4"
 
 SCHEDULER: Final = "conn7"
+CUT: Final = ("resched1", "batch")  #: sections that were not recorded to their end
 _TIME: Final = re.compile(r'"queue_time":([\d.]+)')
 
 
@@ -45,6 +46,13 @@ class Replay:
             for connection in [each for each in self.waiting if not self.direct.peers[each].is_waiting]:
                 self.answered(connection)
         assert not self.waiting, f"{section.title}: nobody answered {self.waiting}"
+        if section.title in CUT:
+            self.finish()
+
+    def finish(self) -> None:
+        """The end of this section was not recorded: workers are done with what they have."""
+        for key in [key for key in self.direct.desk.memory.resqu.buffers if key.startswith("worker:")]:
+            assert self.direct.say("finish", "RPOP", P + key)
 
     def schedule(self, line: Line) -> None:
         """The engine was first: what is due is taken care of by the time its scheduler asks."""

@@ -72,4 +72,4 @@ def wait_until_gone(speaker: Speaker, key: str) -> None:
 
 
 def test_the_recording_was_read() -> None:
-    assert sum(len(section.lines) for section in RECORDED) == 58
+    assert sum(len(section.lines) for section in RECORDED) == 52
