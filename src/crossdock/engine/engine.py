@@ -34,6 +34,7 @@ from crossdock.engine import (
 )
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import table as resqu
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
@@ -96,6 +97,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.IntervalSet: intervals.interval_set,
     e.IntervalCleared: intervals.interval_cleared,
     e.Recurred: intervals.recurred,
+    **resqu.APPLY,
 }
 
 
@@ -155,6 +157,7 @@ class Engine:
             m.ForgetWorkers: notebook.forget_workers,
             m.SetInterval: intervals.set_interval,
             m.ClearInterval: intervals.clear_interval,
+            **resqu.decisions(random),
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {

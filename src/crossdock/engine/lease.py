@@ -8,13 +8,14 @@ from typing import TypeAlias
 
 from crossdock.engine import faces, links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import LEASED, READY, Memory
+from crossdock.engine.memory import HELD, LEASED, READY, Memory
 from crossdock.engine.queue import Queue
 from crossdock.engine.queues import is_full
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack, LeaseNext
+from crossdock.model.commands import GiveBack, LeaseNext, Terms
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
@@ -52,7 +53,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         queue = memory.queues.get(name)
         if queue is None:
             continue
-        if queue.paused or not queue.ready:
+        if queue.paused or not (queue.ready or queue.lanes):
             continue
         if memory.throttles:
             throttle = memory.throttles.get(name)
@@ -60,43 +61,60 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 continue
         if memory.limits and is_full(memory, name, now):
             continue
-        job = memory.jobs[queue.ready.first()[4]]
+        if queue.lanes is None:
+            job = memory.jobs[queue.ready.first()[4]]
+        else:
+            number = lanes.first(queue)
+            if number is None:
+                continue
+            job = memory.jobs[number]
         if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, now, events)
+            if fresh is None and queue.lanes is not None:
+                fresh = next((memory.jobs[n] for n in lanes.in_turn(queue) if memory.jobs[n].state is HELD), None)
             if fresh is None:
                 emptied = emptied or set()
                 emptied.add(name)
                 continue
             job = fresh
-        own = job.rules.lease_s
-        term = terms.default_s
-        if own:
-            term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
-        waited = at - job.since
-        event = Leased(
-            at,
-            job.number,
-            job.jid,
-            job.queue,
-            job.kind,
-            job.origin,
-            command.via,
-            command.worker,
-            job.attempts + 1,
-            job.priority,
-            len(job.payload),
-            memory.counters.token + 1,
-            now.steady,
-            now.steady + term,
-            waited if waited > 0 else 0.0,
-            terms.bound,
-        )
-        if job.extra is not None and job.rules.lapse is _LAZY and event.end < inf:
-            event.late, event.end = event.end, inf
-        events.append(event)
+        events.append(leased_now(memory, job, queue.name, command.via, command.worker, terms, now))
         return events, job, ()
     return events, None, ()
+
+
+def leased_now(memory: Memory, job: Job, queue: str, via: str, worker: str, terms: Terms, now: Now) -> Leased:
+    """The event of this job's lease on these terms. A job of a batch comes to its queue with it."""
+    at = later(memory, now)
+    own = job.rules.lease_s
+    term = terms.default_s
+    if own:
+        term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
+    waited = at - job.since
+    event = Leased(
+        at,
+        job.number,
+        job.jid,
+        queue,
+        job.kind,
+        job.origin,
+        via,
+        worker,
+        job.attempts + 1,
+        job.priority,
+        len(job.payload),
+        memory.counters.token + 1,
+        now.steady,
+        now.steady + term,
+        waited if waited > 0 else 0.0,
+        terms.bound,
+    )
+    if job.extra is not None:
+        if job.rules.lapse is _LAZY and event.end < inf:
+            event.late, event.end = event.end, inf
+        elif job.state is HELD:
+            event.wait_s = max(0.0, at - lanes.since(memory, job))
+    return event
 
 
 def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator[str]:
@@ -111,11 +129,15 @@ def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator
     for _ in range(DRAWS if distinct else 0):
         name = distinct[int(random.random() * len(distinct))]
         queue = queues.get(name)
-        if queue is not None and queue.ready:
+        if queue is not None and (queue.ready or queue.lanes):
             drawn = name
             yield name
             break
-    left = [name for name in distinct if name != drawn and (queue := queues.get(name)) is not None and queue.ready]
+    left = [
+        name
+        for name in distinct
+        if name != drawn and (queue := queues.get(name)) is not None and (queue.ready or queue.lanes)
+    ]
     while left:
         yield left.pop(int(random.random() * len(left)) if len(left) > 1 else 0)
 
@@ -167,6 +189,8 @@ def leased(memory: Memory, event: Leased) -> None:
         event.wait_s,
         event.bound,
     )
+    if job.state is HELD:
+        lanes.begin(memory, job, event.queue)
     memory.lend(job, lease)
     if event.until is not None or event.late is not None:
         _lazily(memory, job, lease, event)
@@ -290,8 +314,11 @@ def to_old_place(memory: Memory, job: Job) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    end_lease(memory, job, READY)
-    memory.stand_in(job, memory.counters.at)
+    if job.extra is not None and job.extra.stage and lanes.stage_of(memory, job) is not None:
+        end_lease(memory, job, HELD)
+    else:
+        end_lease(memory, job, READY)
+        memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:
         links.back(memory, job, job.extra.links, memory.counters.at)

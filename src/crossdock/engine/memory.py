@@ -1,8 +1,9 @@
 """Everything the engine knows, and where each job stands in it.
 
 A job is in `jobs` under its number, in `jids` under its name, and in exactly one order: its queue's `ready` while it
-is ready, the shelf of its state otherwise. `place` and `displace` know which, and on the way that every job goes `lend`
-and `lease.end_lease`; an apply function changes a job between the two calls. Only apply functions may write here.
+is ready, its batch's lane while it is held there, the shelf of its state otherwise. `place` and `displace` know which,
+and on the way that every job goes `lend` and `lease.end_lease`; an apply function changes a job between the two calls.
+Only apply functions may write here.
 """
 
 from collections import defaultdict
@@ -16,13 +17,14 @@ from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.resqu import lanes
 from crossdock.engine.resqu.state import Resqu
 from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
-from crossdock.model.faces import QlessFace
+from crossdock.model.faces import QlessFace, ResquFace
 from crossdock.model.job import Job, Lease, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import State
@@ -31,6 +33,7 @@ from crossdock.model.states import State
 READY: Final = State.READY
 LEASED: Final = State.LEASED
 SCHEDULED: Final = State.SCHEDULED
+HELD: Final = State.HELD
 BLOCKED: Final = State.BLOCKED
 RETRYING: Final = State.RETRYING
 GONE: Final = State.GONE
@@ -105,7 +108,10 @@ class Memory:
             self.completed,
             *self.failed_in.values(),
             *self.blocked_in.values(),
+            *self.resqu.lanes.values(),
         )
+        self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
+        self.recurring = Order((each.next, name) for name, each in self.recurrences.items())
         self._empty()
 
     def _empty(self) -> None:
@@ -207,10 +213,23 @@ class Memory:
             if job.extra.tags:
                 self.tags.drop(job.number, job.jid, job.extra.tags)
             self.foreground.pop(job.number, None)
+            if type(job.extra.face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+                self.resqu.once.mark(job.jid, self.counters.at)
+        self._unname(job)
+
+    def _unname(self, job: Job) -> None:
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
             self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+
+    def rename(self, job: Job, jid: str) -> None:
+        """It goes on under another jid. A repeat of the push that made it is still known for one."""
+        self.resqu.once.mark(job.jid, self.counters.at)
+        self._unname(job)
+        job.jid = jid
+        others = [each.number for each in self.named(jid)]
+        self.jids[jid] = tuple(sorted([*others, job.number])) if others else job.number
 
     def end_at(self, job: Job, end: float) -> None:
         """Its time runs from now on."""
@@ -227,6 +246,8 @@ class Memory:
             self.leased_in[job.queue] += 1
             if lease.until is not None or lease.late is not None:
                 self.lazy.lend(job, lease)
+        elif state is HELD and job.extra is not None and job.extra.stage:
+            lanes.stand(self, job, job.extra.stage)
         else:
             self.shelves[state].add(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:
@@ -241,8 +262,13 @@ class Memory:
                 kept.block(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
-        """A ready job is leased. `place` and `displace` would do; every job goes this way."""
-        self.queues[job.queue].ready.take(place_of(job))
+        """A ready job, or one of a batch that `lanes.begin` has taken out, is leased. `place` and `displace` would do;
+        every job goes this way."""
+        if job.state is READY:
+            queue = self.queues[job.queue]
+            queue.ready.take(place_of(job))
+            if queue.lanes is not None:
+                queue.lanes.move_to_end("")
         job.state = LEASED
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))
@@ -258,6 +284,8 @@ class Memory:
             self.leased_in[job.queue] -= 1
             if lease.until is not None or lease.late is not None:
                 self.lazy.lend_no_more(job, lease)
+        elif state is HELD and job.extra is not None and job.extra.stage:
+            lanes.leave(self, job)
         else:
             self.shelves[state].take(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:

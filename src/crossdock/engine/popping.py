@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from crossdock.engine.decision import Decision, Topic, later
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import HELD, Memory
 from crossdock.engine.queues import is_full
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.commands import LeaseNext
@@ -67,7 +68,7 @@ def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job |
             events += caught
             stirred.update(dict.fromkeys(notices))
         queue = memory.queues.get(name)
-        if queue is not None and queue.ready and not command.at_random:
+        if queue is not None and queue.waiting and not command.at_random:
             break
     plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
     leased, job, notices = engine.carry_out(plain, now)
@@ -98,8 +99,8 @@ def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.islice(0, command.count + len(handed)):
-        number = place[4]
+    first = (place[4] for place in queue.ready.islice(0, command.count + len(handed)))
+    for number in first if queue.lanes is None else lanes.in_turn(queue):
         if number not in handed:
             yield memory.jobs[number]
             left -= 1
@@ -121,7 +122,9 @@ def _leased(memory: Memory, command: LeaseThese, job: Job, token: int, now: Now)
         waited = floor(t) - _put(job)
     end = now.steady + command.term
     lazy = job.rules.lapse is Lapse.LAZY
-    head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, command.worker)
+    if job.state is HELD:
+        waited = t - lanes.since(memory, job)
+    head = (at, job.number, job.jid, command.queue, job.kind, job.origin, command.via, command.worker)
     return Leased(
         *head,
         job.attempts + 1,

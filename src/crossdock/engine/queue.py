@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from crossdock.engine.order import Order
 from crossdock.model.job import Job, Number, Place
@@ -19,8 +20,14 @@ class Queue:
         self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
         self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
         self.ready: Order[Place] = Order()
-        #: Whose turn it is: the batches it works on by name, and "" for its own jobs. None: it has no batches
-        self.lanes: OrderedDict[str, None] | None = None
+        #: In turn: the batches it works on by name, and "", which is `ready`. The number comes last in each place.
+        #: None: it has no batches
+        self.lanes: OrderedDict[str, Order[Any]] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many could be leased, its batches' included."""
+        return len(self.ready) if self.lanes is None else sum(map(len, self.lanes.values()))
 
     def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
         """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""

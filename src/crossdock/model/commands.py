@@ -200,11 +200,13 @@ class CommitGroup(Command[bool], frozen=True, gc=False):
 
 
 class Touched(NamedTuple):
-    """What a change leaves to be looked at: a group, a track, or what is kept of the successful by then."""
+    """What a change leaves to be looked at: a group, a track, what is kept of the successful by then, or a lock that
+    was freed while a job is deferred under it."""
 
     group: str = ""
     track: str = ""
     retire: float | None = None  #: by callers' clocks
+    lock: str = ""
 
 
 class Follow(Command[None], frozen=True, gc=False):

@@ -72,10 +72,11 @@ class Track(msgspec.Struct, array_like=True):
 
     state: str
     updated: float  #: wall
-    end: float  #: wall; half an hour later. Old journals, which have no other end, go by it
+    end: float  #: wall; so much later. Old journals, which have no other end, go by it
     percent: int | None = None
     text: str | None = None
     until: float = inf  #: steady; forgotten then. Infinity: not dated yet
+    keep_s: float = 0.0  #: after its last change; 0: half an hour
 
 
 class Recurrence(msgspec.Struct, array_like=True, frozen=True):
@@ -114,6 +115,7 @@ class Stage(msgspec.Struct, array_like=True):
     queue: str = ""  #: the pool
     total: int = 0  #: jobs pushed
     by_hand: bool = False  #: an allocator gave it to the pool, and will say when it is finished
+    since: float = 0.0  #: wall; committed then
 
 
 class Interval(msgspec.Struct, array_like=True, frozen=True):

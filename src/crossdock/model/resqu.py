@@ -34,6 +34,11 @@ def unique(uid: str) -> LockTerms:
     return LockTerms(_SPACE + uid, inf, Freed.END)
 
 
+def uid_of(lock: str) -> str:
+    """The unique id whose lock that is."""
+    return lock.removeprefix(_SPACE)
+
+
 class Reserve(Command[bool], frozen=True, gc=False):
     """`SETNX unique:<uid>:state`: take a unique id for a job that this connection is about to push. Outcome: False
     when a job or another connection has it. One who reserves again what he has is told True; so is the child that said

@@ -96,9 +96,5 @@ def backlog(memory: Memory, queue: str, source: str) -> list[str]:
 
 
 def active(memory: Memory, queue: str) -> dict[str, str]:
-    """Sources that have a batch in work in that pool, and which."""
-    found = memory.queues.get(queue)
-    if found is None or found.lanes is None:
-        return {}
-    stages = memory.resqu.stages
-    return {stages[name].source: name for name in found.lanes if name}
+    """`pool:<pool>`: sources that have a batch in work there, and which."""
+    return {source: name for (pool, source), name in memory.resqu.active.items() if pool == queue}

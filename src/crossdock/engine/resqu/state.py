@@ -69,6 +69,7 @@ class Once:
 
 class Resqu:
     __slots__ = (
+        "active",
         "backlogs",
         "buffers",
         "deferred",
@@ -93,6 +94,7 @@ class Resqu:
         self.stages: dict[str, Stage] = {}
         self.lanes: dict[str, Order[tuple[Number]]] = {}  #: by stage: its jobs that nobody has begun
         self.stage_ends: Order[tuple[float, str]] = Order()
+        self.active: dict[tuple[str, str], str] = {}  #: by pool and source: the stage that is worked on
         self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: stages, the next one first
         self.plans: dict[str, dict[str, None]] = {}  #: by source: ids
         self.once = Once()
