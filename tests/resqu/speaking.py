@@ -112,6 +112,8 @@ class Plainly:
 
 
 class ByRedisPy:
+    """It makes booleans of OK, and of some numbers, as PHP does."""
+
     def __init__(self, port: int) -> None:
         self._port = port
         self._clients: dict[str, Any] = {}
@@ -131,8 +133,6 @@ class ByRedisPy:
             return found.decode()
         if isinstance(found, list | set):
             return [self._plain(each) for each in found]
-        if isinstance(found, bool):
-            return "OK" if found else None
         return found
 
     def close(self) -> None:

@@ -330,7 +330,7 @@ class TestUnits:
         keys = ["pool:b:n-0:queues", "pool:b:unit_queues"]
         assert script(direct, hashes.UNIT_CLEAR, keys, "pool:b:n-0:queues") is None
         assert direct.say("m", "ZRANGE", units, "0", "-1", "WITHSCORES") == [
-            "pool:b:n-1:queues", "2", "pool:b:n-2:queues", "1",
+            "pool:b:n-2:queues", "1", "pool:b:n-1:queues", "2",
         ]  # fmt: skip
         assert direct.say("m", "LRANGE", f"{P}pool:b:n-2:queues", "0", "-1") == ["x"]
         assert direct.say("m", "EXISTS", f"{P}pool:b:n-0:queues") == 0
