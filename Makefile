@@ -36,7 +36,7 @@ lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://host:port
 	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)')
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings

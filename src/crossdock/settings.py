@@ -97,6 +97,13 @@ class QlessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "coarse"
 
 
+class ResquSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    fail_retries: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000, description="How often a Resqu job is tried at all, as Resqu's own server counts"),
+    ] = 3
+
+
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
     jobs: Annotated[int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")] = (
@@ -148,6 +155,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     masenko: MasenkoSettings = MasenkoSettings()
     redis: RedisSettings = RedisSettings()
     qless: QlessSettings = QlessSettings()
+    resqu: ResquSettings = ResquSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only

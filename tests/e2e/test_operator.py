@@ -180,7 +180,7 @@ def test_batches_and_cron(tmp_path: Path) -> None:
         assert (row["cron"], row["schedule"], row["zone"]) == ("nightly", "0 3 * * *", "UTC")
         bid = client.call("BATCH NEW", {"description": "import", "success": job("callback")}).decode()
         client.push("job-00001", custom={"bid": bid})
-        assert re.search(rf"{bid}  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
+        assert re.search(rf"{bid}  faktory  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
         client.call(f"BATCH COMMIT {bid}")
         (row,) = operator.json("batches")["batches"]
         assert (row["batch"], row["state"], row["total"], row["pending"]) == (bid, "running", 1, 1)

@@ -119,3 +119,12 @@ def test_the_peer_of_the_other_name_may_not_settle(floor: Floor) -> None:
     assert got is not None
     assert not second.succeed(got.ident)
     assert first.succeed(got.ident)
+
+
+def test_a_connection_that_is_lost_with_a_job_costs_a_retry(floor: Floor) -> None:
+    floor.qless().push("q", {"a": 1}, retry=1)
+    for failures in (0, 1):
+        there = floor.peer("masenko")
+        assert there.fetch("q") is not None and alone(floor).failures == failures
+        there.close()
+    assert alone(floor).state is State.FAILED

@@ -17,7 +17,8 @@ from crossdock.model.errors import CrossdockError
 VERBS: Final = (
     "up", "doctor",
     "push", "try", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
-    "workers", "quiet", "terminate", "batches", "cron", "top", "backup", "restore", "check", "version",
+    "workers", "quiet", "terminate", "batches", "cron", "plans", "plan", "top",
+    "backup", "restore", "check", "version",
 )  # fmt: skip
 
 _EXAMPLES = """\b

@@ -103,6 +103,8 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
         return Removed(at, "lapsed", via, last_rows([job], at))
     if rules.lapse is Lapse.RETURN and not _used_up(job):
         return Lapsed(*closing(job, lease, at, via))
+    if rules.lapse is Lapse.LAZY and job.failures < rules.max_failures:
+        return Lapsed(*closing(job, lease, at, via), None, True, True)  # its holder is gone: there is nobody to warn
     counted = rules.lapse is Lapse.FAILURE
     told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(memory, job, lease, now, told, random, final=not counted)

@@ -105,7 +105,8 @@ class Server:
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
         if isinstance(redis, RedisDoor):
             self.turn.herald = redis.tell
-        self._control = ControlDoor(self._pulse, faktory.workers if isinstance(faktory, FaktoryDoor) else None)
+        workers = faktory.workers if isinstance(faktory, FaktoryDoor) else None
+        self._control = ControlDoor(self._pulse, workers, settings.resqu.fail_retries)
         self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, failure, lapse, stirred_by
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import HELD, READY, Memory
@@ -58,12 +58,14 @@ def put_on(memory: Memory, command: c.PutOn, now: Now, random: Random) -> Decisi
     if buffer is None:
         return (), None, ()
     job = _taken(memory, buffer)
+    at = later(memory, now)
     if job is None:
         events, stirred = _lost(memory, command.key, command.via, now, random)
     else:
-        events = [e.PutOnQueue(later(memory, now), command.via, command.queue, [row(job)])]
+        at = just_after(at)  # behind all that came at this reading of the clock
+        events = [e.PutOnQueue(at, command.via, command.queue, [row(job)])]
         stirred = (command.queue,)
-    return [*events, e.BufferEmptied(later(memory, now), command.key)], buffer.text, stirred
+    return [*events, e.BufferEmptied(at, command.key)], buffer.text, stirred
 
 
 def put_on_queue(memory: Memory, event: e.PutOnQueue) -> None:

@@ -55,6 +55,28 @@ class Cron(Page, tag="cron"):
     pass
 
 
+class Plans(Page, tag="plans"):
+    source: Name | None = None
+
+
+class PlanAdd(Request, tag="plan-add"):
+    """A job that comes again and again."""
+
+    source: Annotated[str, Meta(min_length=1, max_length=255)]
+    interval: Name  #: P1Y2M3DT4H5M6S
+    kind: Name  #: Resqu's class
+    id: Name | None = None
+    name: Name | None = None
+    args: msgspec.Raw | None = None
+    uid: Name | None = None
+    deferrable_by: Annotated[int, Meta(ge=0)] | None = None
+    start: Seconds | None = None  #: wall; without it now
+
+
+class PlanRm(Request, tag="plan-rm"):
+    plans: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+
+
 class Chosen(Request):
     """Which jobs. A filter that is not given lets all pass."""
 
@@ -130,6 +152,9 @@ AnyRequest = (
     | Workers
     | Batches
     | Cron
+    | Plans
+    | PlanAdd
+    | PlanRm
     | Jobs
     | Count
     | Job
@@ -143,7 +168,7 @@ AnyRequest = (
 )
 
 VERBS: Final = (
-    "status", "queues", "workers", "batches", "cron", "jobs", "count", "job",
+    "status", "queues", "workers", "batches", "cron", "plans", "plan-add", "plan-rm", "jobs", "count", "job",
     "retry", "kill", "delete", "quiet", "terminate", "pause", "resume",
 )  # fmt: skip
 

@@ -42,6 +42,7 @@ class Library(NamedTuple):
     handle: Handler
     recognise: Callable[[bytes], str | None] = lambda text: None  #: by content, where the hash is not known
     functions: Mapping[str, str] = {}  #: FCALL's names and their dialects
+    at_once: bool = False  #: EVALSHA of a known hash needs no load before
 
 
 class Scripts:
@@ -63,6 +64,10 @@ class Scripts:
 
     def function(self, name: str) -> str | None:
         return next((each.functions[name] for each in self._libraries if name in each.functions), None)
+
+    def hashed(self, sha: str) -> str | None:
+        """The dialect of a hash that is answered though nobody has loaded its text."""
+        return next((each.hashes[sha] for each in self._libraries if each.at_once and sha in each.hashes), None)
 
     def handler(self, dialect: str) -> Handler | None:
         """None for one that this server was not given: it was loaded when it was."""
@@ -97,7 +102,7 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 def evalsha(context: Context, args: list[bytes]) -> Result:
     keys, rest = _keys(args)
     sha = args[0].decode("latin-1").lower()
-    dialect = context.desk.memory.scripts.get(sha)
+    dialect = context.desk.memory.scripts.get(sha) or context.door.scripts.hashed(sha)
     if dialect is None or context.door.scripts.handler(dialect) is None:
         raise NO_SCRIPT
     return _call(Call(context, dialect, keys, rest, sha))
@@ -136,8 +141,8 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded = context.desk.memory.scripts
-    return [int(sha.decode("latin-1").lower() in loaded) for sha in args]
+    loaded, hashed = context.desk.memory.scripts, context.door.scripts.hashed
+    return [int(sha in loaded or hashed(sha) is not None) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 
 def _script_flush(context: Context, args: list[bytes]) -> Result:
