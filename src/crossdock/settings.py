@@ -122,6 +122,14 @@ class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout: Annotated[float, Meta(ge=0)] = 0.0
 
 
+class PoolMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[mapping.static]` and `[mapping.batch]`: which pool a Resqu job, or a batch, goes to; in each
+    `SOURCE.NAME = "POOL"`, and `default` for all others, as in the configuration of Resqu's own server."""
+
+    static: dict[str, dict[str, str]] = {}
+    batch: dict[str, dict[str, str]] = {}
+
+
 class CronJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[cron.job]`"""
 
@@ -159,3 +167,4 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only
+    mapping: PoolMapping = PoolMapping()  #: in the file only

@@ -66,7 +66,7 @@ class Server:
         self._loop = loop
         self._where = doors.addresses(settings)
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
-        self._orders = standing.throttles(settings), standing.recurrences(settings)
+        self._orders = standing.throttles(settings), standing.recurrences(settings), standing.mapping(settings)
         self.limits = Limits(settings.limits.connections, settings.limits.jobs, settings.limits.unread_kib * 1024)
         self.connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
