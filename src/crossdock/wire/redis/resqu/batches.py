@@ -21,10 +21,10 @@ COMMITTED = PREFIX + b"committed"
 
 def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     spec = specs.queued(text, locks=False)
-    face = None if spec.extra is None else spec.extra.face
+    face = shown.face_in(spec)
     refuse_if_full(context)
-    opened = OpenStage(VIA, name, getattr(face, "source", ""), getattr(face, "name", ""), spec)
-    return 1 if context.desk.do(opened) else None
+    source, job_name = ("", "") if face is None else (face.source, face.name)
+    return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
 
 
 def lpushx(context: Context, specs: Specs, name: str, args: list[bytes]) -> Result:

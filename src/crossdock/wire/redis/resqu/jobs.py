@@ -31,14 +31,19 @@ def push(context: Context, spec: Spec) -> None:
 
 def lpush(context: Context, specs: Specs, args: list[bytes]) -> Result:
     """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
-    found = [specs.queued(text) for text in args[1:]]
-    refuse_if_full(context, len(found))
-    with context.desk.together():
-        for spec in found:
-            push(context, spec)
-        memory = context.desk.memory
-        job = next(memory.named(found[-1].jid), None)
-        return max(1, 0 if job is None else length(memory, job.queue))
+    refuse_if_full(context, len(args) - 1)
+    if len(args) == 2:
+        spec = specs.queued(args[1])
+        push(context, spec)
+    else:
+        found = [specs.queued(text) for text in args[1:]]
+        spec = found[-1]
+        with context.desk.together():
+            for each in found:
+                push(context, each)
+    face = shown.face_in(spec)
+    memory = context.desk.memory
+    return 0 if face is None else length(memory, memory.resqu.pool(face)) or 1
 
 
 def length(memory: Memory, queue: str) -> int:

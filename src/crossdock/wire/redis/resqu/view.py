@@ -38,12 +38,12 @@ class ResquView:
                 return _MOVES[name](context, args)
             if name in (b"del", b"unlink"):
                 return self._delete(context, args)
-            for key in COMMANDS[name].keys(args):
-                _refuse_unknown(key)
             found = read(args[0])
             act = _ACTS.get((found.kind, name))
             if act is not None:
                 return act(self, context, found, args)
+            for key in COMMANDS[name].keys(args):
+                _refuse_unknown(key)
         except UnicodeDecodeError:
             raise _not_text(args[0]) from None
         raise PASS
