@@ -32,6 +32,7 @@ from tests.model import invariants
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.coverage import KINDS
 from tests.model.key_reference import visible
+from tests.model.resqu_story import story_of_resqu
 
 FILE: Final = Path(__file__).parent / "data" / "journal-v1.jsonl"
 
@@ -130,6 +131,11 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "revived": ("READY", 1, 0),
         "every-1": ("READY", 0, 0),
         "every-2": ("READY", 0, 0),
+        "first of after it": ("HELD", 0, 0),
+        "again-2": ("SCHEDULED", 1, 1),
+        "after running": ("SCHEDULED", 0, 0),
+        "staged-1": ("HELD", 0, 0),
+        "staged-2": ("HELD", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
@@ -143,8 +149,22 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "moves": False,
         "elsewhere": False,
         "intervals": False,
+        "units": False,
+        "unassigned": False,
+        "pool": False,
+        "batches": False,
     }
-    assert {name: lock.holder for name, lock in memory.locks.items()} == {"lock": 17}
+    assert {name: lock.holder for name, lock in memory.locks.items()} == {
+        "lock": 17,
+        "uid:handed": 0,
+        "uid:again": 40,
+        "uid:running": 41,
+    }
+    assert {name: (stage.phase.name, stage.total) for name, stage in memory.resqu.stages.items()} == {
+        "after it": ("ACTIVE", 1),
+        "lane": ("BACKLOG", 2),
+    }
+    assert list(memory.resqu.deferred) == ["uid:handed"]
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
         "group": (1, 0, Call.SUCCESS)
     }
@@ -156,7 +176,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         ("throttled", 2, Per.WORKER, 60.0)
     ]
     assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
-        ("again", "0 * * * *", "Europe/Berlin")
+        ("again", "0 * * * *", "Europe/Berlin"),
+        ("\0plan:acc_plan", "P1M", "UTC"),
     ]
     assert visible(memory, Now(0.0, 0.0)) == {
         b"string": (k.Kind.STRING, b"value", 0.0),
@@ -167,7 +188,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (32, 2, 9, 4)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (43, 2, 15, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -377,7 +398,8 @@ def newest_number(bench: Bench, jid: str) -> int:
 
 def main() -> None:
     """Print what the story has beyond the file."""
-    for batch in story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))).batches[len(lines()) :]:
+    bench = story_of_moves(story_of_keys(story_of_needs(story_of_records(story()))))
+    for batch in story_of_resqu(bench).batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

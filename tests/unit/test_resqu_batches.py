@@ -219,10 +219,10 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     bench = by_hand
     bench.batch("a1", "1", "2", source="a")
     bench.batch("a2", "3", source="a")
-    assert bench.notices == ()
+    assert list(bench.notices) == []
     assert lease(bench) is None
     assert bench.do(r.AssignStage("a1", "batch")) is None
-    assert bench.notices == ("batch",)
+    assert list(bench.notices) == ["batch"]
     assert bench.do(r.AssignStage("a2", "batch")) == 1
     assert bench.do(r.AssignStage("a2", "batch")) == 0
     assert bench.do(r.AssignStage("unknown", "batch")) == 0
@@ -260,6 +260,17 @@ def test_a_mapping_that_comes_later_takes_what_waits(by_hand: ResquBench) -> Non
     bench.do(SetMapping({}, {}))
     bench.enqueue("k")
     assert bench.jids("unassigned") == ["k"]
+
+
+def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand: ResquBench) -> None:
+    bench = by_hand
+    for name in ("b1", "b2"):
+        bench.batch(name, name)
+        bench.do(r.AssignStage(name, "units"))
+    assert bench.do(r.FinishStage("b1")) == "b2"
+    bench.mapped()
+    assert lease(bench) == "b2"
+    assert "b2" not in bench.memory.resqu.stages
 
 
 def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:

@@ -15,10 +15,11 @@ from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack, LeaseNext, Terms
+from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
+from crossdock.model.resqu_lists import LeaseLane
 from crossdock.model.rules import Lapse
 from crossdock.model.states import State, move
 
@@ -64,7 +65,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         if queue.lanes is None:
             job = memory.jobs[queue.ready.first()[4]]
         else:
-            number = lanes.first(queue)
+            number = lanes.first(queue, command.lane if isinstance(command, LeaseLane) else None)
             if number is None:
                 continue
             job = memory.jobs[number]
@@ -78,43 +79,37 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 emptied.add(name)
                 continue
             job = fresh
-        events.append(leased_now(memory, job, queue.name, command.via, command.worker, terms, now))
+        own = job.rules.lease_s
+        term = terms.default_s
+        if own:
+            term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
+        waited = at - job.since
+        event = Leased(
+            at,
+            job.number,
+            job.jid,
+            queue.name,
+            job.kind,
+            job.origin,
+            command.via,
+            command.worker,
+            job.attempts + 1,
+            job.priority,
+            len(job.payload),
+            memory.counters.token + 1,
+            now.steady,
+            now.steady + term,
+            waited if waited > 0 else 0.0,
+            terms.bound,
+        )
+        if job.extra is not None:
+            if job.rules.lapse is _LAZY and event.end < inf:
+                event.late, event.end = event.end, inf
+            elif job.state is HELD:
+                event.wait_s = max(0.0, at - lanes.since(memory, job))
+        events.append(event)
         return events, job, ()
     return events, None, ()
-
-
-def leased_now(memory: Memory, job: Job, queue: str, via: str, worker: str, terms: Terms, now: Now) -> Leased:
-    """The event of this job's lease on these terms. A job of a batch comes to its queue with it."""
-    at = later(memory, now)
-    own = job.rules.lease_s
-    term = terms.default_s
-    if own:
-        term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
-    waited = at - job.since
-    event = Leased(
-        at,
-        job.number,
-        job.jid,
-        queue,
-        job.kind,
-        job.origin,
-        via,
-        worker,
-        job.attempts + 1,
-        job.priority,
-        len(job.payload),
-        memory.counters.token + 1,
-        now.steady,
-        now.steady + term,
-        waited if waited > 0 else 0.0,
-        terms.bound,
-    )
-    if job.extra is not None:
-        if job.rules.lapse is _LAZY and event.end < inf:
-            event.late, event.end = event.end, inf
-        elif job.state is HELD:
-            event.wait_s = max(0.0, at - lanes.since(memory, job))
-    return event
 
 
 def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator[str]:

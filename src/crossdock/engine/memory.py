@@ -215,9 +215,6 @@ class Memory:
             self.foreground.pop(job.number, None)
             if type(job.extra.face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
                 self.resqu.once.mark(job.jid, self.counters.at)
-        self._unname(job)
-
-    def _unname(self, job: Job) -> None:
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
@@ -226,7 +223,10 @@ class Memory:
     def rename(self, job: Job, jid: str) -> None:
         """It goes on under another jid. A repeat of the push that made it is still known for one."""
         self.resqu.once.mark(job.jid, self.counters.at)
-        self._unname(job)
+        rest = [each.number for each in self.named(job.jid) if each is not job]
+        del self.jids[job.jid]
+        if rest:
+            self.jids[job.jid] = tuple(rest) if len(rest) > 1 else rest[0]
         job.jid = jid
         others = [each.number for each in self.named(jid)]
         self.jids[jid] = tuple(sorted([*others, job.number])) if others else job.number

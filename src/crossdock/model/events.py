@@ -32,7 +32,9 @@ from crossdock.model.event_records import Unwatched as Unwatched
 from crossdock.model.event_records import Watched as Watched
 from crossdock.model.event_records import WorkerSeen as WorkerSeen
 from crossdock.model.event_records import WorkersForgotten as WorkersForgotten
-from crossdock.model.event_resqu import Reserved, ResquEvent, Unreserved
+from crossdock.model.event_resqu import Reserved as Reserved
+from crossdock.model.event_resqu import ResquEvent as ResquEvent
+from crossdock.model.event_resqu import Unreserved as Unreserved
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
 from crossdock.model.records import Per, Recurrence

@@ -7,7 +7,7 @@ waits in its source's backlog there. A buffer is a list of at most one element, 
 
 import msgspec
 
-from crossdock.model.commands import Command, Terms
+from crossdock.model.commands import Command, LeaseNext, Terms
 from crossdock.model.event_resqu import Said
 from crossdock.model.job import Held, Job, Number, Spec
 
@@ -70,6 +70,12 @@ class LeaseStaged(Command[Job | None], frozen=True, gc=False):
     name: str
     worker: str
     terms: Terms
+
+
+class LeaseLane(LeaseNext, frozen=True, gc=False):
+    """A `LeaseStaged` in its queue: of this batch alone."""
+
+    lane: str = ""
 
 
 class TakeNext(Command[Job | None], frozen=True, gc=False):

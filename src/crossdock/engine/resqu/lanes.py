@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from crossdock.engine.memory import Memory
 
 
-def first(queue: Queue) -> Number | None:
-    """The job whose turn it is."""
-    if queue.lanes is not None:
-        for lane in queue.lanes.values():
-            if lane:
-                number: Number = lane.first()[-1]
-                return number
+def first(queue: Queue, name: str | None = None) -> Number | None:
+    """The job whose turn it is, of all lanes or of this one."""
+    for lane in (queue.lanes or {}).values() if name is None else _lane(queue, name):
+        if lane:
+            number: Number = lane.first()[-1]
+            return number
     return None
+
+
+def _lane(queue: Queue, name: str) -> Iterator[Order[Any]]:
+    if queue.lanes is not None and name in queue.lanes:
+        yield queue.lanes[name]
 
 
 def in_turn(queue: Queue) -> Iterator[Number]:

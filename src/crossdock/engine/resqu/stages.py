@@ -1,9 +1,11 @@
 """Batches (protocol page 9): opened, pushed to, kept, committed all at once, given to a pool, finished, abandoned."""
 
+from random import Random
+
 from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import last_rows, leased_now
+from crossdock.engine.lease import last_rows, lease_next
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu import lanes, reads
@@ -115,9 +117,11 @@ def commit_stage(memory: Memory, command: c.CommitStage, now: Now) -> Decision[i
 
 def stage_committed(memory: Memory, event: e.StageCommitted) -> None:
     stage = memory.resqu.stages[event.name]
-    _end(memory, stage, float("inf"))
+    if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while it waited for an allocator
+        _end(memory, stage, float("inf"))
+        stage.since = event.at
     stage.phase = Phase.COMMITTED
-    stage.since = event.at
+    stage.by_hand = False
     if event.queue:
         lanes.enter(memory, stage, event.queue, event.at)
 
@@ -164,13 +168,13 @@ def stage_finished(memory: Memory, event: e.StageFinished) -> None:
         memory.place(job)
 
 
-def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now) -> Decision[Job | None]:
+def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now, random: Random) -> Decision[Job | None]:
+    """By the rules of its queue: a paused one gives nothing, nor does a full one."""
     stage = memory.resqu.stages.get(command.name)
-    lane = memory.resqu.lanes.get(command.name)
-    if stage is None or stage.phase is not Phase.ACTIVE or not lane or memory.queues[stage.queue].paused:
+    if stage is None or stage.phase is not Phase.ACTIVE:
         return (), None, ()
-    job = memory.jobs[lane.first()[0]]
-    return (leased_now(memory, job, stage.queue, command.via, command.worker, command.terms, now),), job, ()
+    lane = c.LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
+    return lease_next(random, memory, lane, now) or ((), None, ())
 
 
 def abandon(memory: Memory, now: Now, limit: int) -> tuple[list[AnyEvent], int]:

@@ -65,7 +65,7 @@ def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
         resqu_lists.CommitStage: stages.commit_stage,
         resqu_lists.AssignStage: stages.assign_stage,
         resqu_lists.FinishStage: stages.finish_stage,
-        resqu_lists.LeaseStaged: stages.lease_staged,
+        resqu_lists.LeaseStaged: drawing(stages.lease_staged),
         resqu_lists.TakeNext: buffers.take_next,
         resqu_lists.FillBuffer: drawing(buffers.fill),
         resqu_lists.PutOn: drawing(buffers.put_on),
