@@ -67,7 +67,7 @@ class PlanAdd(Request, tag="plan-add"):
     kind: Name  #: Resqu's class
     id: Name | None = None
     name: Name | None = None
-    args: msgspec.Raw | None = None
+    args: msgspec.Raw = msgspec.Raw()
     uid: Name | None = None
     deferrable_by: Annotated[int, Meta(ge=0)] | None = None
     start: Seconds | None = None  #: wall; without it now

@@ -35,6 +35,7 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
     memory = desk.memory
     plans = sum(map(len, memory.resqu.plans.values()))
     sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
+    sizes["held"] += sum(map(len, memory.resqu.lanes.values()))
     shown = msgspec.to_builtins(house.vitals()) | {
         "now": views.when(desk.now.wall),
         "jobs": len(memory.jobs),
@@ -166,7 +167,7 @@ def _longest(memory: Memory, most: int) -> Generator[float, None, list[Queue]]:
     best: list[Queue] = []
     rest = iter(list(memory.queues.values()))
     while some := list(islice(rest, _QUEUES_A_SLICE)):
-        best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
+        best = heapq.nlargest(most, best + some, key=lambda queue: queue.waiting)
         yield PAUSE_S
     return best
 

@@ -1,9 +1,8 @@
 """`unassigned` and the pools' lists: jobs of a queue, the newest at the head, taken from the tail."""
 
-from itertools import islice
-
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import lanes
 from crossdock.model.job import Spec
 from crossdock.model.resqu import Pushing, PushJob
 from crossdock.wire.redis.context import Context
@@ -48,14 +47,13 @@ def lpush(context: Context, specs: Specs, args: list[bytes]) -> Result:
 
 def length(memory: Memory, queue: str) -> int:
     found = memory.queues.get(queue)
-    return len(found.ready) if found is not None else 0
+    return found.waiting if found is not None else 0
 
 
 def read(memory: Memory, key: bytes, queue: str) -> Entry | None:
     found = memory.queues.get(queue)
-    if found is None or not found.ready:
+    if found is None or not found.waiting:
         return None
-    entries.refuse_if_long(key, len(found.ready))
-    places = islice(found.ready, None)
-    jobs = [memory.jobs[place[4]] for place in places]
+    entries.refuse_if_long(key, found.waiting)
+    jobs = [memory.jobs[number] for number in lanes.in_turn(found)]
     return entries.listed(key, (shown.text(job) for job in reversed(jobs)))

@@ -60,7 +60,7 @@ class ResquView:
         """Of jobs, locks, plans and batches; those of delayed jobs and buffers are named by what lists them."""
         memory = context.desk.memory
         for queue in list(memory.queues.values()):
-            if queue.ready:
+            if queue.waiting:
                 yield PREFIX + (b"unassigned" if queue.name == "unassigned" else b"static:queue:" + queue.name.encode())
         for stage in list(memory.resqu.stages.values()):
             kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
