@@ -166,7 +166,7 @@ def _longest(memory: Memory, most: int) -> Generator[float, None, list[Queue]]:
     best: list[Queue] = []
     rest = iter(list(memory.queues.values()))
     while some := list(islice(rest, _QUEUES_A_SLICE)):
-        best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
+        best = heapq.nlargest(most, best + some, key=lambda queue: queue.waiting)
         yield PAUSE_S
     return best
 

@@ -182,7 +182,7 @@ def queue(one: Queue, memory: Memory, now: Now) -> View:
     oldest = one.oldest(memory.jobs)
     return {
         "queue": one.name,
-        "ready": len(one.ready),
+        "ready": one.waiting,
         "paused": one.paused,
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
