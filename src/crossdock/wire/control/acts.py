@@ -34,13 +34,13 @@ class _How(NamedTuple):
 _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
 _WAITING: Final = (State.READY, *_AT_REST)
 _AT_HAND: Final = (*_WAITING, State.DEAD)
-_REMOVABLE: Final = (*_AT_HAND, State.LEASED)
+_REMOVABLE: Final = (*_AT_HAND, State.HELD, State.LEASED)
 
 _HOW: Final[dict[type[messages.Act], _How]] = {
     # A scheduled job has not failed: to run it early must be asked for.
     messages.Retry: _How(lambda numbers: Requeue(VIA, numbers), (*_AT_REST, State.DEAD), (State.RETRYING, State.DEAD)),
     messages.Kill: _How(lambda numbers: Bury(VIA, numbers), _WAITING, _WAITING),
-    # A leased job is being worked on: to take it away must be asked for.
+    # A leased job is being worked on, a held one is part of a batch: to take them away must be asked for.
     messages.Delete: _How(
         lambda numbers: Remove(VIA, "discarded", numbers, frozenset(_REMOVABLE)), _REMOVABLE, _AT_HAND
     ),

@@ -12,12 +12,13 @@ from crossdock.wire.control.messages import Invalid
 
 _SHELF_KEY: Final = 2  #: due, number
 _PLACE: Final = 5  #: a ready job's place
+_IN_BATCH: Final = 1  #: number
 _TIE: Final = 3  #: in it, the one element that is no number
 _WRONG: Final = "after is none of this server's cursors; leave it out to begin at the start"
 
 
 class Spot(msgspec.Struct, array_like=True, frozen=True):
-    """Behind this key in the order of that state; of ready jobs: of that queue."""
+    """Behind this key in the order of that state; of ready jobs: of that queue; of held ones: of that batch."""
 
     state: State
     queue: str
@@ -44,7 +45,8 @@ def read(text: str | None) -> Spot | None:
     except (UnicodeError, binascii.Error, msgspec.DecodeError) as wrong:
         raise Invalid(_WRONG) from wrong
     ready = spot.state is State.READY
-    length = _PLACE if ready else _SHELF_KEY
+    in_batch = spot.state is State.HELD and bool(spot.queue)
+    length = _PLACE if ready else _IN_BATCH if in_batch else _SHELF_KEY
     if spot.state is State.GONE or len(spot.key) not in (0, length) or not all(map(_fits, spot.key, _kinds(ready))):
         raise Invalid(_WRONG)
     return spot

@@ -1,10 +1,12 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
 from collections.abc import Sequence
+from itertools import islice
 from math import sqrt
 from typing import Any, Final
 
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import DAY, Moments, coarse
 from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
@@ -54,7 +56,7 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        found += [memory.jobs[place[4]] for place in known.ready.islice(0, left)]
+        found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
     return found
 
 
@@ -120,7 +122,7 @@ def counts(call: Call, name: str) -> dict[str, Any]:
         "paused": known is not None and known.paused,
         "running": memory.leased_in.get(name, 0) - max(0, stalled),
         "name": name,
-        "waiting": len(known.ready) if known is not None else 0,
+        "waiting": known.waiting if known is not None else 0,
         "recurring": len(lazy.slots),
         "depends": len(memory.blocked_in.get(name, ())),
         "stalled": max(0, stalled),
@@ -144,7 +146,7 @@ def length(call: Call) -> Reply:
     queue, memory = call.queue(), call.memory
     known = memory.queues.get(queue)
     waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
-    return memory.leased_in.get(queue, 0) + waiting + (len(known.ready) if known is not None else 0)
+    return memory.leased_in.get(queue, 0) + waiting + (known.waiting if known is not None else 0)
 
 
 def stats(call: Call) -> Reply:

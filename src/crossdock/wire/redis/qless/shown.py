@@ -143,7 +143,7 @@ def recur(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
 
 def _ready(memory: Memory, queue: str) -> int:
     known = memory.queues.get(queue)
-    return len(known.ready) if known is not None else 0
+    return known.waiting if known is not None else 0
 
 
 #: The sorted sets of a queue: how many are in it, and who.
