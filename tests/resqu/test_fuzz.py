@@ -14,6 +14,7 @@ from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.resqu import hashes, scripts
 from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.redis.table import COMMANDS
+from tests.model import invariants
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk, stored
 from tests.support.picture import picture
@@ -152,6 +153,7 @@ def test_one_reply_a_command_and_the_same_state_after_a_restart(
     talk.desk.advance(30.0)
     for peer in talk.peers:
         peer.close()
+    invariants.check(talk.desk.memory)
     memory = Memory()
     for event in stored(talk.desk.events):
         apply(memory, event)
