@@ -91,7 +91,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["jobs", "--state", "alive"], "Invalid value for '--state': 'alive' is not one of"),
         (["jobs", "--after", "nonsense"], "after is none of this server's cursors; leave it out to begin at the start"),
         (["job", "nobody"], "no job nobody is here; one that succeeded or was deleted is gone"),
-        (["retry"], "say which jobs: ids, or --state, --queue, --kind, --older-than, or --all"),
+        (["retry"], "say which jobs: ids, or --state, --queue, --kind, --tag, --older-than, or --all"),
         (["kill", "1", "--queue", "mail"], "give either ids or filters"),
         (["kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
         (["pause"], "say which queues: their names, or --all"),
