@@ -7,7 +7,7 @@ import pytest
 
 from crossdock.model.resqu import SetMapping
 from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.resqu import hashes
+from crossdock.wire.redis.resqu import entries, hashes, locks, plans
 from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.redis.scripts import sha1
 from tests.resqu.speaking import Direct, Refused
@@ -483,3 +483,40 @@ class TestWrongInput:
                 with pytest.raises(Refused, match="ERR invalid job: "):
                     direct.say("c", *words)
         assert not direct.desk.memory.jobs
+
+
+class TestLimits:
+    def test_nothing_is_taken_in_while_there_is_no_room(self, direct: Direct) -> None:
+        direct.desk.full = "the disk is full"
+        for words in (
+            ("LPUSH", f"{P}unassigned", job()),
+            ("RPUSH", f"{P}delayed:1900000000", base()),
+            ("LPUSHX", f"{P}uncommitted:{BATCH}", job()),
+            ("EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job()),
+            ("SADD", f"{P}process:n:pool:p", "n~p~s~1"),
+        ):
+            with pytest.raises(Refused, match="OOM the disk is full"):
+                direct.say("c", *words)
+
+    def test_unique_ids_that_nobody_uses(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(locks, "RESERVED_AT_MOST", 2)
+        for uid in "ab":
+            assert direct.say("x", "SETNX", f"{P}unique:{uid}:state", "queued") == 1
+        with pytest.raises(Refused, match="OOM 2 unique ids are taken"):
+            direct.say("y", "SETNX", f"{P}unique:c:state", "queued")
+        direct.peers.pop("x").close()
+        assert direct.say("y", "SETNX", f"{P}unique:c:state", "queued") == 1
+
+    def test_plans(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(Refused, match="a plan has at most 65536 bytes"):
+            TestPlans().insert(direct, 1_900_000_000, args=["x" * 65_536])
+        monkeypatch.setattr(plans, "PLANS_AT_MOST", 0)
+        with pytest.raises(Refused, match="there are 0 plans, the limit"):
+            TestPlans().insert(direct, 1_900_000_000)
+
+    def test_a_list_that_is_too_long_is_counted(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(entries, "AT_MOST", 2)
+        push(direct, "j1", "j2", "j3")
+        assert direct.say("c", "LLEN", f"{P}unassigned") == 3
+        with pytest.raises(Refused, match="is made of more than 2 records"):
+            direct.say("c", "LRANGE", f"{P}unassigned", "0", "1")
