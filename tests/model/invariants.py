@@ -182,7 +182,8 @@ def batches_are_whole(memory: Memory) -> None:
     waiting = [name for names in resqu.backlogs.values() for name in names]
     assert sorted(waiting) == sorted(by_phase[Phase.BACKLOG])
     assert all(resqu.backlogs.values())
-    assert set(resqu.backlogs) <= set(resqu.active)
+    for key in set(resqu.backlogs) - set(resqu.active):
+        assert all(resqu.stages[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
     for queue in memory.queues.values():
         here = {name for (pool, _), name in resqu.active.items() if pool == queue.name}
         assert set(queue.lanes or {""}) == here | {""}

@@ -313,6 +313,7 @@ def to_old_place(memory: Memory, job: Job) -> None:
         end_lease(memory, job, HELD)
     else:
         end_lease(memory, job, READY)
+        lanes.forget_batch(job)
         memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:

@@ -116,6 +116,7 @@ class Stage(msgspec.Struct, array_like=True):
     total: int = 0  #: jobs pushed
     by_hand: bool = False  #: an allocator gave it to the pool, and will say when it is finished
     since: float = 0.0  #: wall; committed then
+    first: Number = 0  #: its first job's: one with a smaller number came with another batch of that name
 
 
 class Interval(msgspec.Struct, array_like=True, frozen=True):
