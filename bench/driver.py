@@ -4,14 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 from secrets import token_hex
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import msgspec
 
 from bench.figures import Run
 from bench.load import Order
 from bench.target import Target
+from crossdock.client.closes import Closes
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -20,7 +20,7 @@ class LoadFailed(Exception):
     """The load program ended early; it has said why itself."""
 
 
-class Driver:
+class Driver(Closes):
     """A queue of its own for every load: a server that is not ours may hold other people's jobs."""
 
     def __init__(self, target: Target, connections: int) -> None:
@@ -60,11 +60,3 @@ class Driver:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

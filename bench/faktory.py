@@ -38,14 +38,19 @@ class _Fetched(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Fetched).decode
 
 
+def job_text(queue: bytes) -> bytes:
+    """With a place for the jid."""
+    return (
+        b'{"jid":"%%b","jobtype":"SomeJob","queue":"%b","args":%b,"priority":5,"retry":25,"reserve_for":1800,'
+        b'"custom":%b}' % (queue, _ARGS, _CUSTOM)
+    )
+
+
 class FaktoryLoad:
     def __init__(self, lanes: Sequence[Lane], queue: str) -> None:
         self._lanes = lanes
         self._queue = queue
-        self._job = (
-            b'{"jid":"%%b","jobtype":"SomeJob","queue":"%b","args":%b,"priority":5,"retry":25,"reserve_for":1800,'
-            b'"custom":%b}' % (queue.encode(), _ARGS, _CUSTOM)
-        )
+        self._job = job_text(queue.encode())
         self._waiting: set[str] = set()  #: the jids that were pushed and not fetched
 
     async def step(self, name: str, size: int) -> Run:

@@ -15,7 +15,9 @@ import pytest
 from bench.doors.masenko import Masenko
 from bench.doors.workq import Workq
 from bench.driver import Driver, LoadFailed
+from bench.faktory import job_text
 from bench.replies import Unexpected
+from bench.steps import Bench as Steps
 from bench.target import Target
 
 from tests.support.server import Server
@@ -179,3 +181,19 @@ def test_what_cannot_be_measured_is_said(words: tuple[str, str]) -> None:
     assert done.returncode != 0
     assert words[1] in done.stderr
     assert rows(done.stdout) == {}
+
+
+def test_the_steps_of_each_request_are_counted_alike_every_time() -> None:
+    jobs = [f"{n:032d}".encode() for n in range(64)]
+    pushes = [b"PUSH %b\r\n" % (job_text(b"q") % jid) for jid in jobs]
+    acks = [b'ACK {"jid":"%b"}\r\n' % jid for jid in jobs]
+    counted = []
+    for _ in range(3):  # the first time fills caches
+        steps = Steps()
+        counted.append([steps.count(each) for each in (pushes, [b"FETCH q\r\n"] * 64, acks)])
+        steps.close()
+    for one, other in zip(counted[1], counted[2], strict=True):  # they differ by the digits of a time
+        assert abs(one.total() - other.total()) < one.total() / 100
+    assert ["engine/enqueue.py pushed" in each for each in counted[0]] == [True, False, False]
+    assert ["engine/lease.py leased" in each for each in counted[0]] == [False, True, False]
+    assert ["engine/settle.py succeeded" in each for each in counted[0]] == [False, False, True]

@@ -5,6 +5,7 @@ import pytest
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.model.events import AnyEvent
+from tests.model import invariants
 from tests.resqu.recording import sections
 from tests.resqu.server_replay import PLAN_INSERT, P, Replay
 from tests.resqu.speaking import Refused
@@ -56,6 +57,7 @@ def test_the_whole_recording() -> None:
         replay.section(section)
     assert replay.checked > 450
     assert replay.direct.say("conn1", "LLEN", f"{P}unassigned") == 0
+    invariants.check(replay.direct.desk.memory)
     assert picture(replayed(replay.direct.desk.events)) == picture(replay.direct.desk.memory)
 
 

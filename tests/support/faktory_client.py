@@ -4,8 +4,9 @@ import hashlib
 import json
 import socket
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from crossdock.client.closes import Closes
 
 Address = tuple[str, int]
 
@@ -18,7 +19,7 @@ class Gone(Exception):
     """The connection ended: whether the last request was carried out is not known."""
 
 
-class Client:
+class Client(Closes):
     def __init__(self, address: Address, *, wid: str = "", password: str = "", timeout: float = 20.0) -> None:
         self._kept = b""
         try:
@@ -43,14 +44,6 @@ class Client:
                 digest = hashlib.sha256(digest).digest()
             hello["pwdhash"] = digest.hex()
         self.call("HELLO", hello)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self.socket.close()

@@ -11,16 +11,6 @@ from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
-def door(desk: PlainDesk) -> Door:
-    return Door(desk)
-
-
-@pytest.fixture
 def client(desk: PlainDesk, door: Door) -> Conversation:
     return worker(desk, door, "w1")
 

@@ -158,7 +158,7 @@ values = st.recursive(
     max_leaves=8,
 )
 members = st.sampled_from(
-    ["after", "limit", "states", "queue", "kind", "older_than", "as_of", "ids", "id", "workers", "queues", "by"]
+    ["after", "limit", "states", "queue", "kind", "tag", "older_than", "as_of", "ids", "id", "workers", "queues", "by"]
 )
 harmless = sorted(set(VERBS) - {"delete"})
 FILLED = filled()

@@ -14,16 +14,6 @@ from tests.support.states import RULES, spec
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
-def door(desk: PlainDesk) -> Door:
-    return Door(desk)
-
-
-@pytest.fixture
 def client(desk: PlainDesk, door: Door) -> Conversation:
     return worker(desk, door, "w1")
 

@@ -50,16 +50,6 @@ def beat_and_advance(desk: PlainDesk, seconds: float, *peers: Conversation) -> N
             assert peer.ask(f'BEAT {{"wid":"{peer.session._wid}"}}') == OK
 
 
-@pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
-def door(desk: PlainDesk) -> Door:
-    return Door(desk)
-
-
 @pytest.mark.parametrize(("line", "answer"), [(ACK, OK), (FAIL, NOT_FOUND)])
 def test_a_late_settlement_leaves_the_newer_lease_alone(desk: PlainDesk, door: Door, line: str, answer: bytes) -> None:
     first, second = worker(desk, door, "first"), worker(desk, door, "second")

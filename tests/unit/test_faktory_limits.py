@@ -14,16 +14,6 @@ OK = b"+OK\r\n"
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
-def door(desk: PlainDesk) -> Door:
-    return Door(desk)
-
-
-@pytest.fixture
 def peer(desk: PlainDesk, door: Door) -> Conversation:
     return worker(desk, door, "w")
 

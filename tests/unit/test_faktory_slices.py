@@ -14,11 +14,6 @@ JOBS = 3 * SLICE + 7
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
 def peer(desk: PlainDesk) -> Conversation:
     return worker(desk, Door(desk))
 

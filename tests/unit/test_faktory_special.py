@@ -10,11 +10,6 @@ from tests.support.desk import PlainDesk
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
 def peer(desk: PlainDesk) -> Conversation:
     return worker(desk, Door(desk))
 

@@ -15,11 +15,6 @@ COMMIT = "commit transaction: write to WAL: serialize operation: "
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
 def peer(desk: PlainDesk) -> MasenkoPeer:
     return MasenkoPeer(desk, MasenkoDoor())
 

@@ -20,11 +20,6 @@ NOT_ACQUIRED = b'ERR {"msg":"task not acquired"}\n'
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
 def door() -> MasenkoDoor:
     return MasenkoDoor()
 

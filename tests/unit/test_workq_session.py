@@ -24,11 +24,6 @@ def ident(number: int) -> str:
 
 
 @pytest.fixture
-def desk() -> PlainDesk:
-    return PlainDesk()
-
-
-@pytest.fixture
 def door() -> WorkqDoor:
     return WorkqDoor()
 

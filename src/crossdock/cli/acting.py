@@ -40,7 +40,7 @@ def acting(verb: Verb) -> click.Command:
         if ids and (filters or everything):
             raise click.UsageError("give either ids or filters")
         if not ids and not filters and not everything:
-            raise click.UsageError("say which jobs: ids, or --state, --queue, --kind, --older-than, or --all")
+            raise click.UsageError("say which jobs: ids, or --state, --queue, --kind, --tag, --older-than, or --all")
         with server(values) as client:
             if ids:
                 _by_id(client, verb, ids, as_json)

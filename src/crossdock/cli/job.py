@@ -38,6 +38,7 @@ def job(ident: str, as_json: bool, **values: Any) -> None:
         return
     lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}", ""]
     lines += [f"  {name:9} {clean(str(found[name]))}" for name in _PLAIN if found[name] is not None]
+    lines += [f"  tags      {clean(', '.join(found['tags']))}"] if found["tags"] else []
     texts = [(name, found[name]) for name in ("payload", "custom") if found.get(name) is not None]
     lines += [f"  {name:9} {clean(bytes(text).decode())}" for name, text in texts]
     if answer["same_jid"]:

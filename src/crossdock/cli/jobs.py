@@ -1,4 +1,4 @@
-"""`crossdock jobs`: a page of jobs, by state, queue, kind and age."""
+"""`crossdock jobs`: a page of jobs, by state, queue, kind, tag and age."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ Examples:
   crossdock jobs
   crossdock jobs --state dead --kind invoice
   crossdock jobs --state ready --queue mail --older-than 10m --count
+  crossdock jobs --tag customer-42
   crossdock jobs --state retrying --limit 1000 --json
 """
 
@@ -27,10 +28,10 @@ _PAGE = 200
 @click.option("--after", metavar="CURSOR", help="Go on where a page before ended.")
 @click.option("--count", is_flag=True, help="Only tell how many there are.")
 def jobs(as_json: bool, limit: int, after: str | None, count: bool, **values: Any) -> None:
-    """List jobs by state, queue, kind and age.
+    """List jobs by state, queue, kind, tag and age.
 
     First what is leased, then ready jobs, queue by queue in the order they will be leased, then the others by their due
-    time. FOR is how long a job has been in its state.
+    time; with --tag in the order they got it. FOR is how long a job has been in its state.
     """
     filters = chosen(values)
     with server(values) as client:

@@ -3,11 +3,11 @@
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
+from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.client.stream import Stream
 from crossdock.wire.control.where import reachable
@@ -17,7 +17,7 @@ TIMEOUT_S: Final = 60.0
 _PAGE: Final = 200
 
 
-class ControlClient:
+class ControlClient(Closes):
     def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
         """Raises NoServer if none runs on that data folder."""
         sock = socket.socket(socket.AF_UNIX)
@@ -78,14 +78,6 @@ class ControlClient:
 
     def close(self) -> None:
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _members(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:

@@ -1,11 +1,11 @@
 """A blocking client of the Faktory door, as much of it as the command line needs: PUSH, FETCH, ACK and FAIL."""
 
 import time
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
+from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import LEFT, Taken
@@ -27,7 +27,7 @@ class _Fetched(msgspec.Struct):
     args: msgspec.Raw
 
 
-class FaktoryClient:
+class FaktoryClient(Closes):
     left = LEFT
 
     def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
@@ -90,14 +90,6 @@ class FaktoryClient:
 
     def close(self) -> None:
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _refused(line: bytes) -> Refused:

@@ -1,11 +1,11 @@
 """A blocking client of the Masenko door, as much of it as the command line needs: PUSH, FETCH, ACK and NACK."""
 
 import time
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
+from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import Taken
@@ -25,7 +25,7 @@ class _Reply(msgspec.Struct):
     payload: msgspec.Raw = msgspec.Raw(b"")
 
 
-class MasenkoClient:
+class MasenkoClient(Closes):
     left = "it counts as failed, for its connection has ended"
 
     def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
@@ -71,11 +71,3 @@ class MasenkoClient:
 
     def close(self) -> None:
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -1,8 +1,8 @@
 """A blocking client of the Workq door, as much of it as the command line needs: jobs in, leased, settled."""
 
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import LEFT, Taken
@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 30.0
 END: Final = b"\r\n"
 
 
-class WorkqClient:
+class WorkqClient(Closes):
     left = LEFT
 
     def __init__(self, host: str, port: int, path: str = "", timeout_s: float = TIMEOUT_S) -> None:
@@ -68,14 +68,6 @@ class WorkqClient:
 
     def close(self) -> None:
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _expect(line: bytes, wanted: bytes) -> None:

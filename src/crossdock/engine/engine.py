@@ -197,9 +197,10 @@ class Engine:
                         self.apply(event)
                     events += more
                     notices += stirred
+                decision = events, outcome, notices
         except Exception as error:
             raise HalfDone(f"{type(command).__name__} failed in the middle: {error!r}") from error
-        return events, outcome, notices
+        return decision
 
     def _step_by_step(self, command: c.Command[Any], now: Now) -> Decision[Any]:
         """A later step that fails leaves the first ones done."""

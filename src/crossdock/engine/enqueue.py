@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isinf
 
 from crossdock.engine import admit, links
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
 from crossdock.engine.places import due_place, tie
 from crossdock.model.clock import Now
@@ -15,7 +15,6 @@ from crossdock.model.rules import intern
 
 
 def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
-    at = later(memory, now)
     specs = command.specs
     if command.unless_live:
         return admit.enqueue(memory, command, now)
@@ -24,20 +23,21 @@ def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Ref
             return admit.enqueue(memory, command, now)
     if not specs:
         return (), (), ()
-    wall = now.wall
-    event = Pushed(at, memory.counters.number + 1, command.via, specs, 0.0 if wall >= at else wall)
+    counters, wall = memory.counters, now.wall
+    if wall >= counters.at:
+        event = Pushed(wall, counters.number + 1, command.via, specs)
+    else:
+        event = Pushed(counters.at, counters.number + 1, command.via, specs, wall)
     if len(specs) == 1:
-        spec = specs[0]
         return (event,), (), (spec.queue,) if spec.due <= wall else ()
     return (event,), (), tuple({spec.queue: None for spec in specs if spec.due <= wall})
 
 
 def pushed(memory: Memory, event: Pushed) -> None:
-    origin = memory.share(event.via)
-    wall = event.wall or event.at
-    number = event.number
+    at, number, via = event.at, event.number, event.via
+    origin = memory.names.get(via) or memory.share(via)
     for spec in event.specs:
-        enter(memory, spec, number, event.at, origin, wall, event.t)
+        enter(memory, spec, number, at, origin, event.wall or at, event.t)
         number += 1
     memory.counters.number = number - 1
     if event.ends:
@@ -66,17 +66,17 @@ def enter(
     if queue is None or (listed and not queue.listed):
         queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
     place: Place | None = None
-    extra = spec.extra
+    extra, due, priority = spec.extra, spec.due, spec.priority
     if extra is not None and extra.links is not None and extra.links.needs:
         state = BLOCKED
-    elif spec.due <= wall:
+    elif due <= wall:
         state = READY
-        if spec.due:
-            place = due_place(spec.priority, spec.rules, spec.due, at, number)
+        if due:
+            place = due_place(priority, spec.rules, due, at, number)
         elif t is None:
-            place = (-spec.priority, BAND_NORMAL, at, b"", number)
+            place = (-priority, BAND_NORMAL, at, b"", number)
         else:
-            place = (-spec.priority, BAND_NORMAL, 0.0 if isinf(spec.priority) else t, tie(spec.jid), number)
+            place = (-priority, BAND_NORMAL, 0.0 if isinf(priority) else t, tie(spec.jid), number)
         queue.ready.add(place)
     else:
         state = SCHEDULED
@@ -84,21 +84,21 @@ def enter(
         number,
         spec.jid,
         queue.name,
-        memory.share(spec.kind),
+        memory.names.get(spec.kind) or memory.share(spec.kind),
         origin,
         spec.payload,
         spec.form,
-        spec.priority,
+        priority,
         intern(spec.rules),
         state,
         at,
         at,
-        spec.due,
+        due,
         place,
         0,
         spec.failures,
         None,
-        spec.extra,
+        extra,
     )
     memory.know(job)
     if place is None:

@@ -39,6 +39,7 @@ class Connection(asyncio.Protocol):
             self._session.push = self.push
         self._receive = self._session.receive
         self._handle = self._session.handle
+        self._reply = turn.reply
         self._unread_bytes = host.limits.unread_bytes
         self._requests: deque[Any] = deque()
         self._ahead = 0  #: bytes read since requests began to pile up
@@ -76,7 +77,7 @@ class Connection(asyncio.Protocol):
         if self._closing:
             return
         requests = self._receive(data)
-        if self._pump_queued or self._waiter is not None or self._slices is not None or self._choked or self._requests:
+        if self._requests or self._choked or self._waiter is not None or self._slices is not None:
             self._requests.extend(requests)
             self._ahead += len(data)
             self._control_reading()
@@ -84,9 +85,12 @@ class Connection(asyncio.Protocol):
             if not self._turn.fresh:
                 self._turn.begin()
             answer = self._handle(requests[0])
-            if type(answer) is bytes and self._session.granted is None:
+            if type(answer) is bytes:  # as `_say`
+                granted = self._session.granted
+                if granted is not None:
+                    self._session.granted = None
                 self._unreleased += len(answer)
-                self._turn.reply(self, answer, None)
+                self._reply(self, answer, granted)
             else:
                 self._take(answer)
         else:

@@ -32,6 +32,9 @@ TICK_JOBS = 500
 #: Objects of a flushed state freed in one go, about as long.
 FREE_ITEMS = 10_000
 
+#: Jobs that are let in before they are counted again.
+_COUNTED_ROOM = 1_000
+
 
 class Outlet(Protocol):
     def deliver(self, reply: bytes, granted: list[Held] | None) -> None: ...
@@ -74,6 +77,7 @@ class Turn:
         self.ticked = Ticked()
         self.waits = Waits(self._has_work)
         self.channels = Channels()
+        self._room = 0  #: jobs that may come before it is counted again how many there are
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
@@ -133,8 +137,15 @@ class Turn:
     def no_room(self, jobs: int) -> str | None:
         if self.disk_refusal is not None:
             return self.disk_refusal
+        self._room -= jobs
+        return None if self._room >= 0 else self._count_room(jobs)
+
+    def _count_room(self, jobs: int) -> str | None:
+        """Not at every push: what was counted serves the next thousand."""
         memory = self.memory
-        if len(memory.jobs) + len(memory.groups) + len(memory.tracks) + jobs > self._max_jobs:
+        free = self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks) - jobs
+        self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
+        if free < 0:
             return f"the server holds {self._max_jobs} jobs, its limit; work some off, or raise limits.jobs"
         return None
 

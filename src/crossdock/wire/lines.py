@@ -11,21 +11,21 @@ class Lines:
     The first line may have a limit of its own: a peer that has not said who it is gets less room.
     """
 
-    __slots__ = ("_kept", "_later", "_limit", "overrun")
+    __slots__ = ("_kept", "_later", "_limit", "_whole", "overrun")
 
     def __init__(self, limit: int, first: int | None = None) -> None:
         self._limit = limit if first is None else first  #: of the line to come
         self._later = limit
+        self._whole = 0  #: a chunk up to this size may be one whole line; none is before the first line has come
         self.overrun = False
         self._kept = bytearray()
 
     def receive(self, data: bytes) -> list[bytes]:
+        end = data.find(b"\n") + 1
+        if end == len(data) and 0 < end <= self._whole and not self._kept:  # the usual case
+            return [data[:-2] if data.endswith(b"\r\n") else data[:-1]]
         if self.overrun:
             return []
-        end = len(data) - 1
-        if data.find(b"\n") == end and 0 <= end <= self._limit and not self._kept:  # one whole line: the usual case
-            self._limit = self._later
-            return [data[:-2] if data.endswith(b"\r\n") else data[:-1]]
         end = data.rfind(b"\n")
         if end < 0:
             self._keep(data)
@@ -38,13 +38,19 @@ class Lines:
             if line.endswith(b"\r"):
                 line = lines[i] = line[:-1]
             if len(line) > self._limit:
-                self.overrun = True
+                self._overrun()
                 return lines[:i]
             self._limit = self._later
+        self._whole = self._later + 1
         if end + 1 < len(data):
             self._keep(data[end + 1 :])
         return lines
 
     def _keep(self, data: bytes) -> None:
         self._kept += data
-        self.overrun = len(self._kept) > self._limit + 1  # the last byte may be the CR that does not count
+        if len(self._kept) > self._limit + 1:  # the last byte may be the CR that does not count
+            self._overrun()
+
+    def _overrun(self) -> None:
+        self.overrun = True
+        self._whole = 0

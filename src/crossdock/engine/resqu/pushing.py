@@ -44,9 +44,10 @@ def _before(memory: Memory, spec: Spec) -> Pushing | None:
     """What is known of that id already."""
     if spec.jid in memory.resqu.once.ids:
         return Pushing.REPEATED
-    for job in memory.named(spec.jid):
-        return Pushing.DUPLICATE if face_of(job) is None else Pushing.REPEATED
-    return None
+    if spec.jid not in memory.jids:
+        return None
+    job = next(memory.named(spec.jid))
+    return Pushing.DUPLICATE if face_of(job) is None else Pushing.REPEATED
 
 
 def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:

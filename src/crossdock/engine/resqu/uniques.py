@@ -33,7 +33,9 @@ def face_of(spec: Spec | Job) -> ResquFace | None:
 def routed(memory: Memory, spec: Spec) -> Spec:
     """In the queue of its pool."""
     face = face_of(spec)
-    return spec if face is None else replace(spec, queue=memory.resqu.pool(face))
+    if face is None or (queue := memory.resqu.pool(face)) == spec.queue:
+        return spec
+    return replace(spec, queue=queue)
 
 
 def buffered(memory: Memory, number: Number) -> tuple[str, Buffer, Job, Lease] | None:

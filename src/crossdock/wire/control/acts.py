@@ -49,18 +49,18 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
 
 def act(desk: Desk, request: messages.Act) -> Answer:
     how = _HOW[type(request)]
-    filtered = bool(request.states or request.queue or request.kind or request.older_than is not None)
+    filtered = bool(request.states or request.queue or request.kind or request.tag or request.older_than is not None)
     if request.ids is not None:
         if filtered or request.all or request.dry:
             raise Invalid("ids stand alone: leave filters, all and dry out")
         return _by_id(desk, how, request.ids)
     if not filtered and not request.all:
-        raise Invalid("say which jobs: ids, or filters (states, queue, kind, older_than), or all = true")
+        raise Invalid("say which jobs: ids, or filters (states, queue, kind, tag, older_than), or all = true")
     memory, now = desk.memory, desk.now
     as_of = choose.instant(memory, now) if request.as_of is None else request.as_of
     chosen = choose.wanted(request, memory, now, how.states if request.states else how.unless_told)
-    wanted = Wanted(chosen.states, chosen.queue, chosen.kind, as_of - (request.older_than or 0.0))
-    spot = cursor.read(request.after)
+    wanted = Wanted(chosen.states, chosen.queue, chosen.kind, chosen.tag, as_of - (request.older_than or 0.0))
+    spot = cursor.read(request.after, request.tag)
     return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, wanted, spot, as_of)
 
 

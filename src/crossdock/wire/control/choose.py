@@ -27,7 +27,7 @@ def wanted(request: Chosen, memory: Memory, now: Now, allowed: Iterable[State] |
     before = request.as_of
     if request.older_than is not None:
         before = (instant(memory, now) if before is None else before) - request.older_than
-    return Wanted(frozenset(chosen or can), request.queue or "", request.kind or "", before)
+    return Wanted(frozenset(chosen or can), request.queue or "", request.kind or "", request.tag or "", before)
 
 
 def named(memory: Memory, name: int | str) -> list[Job]:

@@ -2,62 +2,75 @@
 
 import base64
 import binascii
-import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from crossdock.model.states import State
 from crossdock.wire.control.messages import Invalid
 
-_SHELF_KEY: Final = 2  #: due, number
-_PLACE: Final = 5  #: a ready job's place
-_IN_BATCH: Final = 1  #: number
-_TIE: Final = 3  #: in it, the one element that is no number
+#: What the elements of a key are: of a shelf due time and number, of a queue a place, of a batch the number, of a tag
+#: time, jid and number.
+_SHELF: Final = (float, float)
+_PLACE: Final = (float, float, float, bytes, float)
+_IN_BATCH: Final = (float,)
+_TAGGED: Final = (float, str, float)
 _WRONG: Final = "after is none of this server's cursors; leave it out to begin at the start"
 
 
-class Spot(msgspec.Struct, array_like=True, frozen=True):
-    """Behind this key in the order of that state; of ready jobs: of that queue; of held ones: of that batch."""
+class Spot(NamedTuple):
+    """Behind this key in the order of that state; of ready jobs: of that queue; of held ones: of that batch. None: of
+    the tag that is asked for."""
 
-    state: State
+    state: State | None
     queue: str
-    key: tuple[int | float | bytes, ...]  #: empty: before the first
+    key: tuple[int | float | bytes | str, ...]  #: empty: before the first
 
 
-_decode = msgspec.msgpack.Decoder(Spot).decode
+class _Written(msgspec.Struct, array_like=True, frozen=True):
+    """A spot with its texts as bytes: one of them may be either."""
+
+    state: State | None
+    queue: str
+    key: tuple[int | float | bytes, ...]
+
+
+_decode = msgspec.msgpack.Decoder(_Written).decode
 
 
 def write(spot: Spot | None) -> str | None:
     """None: there is nothing behind it."""
     if spot is None:
         return None
-    return base64.urlsafe_b64encode(msgspec.msgpack.encode(spot)).rstrip(b"=").decode()
+    key = tuple(each.encode() if isinstance(each, str) else each for each in spot.key)
+    data = msgspec.msgpack.encode(_Written(spot.state, spot.queue, key))
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def read(text: str | None) -> Spot | None:
-    """Raises Invalid: a cursor comes from outside."""
+def read(text: str | None, tag: str | None = None) -> Spot | None:
+    """Raises Invalid: a cursor comes from outside. One of jobs by tag is no other's."""
     if text is None:
         return None
     try:
         raw = text.encode("ascii")
-        spot = _decode(base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True))
-    except (UnicodeError, binascii.Error, msgspec.DecodeError) as wrong:
+        found = _decode(base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True))
+        kinds = _kinds(found)
+        if found.state is State.GONE or (found.state is None) is not bool(tag):
+            raise ValueError("of another walk")
+        if len(found.key) not in (0, len(kinds)):
+            raise ValueError("of another length")
+        return Spot(found.state, found.queue, tuple(map(_element, found.key, kinds)))
+    except (ValueError, binascii.Error, msgspec.DecodeError) as wrong:
         raise Invalid(_WRONG) from wrong
-    ready = spot.state is State.READY
-    in_batch = spot.state is State.HELD and bool(spot.queue)
-    length = _PLACE if ready else _IN_BATCH if in_batch else _SHELF_KEY
-    if spot.state is State.GONE or len(spot.key) not in (0, length) or not all(map(_fits, spot.key, _kinds(ready))):
-        raise Invalid(_WRONG)
-    return spot
 
 
-def _kinds(ready: bool) -> list[bool]:
-    """Which elements of a key are bytes."""
-    return [ready and index == _TIE for index in range(_PLACE)]
+def _kinds(found: _Written) -> tuple[type, ...]:
+    if found.state is State.HELD and found.queue:
+        return _IN_BATCH
+    return _TAGGED if found.state is None else _PLACE if found.state is State.READY else _SHELF
 
 
-def _fits(element: float | bytes, wants_bytes: bool) -> bool:
-    if isinstance(element, bytes):
-        return wants_bytes
-    return not wants_bytes and not math.isnan(element)
+def _element(value: float | bytes, kind: type) -> float | bytes | str:
+    if isinstance(value, bytes) is (kind is float) or value != value:
+        raise ValueError("of another type, or no number")
+    return value.decode() if isinstance(value, bytes) and kind is str else value

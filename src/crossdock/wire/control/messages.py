@@ -17,6 +17,8 @@ NAMES: Final = 1_000
 
 Limit = Annotated[int, Meta(ge=1, le=PAGE)]
 Name = Annotated[str, Meta(max_length=1_024)]
+#: Of any length: a line is bounded.
+Text = Annotated[str, Meta(min_length=1)]
 Names = Annotated[list[Name], Meta(max_length=NAMES)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
@@ -67,7 +69,7 @@ class PlanAdd(Request, tag="plan-add"):
     kind: Name  #: Resqu's class
     id: Name | None = None
     name: Name | None = None
-    args: msgspec.Raw | None = None
+    args: msgspec.Raw = msgspec.Raw()
     uid: Name | None = None
     deferrable_by: Annotated[int, Meta(ge=0)] | None = None
     start: Seconds | None = None  #: wall; without it now
@@ -83,6 +85,7 @@ class Chosen(Request):
     states: Annotated[list[str], Meta(max_length=16)] = []
     queue: Name | None = None
     kind: Name | None = None
+    tag: Text | None = None
     older_than: Seconds | None = None  #: in its state for at least so long
     as_of: Seconds | None = None  #: in its state since before that instant; `older_than` counts back from it
     after: str | None = None

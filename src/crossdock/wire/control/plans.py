@@ -83,7 +83,7 @@ def add(desk: Desk, specs: Specs, request: messages.PlanAdd) -> bytes:
 
 def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tuple[Any, bytes]:
     members: dict[str, Any] = {"class": request.kind, "sourceId": request.source, "name": request.name or request.kind}
-    if request.args is not None:
+    if bytes(request.args):
         members["args"] = request.args
     if request.uid:
         members["unique"] = {"uid": request.uid}

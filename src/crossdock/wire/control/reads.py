@@ -35,6 +35,7 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
     memory = desk.memory
     plans = sum(map(len, memory.resqu.plans.values()))
     sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
+    sizes["held"] += sum(map(len, memory.resqu.lanes.values()))
     shown = msgspec.to_builtins(house.vitals()) | {
         "now": views.when(desk.now.wall),
         "jobs": len(memory.jobs),
@@ -53,7 +54,8 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
 
 
 def jobs(desk: Desk, request: messages.Jobs) -> Answer:
-    return _jobs(desk, choose.wanted(request, desk.memory, desk.now), cursor.read(request.after), request.limit)
+    wanted = choose.wanted(request, desk.memory, desk.now)
+    return _jobs(desk, wanted, cursor.read(request.after, request.tag), request.limit)
 
 
 def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> Slices:
@@ -62,7 +64,7 @@ def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> S
     def take(some: Looked) -> cursor.Spot | None:
         room = limit - len(rows)
         rows.extend(views.row(job, desk.now) for job in some.jobs[:room])
-        return spot_of(some.jobs[room - 1]) if len(some.jobs) >= room else None
+        return spot_of(some.jobs[room - 1], desk.memory, wanted) if len(some.jobs) >= room else None
 
     looked, after = yield from go(desk.memory, wanted, spot, take)
     return reply({"jobs": rows, "looked": looked, "after": cursor.write(after)})
@@ -72,7 +74,7 @@ def count(desk: Desk, request: messages.Count) -> Answer:
     """With a cursor like a page: whoever counts adds up, until there is none."""
     memory = desk.memory
     wanted = choose.wanted(request, memory, desk.now)
-    spot = cursor.read(request.after)
+    spot = cursor.read(request.after, request.tag)
     as_of = choose.instant(memory, desk.now) if request.as_of is None else request.as_of
     known = count_at_once(memory, wanted) if spot is None else None
     if known is not None:

@@ -9,6 +9,7 @@ import msgspec
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
+from crossdock.engine.tags import name
 from crossdock.model.clock import Now
 from crossdock.model.job import Form, Job
 from crossdock.model.records import Recurrence
@@ -47,10 +48,15 @@ def row(job: Job, now: Now) -> View:
         "attempts": job.attempts,
         "failures": job.failures,
         "worker": job.lease.worker if job.lease is not None else None,
+        "tags": tags(job),
         "error": error.text[:_PREVIEW] if error is not None else None,
         "payload": job.payload[:_PREVIEW].decode("utf-8", "replace"),
         "payload_bytes": len(job.payload),
     }
+
+
+def tags(job: Job) -> list[str]:
+    return [name(tag) for tag in job.extra.tags] if job.extra is not None else []
 
 
 def ends(job: Job, now: Now) -> float:

@@ -1,8 +1,8 @@
 """A walk over jobs in slices: from one key to the next in the engine's own orders, never a copy of all of them.
 
 Jobs come state by state, ready ones queue by queue in the order in which they would be leased, the others by when they
-are due. The key of the last job looked at is all a walk needs to go on, in this request or in a later one; jobs that
-come or go meanwhile do not disturb it.
+are due; those of a tag in the order in which they got it. The key of the last job looked at is all a walk needs to go
+on, in this request or in a later one; jobs that come or go meanwhile do not disturb it.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -56,6 +56,7 @@ class Wanted(msgspec.Struct, frozen=True):
     states: frozenset[State]
     queue: str = ""
     kind: str = ""
+    tag: str = ""
     before: float | None = None  #: wall; in its state since then or longer
 
 
@@ -80,7 +81,9 @@ def entered(job: Job) -> float:
     return job.created
 
 
-def spot_of(job: Job) -> Spot:
+def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
+    if wanted.tag:
+        return Spot(None, "", (memory.tags.since[wanted.tag][job.number], job.jid, job.number))
     if job.state is State.READY:
         return Spot(job.state, job.queue, job.place or ())
     if job.state is State.HELD and job.extra is not None and job.extra.stage:
@@ -111,8 +114,11 @@ def go(
 
 
 def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
+    if wanted.tag:
+        yield from _slices(memory, wanted, spot or Spot(None, "", ()), size, lambda: memory.tags.jobs.get(wanted.tag))
+        return
     for state in states(memory):
-        if state not in wanted.states or (spot is not None and _ORDER.index(state) < _ORDER.index(spot.state)):
+        if state not in wanted.states or (spot is not None and _is_behind(spot, state)):
             continue
         begin = spot if spot is not None and spot.state is state else Spot(state, "", ())
         if state is State.READY:
@@ -121,6 +127,10 @@ def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Itera
             yield from _held(memory, wanted, begin, size)
         else:
             yield from _slices(memory, wanted, begin, size, _shelf(memory, state))
+
+
+def _is_behind(spot: Spot, state: State) -> bool:
+    return spot.state is not None and _ORDER.index(state) < _ORDER.index(spot.state)
 
 
 def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
@@ -188,23 +198,33 @@ def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _C
             return
 
 
-def _sieve(jobs: list[Job], state: State, wanted: Wanted) -> list[Job]:
+def _sieve(jobs: list[Job], state: State | None, wanted: Wanted) -> list[Job]:
     """One plain loop a filter: a call for each job would cost three times as much."""
+    if state is None:
+        jobs = [job for job in jobs if job.state in wanted.states]
     if wanted.queue and state is not State.READY:
         jobs = [job for job in jobs if job.queue == wanted.queue]
     if wanted.kind:
         jobs = [job for job in jobs if job.kind == wanted.kind]
     before = wanted.before
     if before is not None:
-        if state is State.DEAD:  # as it was added, so that it compares exactly
-            jobs = [job for job in jobs if job.due <= before + DEAD_FOR]
+        if state is None or state is State.DEAD:
+            jobs = [job for job in jobs if _since(job, before)]
         else:
             jobs = [job for job in jobs if entered(job) <= before]
     return jobs
 
 
+def _since(job: Job, before: float) -> bool:
+    """In its state by then. A dead one's time is compared as it was added up, so that it is exact."""
+    return job.due <= before + DEAD_FOR if job.state is State.DEAD else entered(job) <= before
+
+
 def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
     """How many there are, if that is known without a walk."""
+    if wanted.tag:
+        is_all = wanted == Wanted(frozenset(states(memory)), tag=wanted.tag)
+        return len(memory.tags.jobs.get(wanted.tag, ())) if is_all else None
     if wanted.kind or wanted.before is not None or (wanted.queue and wanted.states != {State.READY}):
         return None
     if wanted.queue:

@@ -20,6 +20,10 @@ RESERVE_AT_MOST: Final = 86_400
 NAME_BYTES: Final = 255
 JSON_DEPTH: Final = 64
 
+_SHORT: Final = 2 * JSON_DEPTH  #: no JSON text up to this size can be too deep
+_SHORT_NAMES: Final = NAME_BYTES // 4  #: characters that take no more than NAME_BYTES bytes, however they are encoded
+
+_JSON: Final = Form.JSON  # looked up once: a member of an enumeration costs as much as a call
 _QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 
@@ -81,56 +85,72 @@ def _bytes(text: str) -> int:
 
 @lru_cache(maxsize=10_000)
 def _is_queue(name: str) -> bool:
-    return _QUEUE.fullmatch(name) is not None
+    return len(name) <= NAME_BYTES and _QUEUE.fullmatch(name) is not None
 
 
 def spec(body: JobBody, now: Now) -> Spec:
-    """Check in upstream's order (5.2): JSON, jid, jobtype, args, reserve_for, at, queue. Raises Invalid."""
-    jid, kind, args = body.jid, body.jobtype, bytes(body.args)
+    """Raises Invalid."""
+    jid, kind, args, queue = body.jid or "", body.jobtype or "", bytes(body.args), body.queue or "default"
+    reserve_for = body.reserve_for or 0
+    custom = b"" if body.custom is _NULL else _custom(bytes(body.custom))
+    due = 0.0
+    if (
+        len(args) > _SHORT
+        or args[0] != 0x5B
+        or len(jid) < 8
+        or not kind
+        or len(kind) + len(jid) > _SHORT_NAMES
+        or reserve_for > RESERVE_AT_MOST
+        or body.at
+        or not _is_queue(queue)
+    ):
+        due = _checked(body.at, jid, kind, args, queue, reserve_for)
+    priority = body.priority
+    if type(priority) is int:
+        face, priority = _WITH_PRIORITY, priority - 5 if 1 <= priority <= 9 else 4 if priority > 9 else -4
+    else:
+        face, priority = _PLAIN, 0
+    if body.created_at or body.backtrace or body.at:
+        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
+    extra, failures = None, 0
+    if custom:
+        extra = Extra(custom, face, None, links.read(custom, kind, args, queue, due, now))
+    elif face is not _PLAIN:
+        extra = Extra(b"", face)
+    if body.failure is not None:
+        failures, brought = _brought(body.failure)
+        extra = Extra(custom, face, brought, None if extra is None else extra.links)
+    own = rules(RETRIES if body.retry is None else body.retry, reserve_for)
+    return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
+
+
+def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reserve_for: int) -> float:
+    """The due time of a job that may not be plain and short, in upstream's order of checks (5.2): JSON, jid, jobtype,
+    args, reserve_for, at, queue. Raises Invalid."""
     if args[0] != 0x5B and args != b"null":
         raise Invalid("invalid JSON: args must be an array")
-    custom = b"" if body.custom is _NULL else _custom(bytes(body.custom))
-    if len(args) > 2 * JSON_DEPTH and too_deep(args, JSON_DEPTH):
+    if too_deep(args, JSON_DEPTH):
         raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
-    if jid is None or (len(jid) < 8 and _bytes(jid) < 8):
+    if len(jid) < 8 and _bytes(jid) < 8:
         raise Invalid("jobs must have a reasonable jid parameter")
     if not kind:
         raise Invalid("jobs must have a jobtype parameter")
     if args == b"null":
         raise Invalid("jobs must have an args parameter")
-    reserve_for = body.reserve_for or 0
     if reserve_for > RESERVE_AT_MOST:
         raise Invalid("jobs cannot be reserved for more than one day")
-    due = _due(body.at) if body.at else 0.0
-    queue = body.queue or "default"
-    if len(queue) > NAME_BYTES or not _is_queue(queue):
+    due = _due(at) if at else 0.0
+    if len(queue) > NAME_BYTES or _QUEUE.fullmatch(queue) is None:
         raise Invalid(_bad_queue(queue))
-    if len(kind) + len(jid) > NAME_BYTES // 4 and (_bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES):
+    if _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
-    priority = min(max(body.priority, 1), 9) if type(body.priority) is int else None
-    failures, brought = (0, None) if body.failure is None else _brought(body.failure)
-    linked = links.read(custom, kind, args, queue, due, now) if custom else None
-    if body.created_at or body.at or body.backtrace:
-        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, priority is not None)
-    else:
-        face = _PLAIN if priority is None else _WITH_PRIORITY
-    plain = face is _PLAIN and not custom and brought is None
-    return Spec(
-        jid,
-        queue,
-        kind,
-        args,
-        Form.JSON,
-        0 if priority is None else priority - 5,
-        rules(RETRIES if body.retry is None else body.retry, reserve_for),
-        due,
-        None if plain else Extra(custom, face, brought, linked),
-        failures,
-    )
+    return due
 
 
 def _custom(text: bytes) -> bytes:
     """As pushed; empty for null and for an object without members."""
+    if len(text) <= _SHORT and text.startswith(b'{"'):  # the usual case: nothing to look into
+        return text
     if text == b"null":
         return b""
     if text[0] != 0x7B:

@@ -67,7 +67,11 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
         if command.first:
             views = context.door.views
             prefixes = views.prefixes
-            if prefixes and (command.last != 1 or args[0].startswith(prefixes)):  # most have one key, their first word
+            if command.last == 1:  # most have one key, their first word
+                view = views.of(args[0])
+                if view is not None:
+                    return _viewed(context, command, args, [view])
+            elif prefixes:
                 owners = {views.of(key): None for key in command.keys(args)}
                 owners.pop(None, None)
                 if owners:

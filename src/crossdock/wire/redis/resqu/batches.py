@@ -9,6 +9,7 @@ from crossdock.model.keys import ChangeList
 from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushStage
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.generic import MOST_MS
+from crossdock.wire.redis.keys.values import elements
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.resqu import entries, shown, units
 from crossdock.wire.redis.resqu.jobs import refuse_if_full
@@ -21,10 +22,10 @@ COMMITTED = PREFIX + b"committed"
 
 def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     spec = specs.queued(text, locks=False)
-    face = None if spec.extra is None else spec.extra.face
+    face = shown.face_in(spec)
     refuse_if_full(context)
-    opened = OpenStage(VIA, name, getattr(face, "source", ""), getattr(face, "name", ""), spec)
-    return 1 if context.desk.do(opened) else None
+    source, job_name = ("", "") if face is None else (face.source, face.name)
+    return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
 
 
 def lpushx(context: Context, specs: Specs, name: str, args: list[bytes]) -> Result:
@@ -54,10 +55,19 @@ def delete(context: Context, name: str) -> int:
 
 def commit(context: Context, name: str) -> Value:
     """Without a mapping of batches its id goes where an allocator looks for it; with one, where Resqu's workers do."""
+    memory = context.desk.memory
+    stage = reads.uncommitted(memory, name, context.desk.now)
+    if stage is None:
+        return None
+    mapping = memory.resqu.mapping
+    if mapping.batch:
+        units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
+    else:
+        elements(context, COMMITTED)
     if not context.desk.do(CommitStage(name)):
         return None
-    if context.desk.memory.resqu.mapping.batch:
-        units.give(context, context.desk.memory.resqu.stages[name])
+    if mapping.batch:
+        units.give(context, memory.resqu.stages[name])
         return 1
     return context.desk.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
 

@@ -1,9 +1,8 @@
 """`unassigned` and the pools' lists: jobs of a queue, the newest at the head, taken from the tail."""
 
-from itertools import islice
-
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import lanes
 from crossdock.model.job import Spec
 from crossdock.model.resqu import Pushing, PushJob
 from crossdock.wire.redis.context import Context
@@ -31,26 +30,30 @@ def push(context: Context, spec: Spec) -> None:
 
 def lpush(context: Context, specs: Specs, args: list[bytes]) -> Result:
     """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
-    found = [specs.queued(text) for text in args[1:]]
-    refuse_if_full(context, len(found))
-    with context.desk.together():
-        for spec in found:
-            push(context, spec)
-        memory = context.desk.memory
-        job = next(memory.named(found[-1].jid), None)
-        return max(1, 0 if job is None else length(memory, job.queue))
+    refuse_if_full(context, len(args) - 1)
+    if len(args) == 2:
+        spec = specs.queued(args[1])
+        push(context, spec)
+    else:
+        found = [specs.queued(text) for text in args[1:]]
+        spec = found[-1]
+        with context.desk.together():
+            for each in found:
+                push(context, each)
+    face = shown.face_in(spec)
+    memory = context.desk.memory
+    return 0 if face is None else length(memory, memory.resqu.pool(face)) or 1
 
 
 def length(memory: Memory, queue: str) -> int:
     found = memory.queues.get(queue)
-    return len(found.ready) if found is not None else 0
+    return found.waiting if found is not None else 0
 
 
 def read(memory: Memory, key: bytes, queue: str) -> Entry | None:
     found = memory.queues.get(queue)
-    if found is None or not found.ready:
+    if found is None or not found.waiting:
         return None
-    entries.refuse_if_long(key, len(found.ready))
-    places = islice(found.ready, None)
-    jobs = [memory.jobs[place[4]] for place in places]
+    entries.refuse_if_long(key, found.waiting)
+    jobs = [memory.jobs[number] for number in lanes.in_turn(found)]
     return entries.listed(key, (shown.text(job) for job in reversed(jobs)))

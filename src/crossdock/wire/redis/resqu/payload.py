@@ -4,7 +4,7 @@ Upstream checks nothing when a job is pushed and loses what its server cannot re
 `includePath`, `environment` and `class` is looked at beyond its type: they are a worker's affair.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,9 @@ from crossdock.wire.redis.values import Error
 #: MODEL section 12.
 NAME_BYTES: Final = 255
 DEPTH: Final = 64
+
+#: Characters that cannot have more bytes than a name may.
+_SHORT: Final = NAME_BYTES // 4
 
 #: A delay longer than this is a mistake.
 SECONDS_AT_MOST: Final = 100 * 366 * 86_400
@@ -41,7 +44,7 @@ class _Shape(msgspec.Struct, rename={"source": "sourceId", "class_": "class", "m
     recurrenceInterval: Any = None  # noqa: N815
 
 
-class Given(NamedTuple):
+class Given(msgspec.Struct, frozen=True, gc=False):
     """A payload that was read. The text itself is kept beside it, as it was pushed."""
 
     kind: str  #: class
@@ -64,59 +67,57 @@ _any: Final = msgspec.json.Decoder().decode
 
 def base(text: bytes) -> Given:
     """A job without id: delayed, deferred."""
-    return _read(text)[0]
+    return _given(_shape(text), "")
 
 
 def queued(text: bytes) -> Given:
-    given, shape = _read(text)
-    if not isinstance(shape.queue_time, int | float) or isinstance(shape.queue_time, bool):
+    shape = _shape(text)
+    if type(shape.queue_time) is not float and type(shape.queue_time) is not int:
         raise _wrong("queue_time", "a number", shape.queue_time)
-    return given._replace(jid=_name("id", shape.id))
+    return _given(shape, _name("id", shape.id))
 
 
 def planned(text: bytes) -> Given:
-    given, shape = _read(text)
+    shape = _shape(text)
     run, interval = shape.nextRun, shape.recurrenceInterval
-    if not isinstance(run, int) or isinstance(run, bool) or not 0 <= run <= 2**40:
+    if type(run) is not int or not 0 <= run <= 2**40:
         raise _wrong("nextRun", "a whole number of seconds", run)
     if not isinstance(interval, str) or not interval:
         raise _wrong("recurrenceInterval", "a string", interval)
-    return given._replace(jid=_name("id", shape.id), next_run=run, interval=interval)
+    return _given(shape, _name("id", shape.id), run, interval)
 
 
-def _read(text: bytes) -> tuple[Given, _Shape]:
+def _shape(text: bytes) -> _Shape:
     if not text:
         raise Error("ERR invalid job: the payload is empty; were its args valid UTF-8?")
     try:
-        text.decode()  # the decoder does not look into args
-        shape = _decode(text)
+        if not text.isascii():
+            text.decode()  # the decoder does not look into args
+        shape: _Shape = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Error(f"ERR invalid job: the payload is not a JSON object: {error}") from None
     if too_deep(text, DEPTH):
         raise Error(f"ERR invalid job: nested deeper than {DEPTH}")
+    return shape
+
+
+def _given(shape: _Shape, jid: str, run: int = 0, interval: str = "") -> Given:
     kind = _name("class", shape.class_)
+    source = _name("sourceId", shape.source)
+    named = shape.name is not None and shape.name not in _EMPTY
+    name = _name("name", shape.name) if named else kind
     unique = bytes(shape.unique)
     uid, deferrable = _unique(_any(unique)) if unique[:1] == b"{" else ("", None)
-    _optional("includePath", shape.includePath, str, "a string")
-    _optional("isMonitored", shape.monitored, bool, "a boolean")
+    if shape.includePath is not None:
+        _optional("includePath", shape.includePath, str, "a string")
+    if shape.monitored is not None:
+        _optional("isMonitored", shape.monitored, bool, "a boolean")
     _container("environment", bytes(shape.environment), "an object")
+    args = _container("args", bytes(shape.args), "an object or an array")
     fails = shape.failCount or 0
-    if not isinstance(fails, int) or isinstance(fails, bool) or not 0 <= fails < 2**31:
+    if type(fails) is not int or not 0 <= fails < 2**31:
         raise _wrong("failCount", "a count", shape.failCount)
-    named = shape.name not in _EMPTY
-    given = Given(
-        kind,
-        _name("sourceId", shape.source),
-        _name("name", shape.name) if named else kind,
-        _container("args", bytes(shape.args), "an object or an array"),
-        uid,
-        deferrable,
-        shape.monitored is True,
-        fails,
-        "",
-        named,
-    )
-    return given, shape
+    return Given(kind, source, name, args, uid, deferrable, shape.monitored is True, fails, jid, named, run, interval)
 
 
 def _container(member: str, text: bytes, what: str) -> bytes:
@@ -124,7 +125,7 @@ def _container(member: str, text: bytes, what: str) -> bytes:
         return text
     if text in _EMPTY_TEXTS:
         return b""
-    raise Error(f"ERR invalid job: '{member}' must be {what}, not {_short(text.decode())}")
+    raise Error(f"ERR invalid job: '{member}' must be {what}, not {_excerpt(text.decode())}")
 
 
 def _unique(value: dict[str, Any]) -> tuple[str, int | None]:
@@ -141,9 +142,9 @@ def _unique(value: dict[str, Any]) -> tuple[str, int | None]:
 
 
 def _name(member: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
+    if type(value) is not str or not value:
         raise _wrong(member, "a string", value)
-    if len(value.encode()) > NAME_BYTES or "\0" in value:
+    if (len(value) > _SHORT and len(value.encode()) > NAME_BYTES) or "\0" in value:
         raise Error(f"ERR invalid job: '{member}' has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
@@ -156,8 +157,8 @@ def _optional(member: str, value: Any, kind: type, what: str) -> None:
 def _wrong(member: str, what: str, value: Any) -> Error:
     if value is None:
         return Error(f"ERR invalid job: '{member}' is missing")
-    return Error(f"ERR invalid job: '{member}' must be {what}, not {_short(msgspec.json.encode(value).decode())}")
+    return Error(f"ERR invalid job: '{member}' must be {what}, not {_excerpt(msgspec.json.encode(value).decode())}")
 
 
-def _short(text: str) -> str:
+def _excerpt(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.job import Form, Job, ResquFace
+from crossdock.model.job import Form, Job, ResquFace, Spec
 from crossdock.model.resqu import SHOWN_AS
 from crossdock.wire.payload import as_value
 from crossdock.wire.redis.resqu.specs import added
@@ -14,6 +14,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def face_of(job: Job) -> ResquFace | None:
     face = None if job.extra is None else job.extra.face
+    return face if type(face) is ResquFace else None
+
+
+def face_in(spec: Spec) -> ResquFace | None:
+    face = None if spec.extra is None else spec.extra.face
     return face if type(face) is ResquFace else None
 
 

@@ -19,6 +19,7 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     either; nothing is lost by it."""
     pool, backlog, unit, units = keys
     source, batch, member = args[:3]
+    _refuse_other_kinds(context, pool, units, backlog, unit)
     outcome = context.desk.do(AssignStage(batch.decode(), _pool(pool)))
     waits = bool(outcome) if outcome != 0 else source in fields(context, pool)
     if waits:
@@ -32,7 +33,7 @@ def give(context: Context, stage: Stage) -> None:
     """A batch that the mapping gave to its pool: if that has units of Resqu's server, the one that has the fewest."""
     pool = b"%bpool:%b" % (PREFIX, stage.queue.encode())
     units = scored(context, pool + b":unit_queues")
-    if not units:
+    if not len(units):
         return
     source, batch = stage.source.encode(), stage.name.encode()
     if stage.phase is Phase.BACKLOG:
@@ -40,7 +41,7 @@ def give(context: Context, stage: Stage) -> None:
         return
     member = units.order[0][1]
     node = member.removeprefix(pool.removeprefix(PREFIX) + b":").rpartition(b"-")[0]
-    _work_on(context, [pool, PREFIX + member, pool + b":unit_queues"], source, batch, member, node)
+    _work_on(context, [pool, _unit(member), pool + b":unit_queues"], source, batch, member, node)
 
 
 def _work_on(
@@ -51,6 +52,28 @@ def _work_on(
         context.desk.do(ChangeMembers(pool, Kind.HASH, [(source, node)]))
     context.desk.do(ChangeList(unit, 0, 0, [batch]))
     context.desk.do(ChangeMembers(units, Kind.SORTED, [(member, float(len(elements(context, unit))))]))
+
+
+def refuse_other_kinds(context: Context, queue: str, source: str) -> None:
+    """Before a batch is given: what a client made of these keys by hand must not stop it half way."""
+    pool = b"%bpool:%b" % (PREFIX, queue.encode())
+    units = scored(context, pool + b":unit_queues")
+    backlog = b"%b:backlog:%b" % (pool, source.encode())
+    _refuse_other_kinds(context, pool, pool + b":unit_queues", backlog, *map(_unit, units.scores))
+
+
+def _refuse_other_kinds(context: Context, pool: bytes, units: bytes, *lists_: bytes) -> None:
+    fields(context, pool)
+    scored(context, units)
+    for key in lists_:
+        elements(context, key)
+
+
+def _unit(member: bytes) -> bytes:
+    """The list of a unit, which is named without the prefix."""
+    if not member.startswith(b"pool:"):
+        raise Error(b"ERR '%b' is not the list of a unit" % member[:128])
+    return PREFIX + member
 
 
 def _pool(key: bytes) -> str:
@@ -64,6 +87,7 @@ def remove(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     """BATCH_REMOVE: a unit is done with a batch; the source's next one is committed again."""
     unit, units, pool, backlog, committed = keys
     batch, source, member = args
+    _refuse_other_kinds(context, pool, units, unit, backlog, committed)
     count = lists.lrem(context, [unit, b"0", batch])
     if not isinstance(count, int) or not count:
         return None
@@ -79,13 +103,15 @@ def clear(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     """UNIT_CLEAR: a unit is no more; its batches go to those that have the fewest. Without another one they stay."""
     unit, units = keys
     member = args[0]
+    for each in scored(context, units).scores:
+        elements(context, _unit(each))
     others = {each: score for each, score in scored(context, units).scores.items() if each != member}
     batches = list(elements(context, unit))
     if batches and not others:
         return None
     for batch in reversed(batches):
         least = min(others, key=lambda each: (others[each], each))
-        context.desk.do(ChangeList(PREFIX + least, 0, 0, [batch]))
+        context.desk.do(ChangeList(_unit(least), 0, 0, [batch]))
         others[least] += 1
     if batches:
         context.desk.do(ChangeList(unit, 0, len(batches)))

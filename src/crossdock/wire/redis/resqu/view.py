@@ -38,12 +38,12 @@ class ResquView:
                 return _MOVES[name](context, args)
             if name in (b"del", b"unlink"):
                 return self._delete(context, args)
-            for key in COMMANDS[name].keys(args):
-                _refuse_unknown(key)
             found = read(args[0])
             act = _ACTS.get((found.kind, name))
             if act is not None:
                 return act(self, context, found, args)
+            for key in COMMANDS[name].keys(args):
+                _refuse_unknown(key)
         except UnicodeDecodeError:
             raise _not_text(args[0]) from None
         raise PASS
@@ -60,7 +60,7 @@ class ResquView:
         """Of jobs, locks, plans and batches; those of delayed jobs and buffers are named by what lists them."""
         memory = context.desk.memory
         for queue in list(memory.queues.values()):
-            if queue.ready:
+            if queue.waiting:
                 yield PREFIX + (b"unassigned" if queue.name == "unassigned" else b"static:queue:" + queue.name.encode())
         for stage in list(memory.resqu.stages.values()):
             kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"

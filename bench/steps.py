@@ -1,0 +1,116 @@
+"""How many steps the interpreter takes for a PUSH, a FETCH and an ACK, function by function.
+
+A count, not a time: it is the same on a machine that has other work to do, so it shows what a change to the way of
+every job costs or saves. Connection, session, engine and encoding are the real ones; sockets and disk are left out.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from types import FrameType
+from typing import Any, Final
+
+from bench.faktory import job_text
+from crossdock.engine.engine import Engine
+from crossdock.engine.memory import Memory
+from crossdock.server.clock import Clock
+from crossdock.server.connection import Connection
+from crossdock.server.limits import Limits
+from crossdock.server.turn import Turn
+from crossdock.wire.faktory.door import FaktoryDoor
+
+_A_TURN: Final = 32  #: requests that share a batch, as with 64 connections
+
+
+class _Scribe:
+    """A batch is durable when the turn says so."""
+
+    def __init__(self) -> None:
+        self.durable: Callable[[], None] = lambda: None
+
+    def append(self, batch: bytes, durable: Callable[[], None]) -> None:
+        self.durable = durable
+
+
+class _Transport(asyncio.Transport):
+    def write(self, data: object) -> None:
+        """To nobody."""
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """There is no buffer."""
+
+
+class _Host:
+    limits = Limits()
+
+    def __init__(self) -> None:
+        self.connections: set[Connection] = set()
+
+
+class Bench:
+    """One connection, and the turns that its requests are part of."""
+
+    def __init__(self) -> None:
+        self._loop, self._scribe = asyncio.new_event_loop(), _Scribe()
+        turn = Turn(Engine(Memory(), Random(1)), self._scribe, Clock(), self._loop, 10**7)
+        self._peer = Connection(_Host(), FaktoryDoor(), turn, self._loop)
+        self._peer.connection_made(_Transport())
+        self._send([b'HELLO {"v":2,"wid":"w"}\r\n'])
+
+    def close(self) -> None:
+        self._loop.close()
+
+    def count(self, requests: Sequence[bytes]) -> Counter[str]:
+        """Steps by function."""
+        steps: Counter[str] = Counter()
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            _, ours, where = frame.f_code.co_filename.rpartition("/crossdock/")
+            if not ours:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                steps[f"{where} {frame.f_code.co_name}"] += 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            self._send(requests)
+        finally:
+            sys.settrace(before)
+        return steps
+
+    def _send(self, requests: Sequence[bytes]) -> None:
+        for first in range(0, len(requests), _A_TURN):
+            for request in requests[first : first + _A_TURN]:
+                self._peer.data_received(request)
+            self._loop.call_soon(self._loop.stop)
+            self._loop.run_forever()
+            self._scribe.durable()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=320, help="how many of each request (320)")
+    parser.add_argument("--functions", type=int, default=12, help="how many functions to list (12)")
+    args = parser.parse_args()
+    jids = [b"%032d" % n for n in range(args.jobs)]
+    bench = Bench()
+    for name, requests in (
+        ("PUSH", [b"PUSH %b\r\n" % (job_text(b"default") % jid) for jid in jids]),
+        ("FETCH", [b"FETCH default\r\n"] * args.jobs),
+        ("ACK", [b'ACK {"jid":"%b"}\r\n' % jid for jid in jids]),
+    ):
+        steps = bench.count(requests)
+        print(f"{name}: {steps.total() / args.jobs:,.0f} steps")
+        for function, count in steps.most_common(args.functions):
+            print(f"  {count / args.jobs:6.1f}  {function}")
+    bench.close()
+
+
+if __name__ == "__main__":
+    main()
