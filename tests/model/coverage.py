@@ -54,7 +54,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
 
 
 _WAITING: Final = (S.READY, S.SCHEDULED, S.BLOCKED)
-_ANY: Final = (S.SCHEDULED, S.BLOCKED, S.READY, S.LEASED, S.RETRYING, S.COMPLETE, S.FAILED, S.DEAD)
+_ANY: Final = (S.SCHEDULED, S.BLOCKED, S.HELD, S.READY, S.LEASED, S.RETRYING, S.COMPLETE, S.FAILED, S.DEAD)
 
 #: As `USED`, of the events that qless' commands make; tests/qless/test_walk.py sees all of it.
 MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
@@ -64,6 +64,8 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Stalled: frozenset({(S.LEASED, S.READY)}),
     e.NeedsEdited: frozenset({(S.BLOCKED, S.READY)}),
     e.Recurred: frozenset({(None, S.READY), *((before, S.READY) for before in _ANY if before is not S.READY)}),
+    e.Held: frozenset({(S.READY, S.HELD)}),
+    e.Unheld: frozenset({(S.HELD, S.READY)}),
 }
 
 #: As `USED`, of the events that Resqu's words make, and what others make of jobs in batches and buffers;
@@ -94,6 +96,8 @@ UNMOVED: Final = frozenset(
         e.WorkersForgotten,
         e.IntervalSet,
         e.IntervalCleared,
+        e.ThrottleSet,
+        e.ThrottleFreed,
     }
 )
 
@@ -134,7 +138,7 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
         yield event.number
     elif isinstance(event, q.StageFinished):
         yield from (number for (number,) in memory.resqu.lanes[event.name])
-    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived | q.PutOnQueue):
+    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived | e.Unheld | q.PutOnQueue):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
         yield from (number for _, number in memory.shelves[State.LEASED])
