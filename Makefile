@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # The folder counts too: an editable install points into it.
 hash = $(shell { echo '$(CURDIR)'; cat $(1); } | sha256sum | cut -c1-16)
 SERVER := .venv/.server-$(call hash,pyproject.toml requirements/server.txt)
-TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt)
+TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt requirements/throttles.txt)
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 UV := uv==0.13.7
@@ -69,5 +69,6 @@ $(SERVER):
 $(TESTS): $(SERVER)
 	@echo 'installing what the tests need: requirements/test.txt'
 	@$(PIP) install --require-hashes -r requirements/test.txt
+	@$(PIP) install --require-hashes --no-deps --upgrade --target .venv/throttles -r requirements/throttles.txt
 	@rm -f .venv/.tests-*
 	@touch $@

@@ -102,6 +102,10 @@ class ResquSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(ge=0, le=1_000_000, description="How often a Resqu job is tried at all, as Resqu's own server counts"),
     ] = 3
+    max_attempts: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000, description="A Resqu job begun so often ends if its worker dies again; 0: never"),
+    ] = 0
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,6 +45,58 @@ QLESS_PY = [
 ]
 
 
+REQLESS = [
+    "peeked ['rq-urgent', 'rq-moved'] ['rq-moved']",
+    "popped rq-urgent rq-moved [1, 'é'] ['rq-blue'] ['ql:q:rq-life']",
+    "renewed True",
+    "advanced waiting rq-other",
+    "done complete complete",
+    "failed 1 it broke",
+    "unfailed 1 waiting",
+    "retries 4 4",
+    "stalled stalled",
+    "history ['put', 'popped', 'done', 'put', 'popped', 'failed', 'put', 'popped', 'popped', 'timed-out']",
+    "waits depends ['rq-first'] ['rq-second']",
+    "freed waiting",
+    "recurs 0 60 True ['rq-gate', 'ql:q:rq-links']",
+    "spawned ['rq-every-1', 'rq-second']",
+    "gone None",
+    "refused True",
+    "set 1 -1",
+    "one ['rq-a'] ['rq-a'] ['rq-b', 'rq-c']",
+    "held ['running', 'throttled', 'throttled'] 2",
+    "next ['rq-b'] ['rq-b'] ['rq-c']",
+    "open ['rq-c'] []",
+    "ends True",
+    "deleted 0 -2 []",
+    "of the queue 1 ql:q:rq-gated True",
+    "tracked ['rq-moved']",
+    "tagged ['rq-moved']",
+    "stats 2",
+    "config 90 60",
+    "workers [True]",
+    "heard ['track rq-moved', 'popped rq-moved', 'completed rq-moved']",
+]
+
+WITH_THROTTLES = [
+    "peeked ['th-moved']",
+    "popped th-moved {'a': 1} ['th-blue'] ['ql:q:th-life'] True",
+    "advanced waiting depends",
+    "failed 1",
+    "unfailed 1",
+    "retries 4 complete waiting",
+    "spawned ['th-every-1', 'th-waits'] 1",
+    "set 1 True",
+    "one ['th-a'] ['th-a'] ['th-b'] throttled",
+    "next ['th-b'] ['th-b'] []",
+    "free []",
+    "deleted 0 -2",
+]
+
+#: PyPI `qless-with-throttles` has the module name of `qless-py`, so `make` installs it in a folder of its own.
+FORK = Path(sys.prefix) / "throttles"
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(tmp_path_factory.mktemp("qless"), doors=("redis", "faktory")) as running:
@@ -74,6 +126,26 @@ class Plain:
 def test_qless_py_through_its_own_api(server: Server) -> None:
     with Program([sys.executable, str(PROGRAMS / "pypi_qless.py"), url(server)], {}) as program:
         assert program.end() == QLESS_PY
+        assert program.code == 0
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path, doors=("redis", "faktory")) as running:
+        yield running
+
+
+def test_reqless_through_its_own_api(empty: Server) -> None:
+    with Program([sys.executable, str(PROGRAMS / "pypi_reqless.py"), url(empty)], {}) as program:
+        assert program.end() == REQLESS
+        assert program.code == 0
+
+
+def test_the_fork_with_throttles_through_its_own_api(empty: Server) -> None:
+    assert FORK.is_dir(), "make installs it there"
+    program_path = str(PROGRAMS / "pypi_throttles.py")
+    with Program([sys.executable, program_path, url(empty)], {"PYTHONPATH": str(FORK)}) as program:
+        assert program.end() == WITH_THROTTLES
         assert program.code == 0
 
 
@@ -148,6 +220,36 @@ def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
         assert picture(call) == before
         assert call("complete", "held", "worker", "q", "{}") == "complete"
         assert call.json("get", "blocked")["state"] == "waiting"
+
+
+def test_throttles_survive_a_kill_and_hold_for_every_door(tmp_path: Path) -> None:
+    with Server(tmp_path, doors=("redis", "faktory")) as server:
+        call = Plain(server)
+
+        def reqless(command: str, *args: object) -> Any:
+            return call.redis.fcall("reqless", 0, command, f"{time.time():.6f}", *map(str, args))
+
+        reqless("throttle.set", "gate", 1, 3_600)
+        for jid, priority in (("a", 3), ("b", 2), ("c", 1)):
+            more = ("priority", priority, "throttles", '["gate"]')
+            reqless("queue.put", "w", "gated", jid, "klass", "{}", 0, *more)
+        with server.client() as faktory:
+            assert (faktory.fetch("gated") or {})["jid"] == "a"
+            assert faktory.fetch("gated") is None
+        server.kill()
+        server.start()
+        call = Plain(server)
+        redis = call.redis
+        assert redis.hgetall("ql:th:gate") == {"id": "gate", "maximum": "1"}
+        assert 0 < redis.ttl("ql:th:gate") <= 3_600
+        assert redis.zrange("ql:th:gate-locks", 0, -1) == ["a"]
+        assert sorted(redis.zrange("ql:q:gated-throttled", 0, -1)) == ["b", "c"]
+        assert "ql:th:gate" in redis.keys("ql:th:*")
+        assert json.loads(reqless("job.get", "b"))["state"] == "throttled"
+        with server.client() as faktory:
+            faktory.ack("a")
+            assert json.loads(reqless("throttle.pending", "gate")) == ["c"]
+            assert (faktory.fetch("gated") or {})["jid"] == "b"
 
 
 def picture(call: Plain) -> list[Any]:

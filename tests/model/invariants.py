@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import blocked_key, face_of, group_of, needs_of, shelf_key
+from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of, shelf_key
 from crossdock.model.records import Phase
 from crossdock.model.states import State
 
@@ -89,19 +89,34 @@ def records_are_whole(memory: Memory) -> None:
         assert job.extra.links is not None
         assert job.extra.links.lock is not None
         assert job.extra.links.lock.name == name
+    throttles_are_whole(memory)
+
+
+def throttles_are_whole(memory: Memory) -> None:
+    """One that is configured is held by leases, one that callers name by jids, or is set or waited for."""
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
-    for queue, throttle in memory.throttles.items():
-        there = {token for token, name in leases.items() if name == queue}
-        assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
-        ends = [end for _, end in throttle.holders.values()]
-        assert ends == sorted(ends)
+    for name, throttle in memory.throttles.items():
+        assert name == throttle.name
+        if throttle.queue:
+            there = {token for token, queue in leases.items() if queue == throttle.queue}
+            assert set(throttle.holders) <= there if throttle.timeout_s else set(throttle.holders) == there
+            ends = [end for _, end in throttle.holders.values()]
+            assert ends == sorted(ends)
+        else:
+            assert all(isinstance(holder, str) for holder in throttle.holders)
+            assert throttle.holders or throttle.pending or throttle.end is not None
+    pending = {name: each.pending for name, each in memory.throttles.items() if each.pending}
+    assert {name: {jid: t for t, jid in order} for name, order in memory.pending.items()} == pending
+    waiting = [job for job in memory.jobs.values() if job.state is State.HELD and not (job.extra and job.extra.stage)]
+    held = [(job.queue, *held_key(job)) for job in waiting]
+    assert sorted((name, *key) for name, order in memory.held_in.items() for key in order) == sorted(held)
 
 
 def indexes_are_whole(memory: Memory) -> None:
     """Whatever is kept beside the jobs is what looking at all of them gives."""
     jobs = list(memory.jobs.values())
     assert list(memory.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
-    edges = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in needs_of(job)}
+    edges = {(need, job.number) for job in jobs for need in edges_of(job) if need in memory.jobs}
     assert {(need, number) for need, waiting in memory.needed_by.items() for number in waiting} == edges
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
     assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
@@ -155,6 +170,9 @@ def lists_are_whole(memory: Memory) -> None:
     assert all(memory.failed_in.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
     assert sorted((name, *key) for name, order in memory.blocked_in.items() for key in order) == sorted(blocked)
+    stale = [*memory.stale.failed, *memory.stale.done]
+    assert {each for found in memory.stale.jobs.values() for each in found} == set(stale)
+    assert all(number in memory.jobs for number in memory.stale.jobs)
     tags = memory.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():
@@ -182,7 +200,8 @@ def batches_are_whole(memory: Memory) -> None:
     waiting = [name for names in resqu.backlogs.values() for name in names]
     assert sorted(waiting) == sorted(by_phase[Phase.BACKLOG])
     assert all(resqu.backlogs.values())
-    assert set(resqu.backlogs) <= set(resqu.active)
+    for key in set(resqu.backlogs) - set(resqu.active):
+        assert all(resqu.stages[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
     for queue in memory.queues.values():
         here = {name for (pool, _), name in resqu.active.items() if pool == queue.name}
         assert set(queue.lanes or {""}) == here | {""}

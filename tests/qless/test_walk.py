@@ -1,5 +1,6 @@
 """Random walks: whatever is called in whatever order, the state is whole, and the journal gives it back."""
 
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +20,10 @@ SEEDS: Final = range(12)
 STEPS: Final = 2_000
 
 
+@pytest.mark.parametrize("throttled", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_walk_leaves_everything_whole(seed: int, tmp_path: Path) -> None:
-    walk = Walk(seed)
+def test_a_walk_leaves_everything_whole(seed: int, throttled: bool, tmp_path: Path) -> None:
+    walk = Walk(seed, throttled=throttled)
     for step in range(STEPS):
         walk.step()
         if not step % 20:
@@ -33,8 +35,8 @@ def test_a_walk_leaves_everything_whole(seed: int, tmp_path: Path) -> None:
 
 def test_the_walks_saw_every_move() -> None:
     seen = Coverage()
-    for seed in SEEDS:
-        walk = Walk(seed)
+    for seed, throttled in product(SEEDS, (False, True)):
+        walk = Walk(seed, throttled=throttled)
         for _ in range(STEPS):
             walk.step()
         memory = Memory()

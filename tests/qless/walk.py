@@ -12,6 +12,7 @@ from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import THROTTLES
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 
@@ -20,15 +21,22 @@ QUEUES = ["a", "b", "c"]
 WORKERS = ["w1", "w2", "w3"]
 TAGS = ["red", "blue", "ünï"]
 GROUPS = ["boom", "bang"]
+GATES = ["gate", "door", "ql:q:a"]
 
 #: Reads, and what moves only what is due: no job of another door may change by them.
 LOOKS = frozenset({"pop", "peek", "queues", "jobs", "workers", "stats", "length", "get", "track", "failed"})
 
 
 class Walk:
-    def __init__(self, seed: int) -> None:
+    """`throttled`: in the dialect in which jobs name throttles."""
+
+    def __init__(self, seed: int, *, throttled: bool = False) -> None:
         self.random = Random(seed)
         self.desk = QlessDesk()
+        self.calls = CALLS
+        if throttled:
+            self.desk.dialect = THROTTLES
+            self.calls = [*CALLS, *THROTTLE_CALLS]
         self.held: list[tuple[str, tuple[int, int]]] = []
 
     @property
@@ -45,7 +53,7 @@ class Walk:
         act()
 
     def call(self) -> None:
-        name, args = self.random.choice(CALLS)(self)
+        name, args = self.random.choice(self.calls)(self)
         foreign = self._foreign() if name in LOOKS else None
         call = [name, repr(self.t), *map(str, args)]
         with suppress(Raised):
@@ -138,6 +146,8 @@ class Walk:
             args += ["retries", random.choice([0, 1, 5])]
         if random.random() < 0.3:
             args += ["priority", random.choice([-1, 0, 3])]
+        if self.desk.dialect.throttled and random.random() < 0.7:
+            args += ["throttles", json.dumps(random.choices(GATES, k=2))]
         return args
 
     def recur(self) -> list[Any]:
@@ -193,4 +203,15 @@ CALLS: Final[list[Callable[[Walk], tuple[str, list[Any]]]]] = [
     lambda walk: ("workers", walk.random.choice([[], [walk.one(WORKERS)]])),
     lambda walk: ("stats", [walk.one(QUEUES), walk.desk.now.wall]),
     lambda walk: ("failed", walk.random.choice([[], [walk.one(GROUPS)]])),
+]
+
+THROTTLE_CALLS: Final[list[Callable[[Walk], tuple[str, list[Any]]]]] = [
+    lambda walk: ("throttle.set", [walk.one(GATES), walk.random.choice([0, 1, 1, 2]), walk.random.choice([0, 0, 50])]),
+    lambda walk: ("throttle.set", [walk.one(GATES), 1]),
+    lambda walk: ("put", walk.put()),
+    lambda walk: ("queue.throttle.set", [walk.one(QUEUES), walk.random.choice([0, 1, 3])]),
+    lambda walk: ("throttle.delete", [walk.one(GATES)]),
+    lambda walk: ("throttle.release", [walk.one(GATES), walk.one(JIDS)]),
+    lambda walk: ("jobs", ["throttled", walk.one(QUEUES)]),
+    lambda walk: ("config.set", ["max-pop-retry", walk.random.choice([1, 3])]),
 ]

@@ -131,6 +131,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "revived": ("READY", 1, 0),
         "every-1": ("READY", 0, 0),
         "every-2": ("READY", 0, 0),
+        "holder": ("LEASED", 1, 0),
+        "unheld": ("READY", 0, 0),
         "first of after it": ("HELD", 0, 0),
         "again-2": ("SCHEDULED", 1, 1),
         "after running": ("SCHEDULED", 0, 0),
@@ -149,6 +151,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "moves": False,
         "elsewhere": False,
         "intervals": False,
+        "gates": False,
         "units": False,
         "unassigned": False,
         "pool": False,
@@ -157,8 +160,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     assert {name: lock.holder for name, lock in memory.locks.items()} == {
         "lock": 17,
         "uid:handed": 0,
-        "uid:again": 40,
-        "uid:running": 41,
+        "uid:again": 42,
+        "uid:running": 43,
     }
     assert {name: (stage.phase.name, stage.total) for name, stage in memory.resqu.stages.items()} == {
         "after it": ("ACTIVE", 1),
@@ -173,8 +176,14 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "dated": ("unknown", 25, "quarter"),
     }
     assert [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()] == [
-        ("throttled", 2, Per.WORKER, 60.0)
+        ("throttled", 2, Per.WORKER, 60.0),
+        ("", 1, Per.QUEUE, 0.0),
+        ("", 0, Per.QUEUE, 0.0),
     ]
+    assert {name: (list(each.holders), each.pending) for name, each in memory.throttles.items() if each.named} == {
+        "gate": ([], {}),
+        "ql:q:gates": (["holder"], {}),
+    }
     assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
         ("again", "0 * * * *", "Europe/Berlin"),
         ("\0plan:acc_plan", "P1M", "UTC"),
@@ -188,7 +197,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (43, 2, 15, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (45, 2, 15, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -392,6 +401,17 @@ def story_of_moves(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_throttles(bench: Bench) -> Bench:
+    """A throttle with one place: the second job is held, and freed by hand."""
+    bench.do(m.SetThrottle("gate", 1, 9e6))
+    for jid in ("holder", "unheld"):
+        put = m.Put("qless", 1_200.0, "w", jid, "gates", "klass", b"{}", Form.JSON)
+        bench.do(msgspec.structs.replace(put, throttles=("gate", "ql:q:gates"), keeps=True))
+        bench.do(m.Pop("qless", 1_201.0, "gates", "w", 1, 60.0))
+    bench.do(m.FreeThrottle("gate", ("holder",), 1_202.0))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
@@ -399,7 +419,7 @@ def newest_number(bench: Bench, jid: str) -> int:
 def main() -> None:
     """Print what the story has beyond the file."""
     bench = story_of_moves(story_of_keys(story_of_needs(story_of_records(story()))))
-    for batch in story_of_resqu(bench).batches[len(lines()) :]:
+    for batch in story_of_resqu(story_of_throttles(bench)).batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

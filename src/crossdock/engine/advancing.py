@@ -9,7 +9,7 @@ from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
 from crossdock.engine.settle import room
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import edges_of, face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
 from crossdock.model.errors import Damaged
@@ -42,6 +42,7 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
         due,
         due_t,
         needs,
+        command.under,
     )
     stirred = dict.fromkeys(room(memory, job))
     if not delayed and not needs:
@@ -52,28 +53,33 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
 def advanced(memory: Memory, event: Advanced) -> None:
     job, t = memory.jobs[event.number], event.t
     memory.counters.processed += 1
-    memory.stats.book(job.queue, t, RUN, event.run_s)
+    memory.stats.book(event.under or job.queue, t, RUN, event.run_s)
     end_lease(memory, job, READY)
     before = face_of(job) or QlessFace()
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
     face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
+    face = replace(face, old=before.old, sticky=before.sticky, parked=before.parked, backoff=before.backoff)
+    if event.needs and event.due_t is not None:
+        face = replace(face, parked=(event.due_t, event.due))
     extra = job.extra or Extra()
     if event.needs or extra.links is not None:
-        extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
-    lines = faces.history(memory, extra.history, faces.entry(What.DONE, t))
-    lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue))
+        needs = tuple(dict.fromkeys((*edges_of(job), *event.needs)))
+        extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
+    lines = faces.history(memory, extra.history, faces.entry(What.DONE, t), face)
+    lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.payload = event.payload
     job.failures = 0
     job.due = event.due
-    stand(memory, job, event.to_queue, event.at, t, listed=True)
+    stand(memory, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
 
 
 def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
     at = later(memory, now)
     held = [_held(memory, number) for number in dict.fromkeys(command.numbers)]
-    events = [Stalled(*closing(job, lease, at, command.via, command.t), command.t) for job, lease in held]
+    rid = command.rid
+    events = [Stalled(*closing(job, lease, at, command.via, command.t), command.t, rid) for job, lease in held]
     return events, None, tuple({job.queue: None for job, _ in held})
 
 
@@ -84,7 +90,7 @@ def stalled(memory: Memory, event: Stalled) -> None:
         memory.workers.give(lease.worker, job.jid, lease.until)
     face = face_of(job)
     if face is not None:
-        shown = replace(face, state="stalled", worker=lease.worker, expires=0.0)
+        shown = replace(face, state="stalled", worker="" if event.rid else lease.worker, expires=0.0)
         faces.write(memory, job, shown, faces.entry(What.TIMED_OUT, event.t))
     job.since = event.at
     job.place = front(job)

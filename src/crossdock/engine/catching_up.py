@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from crossdock.engine import faces, intervals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, exhausted
+from crossdock.engine.failing import Told, exhausted, put_off
 from crossdock.engine.lease import closing
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
@@ -25,6 +25,9 @@ from crossdock.model.moves import CatchUp
 from crossdock.model.rules import Lapse
 
 GRACE_S = 10.0
+
+#: A job that keeps failing is tried once a year at least.
+BACKOFF_AT_MOST = 31_536_000.0
 
 #: Jobs that one call carries something out on, whatever it asks for: others want their turn.
 AT_MOST = 1_000
@@ -42,12 +45,15 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
             handed += _end(memory, command, job, lease, now, events)
     left = limit - len(handed)
     if command.intervals:
-        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now)
-    due = [memory.jobs[number] for number in _due(memory, command, now, left)]
+        fresh = bool(command.abrupt)
+        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh)
+    due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
         at = later(memory, now)
         t = now.wall if command.t is None else command.t
-        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, bool(command.abrupt)))
+        first = bool(command.abrupt)
+        unsaid = first and command.leases
+        events.append(Readied(at, "due", command.via, [row(job) for job in due], (), t, first, unsaid))
     return events, handed, (command.queue,) if events else ()
 
 
@@ -57,6 +63,8 @@ def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tup
     for number in _over(memory, command, now):
         if len(found) >= limit:
             break
+        if command.only and number != command.only:
+            continue
         job = memory.jobs[number]
         if job.lease is not None and job.rules.lapse is Lapse.LAZY:
             found.append((job, job.lease))
@@ -82,9 +90,7 @@ def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Num
     yield from (number for due, _, number in lazy.due.islice(begin, begin + limit) if due <= command.t)
 
 
-def _end(
-    memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]
-) -> list[Number]:
+def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]) -> list[Number]:
     """Events of one lease that ran out; the job, if it may be leased then."""
     at, t = later(memory, now), now.wall if command.t is None else command.t
     grace = faces.number(memory, "grace-period", GRACE_S) if command.grace is None else command.grace
@@ -95,8 +101,14 @@ def _end(
         events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
         if grace > 0:
             return []
+    delay = _backoff(job)
+    if job.failures < job.rules.max_failures and delay > 0:
+        told = Told(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
+        events.append(put_off(job, lease, at, now, told))
+        return []
     if job.failures < job.rules.max_failures:
-        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt)))
+        handed = command.t is not None  # by such a call, to whoever makes it
+        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt), handed))
         return [job.number]
     queue = _shown_queue(job)
     told = Told(
@@ -112,6 +124,18 @@ def _end(
     )
     events.append(exhausted(job, lease, at, now, told))
     return []
+
+
+def _backoff(job: Job) -> float:
+    """How long it waits before it is tried again; 0: whoever came for it has it at once."""
+    face = face_of(job)
+    if face is None or face.backoff is None:
+        return 0.0
+    first, factor = face.backoff
+    try:
+        return min(BACKOFF_AT_MOST, first * factor**job.failures)
+    except OverflowError:
+        return BACKOFF_AT_MOST
 
 
 def _shown_queue(job: Job) -> str:

@@ -9,6 +9,7 @@ from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding
 from crossdock.engine.settle import room
+from crossdock.engine.standing import face_of
 from crossdock.model import moves as c
 from crossdock.model.clock import Now
 from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Row, Tagged
@@ -42,8 +43,9 @@ def reprioritised(memory: Memory, event: Reprioritised) -> None:
 def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
     job = memory.jobs[command.number]
     tags: list[Tag] = list(job.extra.tags) if job.extra is not None else []
+    known = list(tags)
     for tag in command.add:
-        if tag not in tags:
+        if tag not in (known if command.twice else tags):
             tags.append(tag)
     tags = [tag for tag in tags if tag not in command.drop]
     event = Tagged(*_head(memory, job, command.via, now), command.t, tuple(tags), command.add, command.drop)
@@ -55,7 +57,7 @@ def tagged(memory: Memory, event: Tagged) -> None:
     job.extra = replace(job.extra or Extra(), tags=event.tags)
     for tag in event.gained:
         memory.tags.add(job.number, job.jid, tag, event.t)
-    memory.tags.drop(job.number, job.jid, event.lost)
+    memory.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
 
 
 def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]:
@@ -85,12 +87,12 @@ def note(memory: Memory, command: c.Note, now: Now) -> Decision[None]:
 def noted(memory: Memory, event: Noted) -> None:
     job = memory.jobs[event.number]
     extra = job.extra or Extra()
-    job.extra = replace(extra, history=faces.history(memory, extra.history, event.entry))
+    job.extra = replace(extra, history=faces.history(memory, extra.history, event.entry, face_of(job)))
 
 
 def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
     job, at = memory.jobs[command.number], later(memory, now)
-    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t)
+    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, command.unbooked)
     return (event,), None, room(memory, job) if job.lease is not None else ()
 
 
@@ -110,10 +112,9 @@ def revived(memory: Memory, event: Revived) -> None:
         memory.displace(job)
         extra = unneeding(job.extra or Extra())
         job.extra = replace(
-            extra, history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue))
+            extra,
+            history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue), face_of(job)),
         )
         job.failures = 0
         job.due = 0.0
-        stand(memory, job, event.queue, event.at, event.t, listed=False)
-
-
+        stand(memory, job, event.queue, event.at, event.t, listed=False, waits=False)

@@ -16,6 +16,7 @@ from crossdock.engine import (
     enqueue,
     failing,
     groups,
+    holding,
     intervals,
     key_changes,
     lease,
@@ -97,6 +98,10 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.IntervalSet: intervals.interval_set,
     e.IntervalCleared: intervals.interval_cleared,
     e.Recurred: intervals.recurred,
+    e.Held: holding.is_held,
+    e.Unheld: holding.unheld,
+    e.ThrottleSet: holding.throttle_set,
+    e.ThrottleFreed: holding.throttle_freed,
     **resqu.APPLY,
 }
 
@@ -157,6 +162,8 @@ class Engine:
             m.ForgetWorkers: notebook.forget_workers,
             m.SetInterval: intervals.set_interval,
             m.ClearInterval: intervals.clear_interval,
+            m.SetThrottle: holding.set_throttle,
+            m.FreeThrottle: holding.free_throttle,
             **resqu.decisions(random),
         }
         #: Commands of several steps, each applied before the next is decided
@@ -218,7 +225,7 @@ class Engine:
             first = isinstance(command, c.Succeed) and command.whole
             return c.Resolve(loose, getattr(command, "t", None), getattr(command, "along", frozenset()), first)
         touched, memory.touched = memory.touched, []
-        return c.Follow(touched)
+        return c.Follow(touched, getattr(command, "t", None))
 
     def has_work(self, topic: Topic, now: Now) -> bool:
         """Is it worth to ask who waits on that queue, or on that key?"""

@@ -16,11 +16,15 @@ from crossdock.model.job import Extra, Job, Lease
 from crossdock.model.states import State
 
 _HISTORY_DEFAULT = 100
+_HISTORY_AT_MOST = 1_000  #: of a job put by a script that knows no limit: all of it is in every reply
 
 
-def history(memory: Memory, entries: tuple[Entry, ...], entry: Entry) -> tuple[Entry, ...]:
+def history(
+    memory: Memory, entries: tuple[Entry, ...], entry: Entry, face: QlessFace | None = None
+) -> tuple[Entry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
-    keep = number(memory, "max-job-history", _HISTORY_DEFAULT)
+    old = face is not None and face.old
+    keep = _HISTORY_AT_MOST if old else number(memory, "max-job-history", _HISTORY_DEFAULT)
     if keep > 0 and entries:
         entries = entries[:1] + entries[1:][2 - int(min(keep, 1e9)) :]
     return (*entries, entry)
@@ -45,7 +49,7 @@ def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b
 def write(memory: Memory, job: Job, face: QlessFace, line: Entry | None = None, **changes: Any) -> None:
     """A new face, and a line of history with it."""
     extra = job.extra or Extra()
-    lines = extra.history if line is None else history(memory, extra.history, line)
+    lines = extra.history if line is None else history(memory, extra.history, line, face)
     job.extra = replace(extra, face=face, history=lines, **changes)
 
 
@@ -87,7 +91,8 @@ def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None
         shown = replace(face, due=None, state="", worker="", expires=0.0, order=memory.counters.failed)
         who = "" if event.counted or not event.token else event.failure.worker or event.worker
         # When tries were over the oldest dialect tells to the fraction of a second.
-        line = Entry(float(floor(t)) if who else t, What.FAILED, who, event.failure.group)
+        what = What.EXHAUSTED if event.counted and event.token and not event.lost else What.FAILED
+        line = Entry(float(floor(t)) if who else t, what, who, event.failure.group)
         warned = job.extra is not None and job.extra.warned and not event.counted
         write(memory, job, shown, line, warned=warned)
     elif lease is not None:

@@ -44,6 +44,7 @@ class Told(NamedTuple):
     booked: str = ""
     unbooked: bool = False
     named: bool = False
+    quiet: bool = False
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
@@ -71,6 +72,7 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         booked=command.booked,
         unbooked=command.unbooked,
         named=command.named,
+        quiet=command.quiet,
     )
     event = failure(memory, job, lease, now, told, random, final=command.final)
     stirred = dict.fromkeys(room(memory, job))
@@ -136,6 +138,12 @@ def failure(
     return _event(job, lease, at, now, told, then, due, next_at)
 
 
+def put_off(job: Job, lease: Lease, at: float, now: Now, told: Told) -> Failed:
+    """A try is over and the next one waits as long as is told."""
+    due = now.wall + (told.delay or 0.0)
+    return _event(job, lease, at, now, told, State.RETRYING, due, due)
+
+
 def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
     """The job's tries are over, however many it had left."""
     before = job.extra.error if job.extra else None
@@ -172,6 +180,7 @@ def _event(
     close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
     event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
     event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
+    event.quiet = told.quiet
     if told.delay is not None:
         event.stamp = at if t is None else t
         event.due_t = None if t is None or then is READY else t + told.delay
@@ -207,6 +216,8 @@ def failed(memory: Memory, event: Failed) -> None:
         if event.said or then in _FINAL:
             job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
         faces.failed(memory, job, event, lease)
+        if lease is not None and lease.until is not None and event.failure.worker not in ("", lease.worker):
+            memory.workers.give(lease.worker, job.jid, lease.until)  # an old script asks whoever fails it to let go
         if event.booked and event.booked != job.queue and then not in _FINAL:
             faces.elsewhere(job, event.booked)
         if event.to_queue:
@@ -264,4 +275,4 @@ def lapsed(memory: Memory, event: Lapsed) -> None:
         memory.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
     if job.extra is not None and job.extra.warned:
         job.extra = replace(job.extra, warned=False)
-    to_old_place(memory, job)
+    to_old_place(memory, job, keeps=event.handed)

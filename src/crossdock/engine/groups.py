@@ -8,7 +8,7 @@ same however many there are.
 
 from collections.abc import Iterable
 
-from crossdock.engine import admit, notebook, tracks
+from crossdock.engine import admit, holding, notebook, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
@@ -96,6 +96,11 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
     retired = notebook.retire(memory, _latest(command.touched), now) if _retires(command.touched) else None
     if retired is not None:
         events.append(retired)
+    freed = [each.throttle for each in command.touched if each.throttle]
+    if freed:
+        unheld, queues = holding.room(memory, freed, command.t, now)
+        events += unheld
+        stirred.update(dict.fromkeys(queues))
     released, specs = uniques.follow(memory, _freed(command.touched), number + 1, now)
     events += released
     stirred.update((queue, None) for queue in admit.stirred(specs, now))

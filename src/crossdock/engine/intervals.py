@@ -4,7 +4,7 @@ from math import ceil, floor, inf
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces
+from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
@@ -50,7 +50,9 @@ def interval_cleared(memory: Memory, event: IntervalCleared) -> None:
     _take(memory, event.jid)
 
 
-def spawn(memory: Memory, queue: str, t: float | None, limit: int, via: str, now: Now) -> list[Recurred]:
+def spawn(
+    memory: Memory, queue: str, t: float | None, limit: int, via: str, now: Now, *, fresh: bool = False
+) -> list[Recurred]:
     """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's."""
     lazy = memory.lazy.queues[queue]
     order = lazy.slots if t is not None else lazy.slots_at
@@ -62,7 +64,7 @@ def spawn(memory: Memory, queue: str, t: float | None, limit: int, via: str, now
         if slot > until or made >= limit:
             break
         event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)
-        event.at, event.via = later(memory, now), via
+        event.at, event.via, event.fresh = later(memory, now), via, fresh
         if t is None:  # both clocks go on by as much
             event.next, event.next_at = memory.intervals[jid].next + event.next - slot, event.next
         else:
@@ -90,8 +92,9 @@ def _slots(memory: Memory, interval: Interval, first: float, until: float, limit
 
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
-    face = QlessFace(interval.retries, slot, spawned_from=interval.jid)
-    extra = Extra(face=face, tags=interval.tags, history=(faces.entry(What.PUT, slot, interval.queue),))
+    face = QlessFace(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
+    line = faces.entry(What.PUT, slot, interval.queue)
+    extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = rules(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
@@ -122,22 +125,24 @@ def _of_another_door(job: Job) -> bool:
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history."""
     memory.displace(job)
+    memory.stale.leave(job)
+    if job.lease is not None and memory.throttles:
+        throttles.let_go(memory, job, job.lease, keeps=True)
     job.lease = None
     if job.extra is not None:
         memory.tags.drop(job.number, job.jid, job.extra.tags)
     for tag in _tags(spec):
         memory.tags.add(job.number, job.jid, tag, event.t)
     old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
-    lines = faces.history(memory, old.history, new.history[0])
-    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None)
+    its_face = new.face if isinstance(new.face, QlessFace) else None
+    lines = new.history if event.fresh else faces.history(memory, old.history, new.history[0], its_face)
+    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = memory.share(spec.kind)
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0
     slot = new.face.time if isinstance(new.face, QlessFace) else event.t
-    stand(memory, job, spec.queue, event.at, slot, listed=False)
+    stand(memory, job, spec.queue, event.at, slot, listed=False, waits=False)
 
 
 def _tags(spec: Spec) -> tuple[str | int | float | bool, ...]:
     return spec.extra.tags if spec.extra is not None else ()
-
-

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from crossdock.engine.order import Order
-from crossdock.engine.standing import blocked_key, face_of, group_of
+from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job
 from crossdock.model.states import State
@@ -50,6 +50,34 @@ def block_no_more(memory: "Memory", job: Job) -> None:
         del memory.blocked_in[job.queue]
 
 
+def need(memory: "Memory", job: Job) -> None:
+    """Those it needs know of it."""
+    for each in edges_of(job):
+        if each in memory.jobs:
+            memory.needed_by.setdefault(each, {})[job.number] = None
+
+
+def need_no_more(memory: "Memory", job: Job) -> None:
+    for each in needs_of(job):
+        waiting = memory.needed_by.get(each)
+        if waiting is not None and job.number in waiting:
+            del waiting[job.number]
+            if not waiting:
+                del memory.needed_by[each]
+
+
+def hold(memory: "Memory", job: Job) -> None:
+    """It waits for a throttle."""
+    memory.held_in.setdefault(job.queue, Order()).add(held_key(job))
+
+
+def hold_no_more(memory: "Memory", job: Job) -> None:
+    held = memory.held_in[job.queue]
+    held.take(held_key(job))
+    if not held:
+        del memory.held_in[job.queue]
+
+
 def index(memory: "Memory", job: Job) -> None:
     """A job of a snapshot, which is put into its order by other means."""
     lease = job.lease
@@ -62,3 +90,5 @@ def index(memory: "Memory", job: Job) -> None:
             keep(memory, job, face)
         if job.state is State.BLOCKED:
             block(memory, job)
+        elif job.state is State.HELD and (job.extra is None or not job.extra.stage):
+            hold(memory, job)

@@ -19,6 +19,7 @@ from crossdock.model.commands import GiveBack, LeaseNext
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
+from crossdock.model.records import OF_QUEUE
 from crossdock.model.resqu_lists import LeaseLane
 from crossdock.model.rules import Lapse
 from crossdock.model.states import State, move
@@ -49,7 +50,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
     if command.at_random:
         names = _at_random(memory, command.queues, random)
-    emptied: set[str] | None = None  #: queues whose expired jobs are removed already; a name may come twice
+    emptied: set[str] | None = None  #: queues whose expired and throttled jobs are gone already; a name may come twice
     for name in names:
         queue = memory.queues.get(name)
         if queue is None:
@@ -57,7 +58,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         if queue.paused or not (queue.ready or queue.lanes):
             continue
         if memory.throttles:
-            throttle = memory.throttles.get(name)
+            throttle = memory.throttles.get(OF_QUEUE + name)
             if throttle is not None and throttle.full(command.worker, now.steady):
                 continue
         if memory.limits and is_full(memory, name, now):
@@ -69,9 +70,9 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             if number is None:
                 continue
             job = memory.jobs[number]
-        if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
+        if job.extra is not None and _is_looked_at(memory, job, now):
             again = emptied is not None and name in emptied
-            fresh = None if again else _next_fresh(memory, queue, now, events)
+            fresh = None if again else _next_fresh(memory, queue, command, now, events)
             if fresh is None and queue.lanes is not None:
                 fresh = next((memory.jobs[n] for n in lanes.in_turn(queue) if memory.jobs[n].state is HELD), None)
             if fresh is None:
@@ -143,29 +144,46 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _next_fresh(memory: Memory, queue: Queue, now: Now, events: list[AnyEvent]) -> Job | None:
-    """The first job that has not expired; those before it are removed."""
+def _is_looked_at(memory: Memory, job: Job, now: Now) -> bool:
+    """Before it is leased: it may have expired, or a throttle of its own may be full."""
+    extra = job.extra
+    if extra is None:
+        return False
+    return (extra.links is not None and links.expired(job, now.wall)) or bool(memory.throttles and extra.throttles)
+
+
+def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
+    """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
     stale: list[Row] = []
+    held: list[AnyEvent] = []
     found: Job | None = None
+    places = throttles.Places(memory, command.worker, now)
     for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
-        if not links.expired(job, now.wall):
+        if links.expired(job, now.wall):
+            stale.append(row(job))
+            continue
+        named = job.extra.throttles if job.extra is not None else ()
+        full = places.full(named)
+        if full is None:
             found = job
             break
-        stale.append(row(job))
-    events.append(Removed(later(memory, now), "expired", "", stale))
+        held.append(throttles.held(memory, job, full, command.via, now.wall, now))
+    if stale:
+        events.append(Removed(later(memory, now), "expired", "", stale))
+    events += held
     return found
 
 
 def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
-    """Whether a call that found nothing stopped in a row of expired jobs."""
+    """Whether a call that found nothing stopped in a row of jobs that expired, or were held."""
     for name in command.queues:
         queue = memory.queues.get(name)
-        if queue is None or queue.paused or not queue.ready:
+        if queue is None or queue.paused or not queue.ready or (memory.limits and is_full(memory, name, now)):
             continue
-        throttle = memory.throttles.get(name)
+        throttle = memory.throttles.get(OF_QUEUE + name)
         full = throttle is not None and throttle.full(command.worker, now.steady)
-        if not full and links.expired(memory.jobs[queue.ready.first()[4]], now.wall):
+        if not full and _is_looked_at(memory, memory.jobs[queue.ready.first()[4]], now):
             return True
     return False
 
@@ -191,8 +209,8 @@ def leased(memory: Memory, event: Leased) -> None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
-    if memory.throttles:
-        throttles.hold(memory, job, lease)
+    if memory.throttles or (job.extra is not None and job.extra.throttles):
+        throttles.hold(memory, job, lease, handed=event.handed)
     if job.extra is not None:
         if job.extra.links is not None:
             links.leased(memory, job, job.extra.links, event.at)
@@ -287,8 +305,8 @@ def returned(memory: Memory, event: Returned) -> None:
     to_old_place(memory, job)
 
 
-def end_lease(memory: Memory, job: Job, state: State) -> None:
-    """Take the job off the leased shelf, in its new state; the caller places it."""
+def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) -> None:
+    """Take the job off the leased shelf, in its new state; the caller places it. `keeps`: it hands on its throttles."""
     after = move(job.state, state)
     lease = job.lease
     if lease is None:
@@ -300,19 +318,20 @@ def end_lease(memory: Memory, job: Job, state: State) -> None:
             memory.lazy.lend_no_more(job, lease)
             memory.workers.let_go(lease.worker, job.jid)
         if memory.throttles:
-            throttles.let_go(memory, job, lease)
+            throttles.let_go(memory, job, lease, keeps=keeps)
         job.lease = None
     job.state = after
 
 
-def to_old_place(memory: Memory, job: Job) -> None:
+def to_old_place(memory: Memory, job: Job, *, keeps: bool = False) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
     if job.extra is not None and job.extra.stage and lanes.stage_of(memory, job) is not None:
-        end_lease(memory, job, HELD)
+        end_lease(memory, job, HELD, keeps=keeps)
     else:
-        end_lease(memory, job, READY)
+        end_lease(memory, job, READY, keeps=keeps)
+        lanes.forget_batch(job)
         memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:

@@ -19,7 +19,8 @@ from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.resqu import lanes
 from crossdock.engine.resqu.state import Resqu
-from crossdock.engine.standing import face_of, lease_of, needs_of, place_of, shelf_key
+from crossdock.engine.stale import Stale
+from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
@@ -33,8 +34,8 @@ from crossdock.model.states import State
 READY: Final = State.READY
 LEASED: Final = State.LEASED
 SCHEDULED: Final = State.SCHEDULED
-HELD: Final = State.HELD
 BLOCKED: Final = State.BLOCKED
+HELD: Final = State.HELD
 RETRYING: Final = State.RETRYING
 GONE: Final = State.GONE
 
@@ -77,9 +78,10 @@ class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
         "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
-        "groups", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits", "lock_ends",
-        "locks", "loose", "names", "needed_by", "queues", "recurrences", "recurring", "resqu", "retrying_in",
-        "scheduled_in", "scripts", "shelves", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
+        "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
+        "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
+        "resqu", "retrying_in",
+        "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
         "watched", "workers",
     )
 
@@ -108,6 +110,8 @@ class Memory:
             self.completed,
             *self.failed_in.values(),
             *self.blocked_in.values(),
+            *self.held_in.values(),
+            *self.pending.values(),
             *self.resqu.lanes.values(),
         )
         self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
@@ -127,8 +131,10 @@ class Memory:
         self.group_ends: Order[tuple[float, str]] = Order()
         self.track_ends: Order[tuple[float, str]] = Order()  #: of those that are dated
         self.job_ends: Order[tuple[float, Number]] = Order()
+        self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():
-            throttle.holders = {}
+            throttle.holders, throttle.pending = {}, {}
+        self.pending: dict[str, Order[tuple[float, str]]] = {}  #: by throttle: since when, and who
         self.keys = Keys(self.keys.changes)
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
@@ -138,9 +144,11 @@ class Memory:
         self.retrying_in: defaultdict[str, int] = defaultdict(int)
         self.scheduled_in: dict[str, Order[Waiting]] = {}
         self.blocked_in: dict[str, Order[ByCaller]] = {}
+        self.held_in: dict[str, Order[ByCaller]] = {}
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
+        self.stale = Stale()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -211,7 +219,13 @@ class Memory:
             if job.end:
                 self.job_ends.take((job.end, job.number))
             if job.extra.tags:
-                self.tags.drop(job.number, job.jid, job.extra.tags)
+                self.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
+            if type(job.extra.face) is QlessFace and job.extra.face.sticky:
+                self.tags.lose(job.number, job.jid, job.extra.face.sticky)
+            if job.extra.links is not None and job.extra.links.needs:
+                kept.need_no_more(self, job)
+            if self.stale.jobs:
+                self.stale.forget(job.number)
             self.foreground.pop(job.number, None)
             if type(job.extra.face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
                 self.resqu.once.mark(job.jid, self.counters.at)
@@ -257,9 +271,11 @@ class Memory:
             elif state is RETRYING:
                 self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
-                for need in needs_of(job):
-                    self.needed_by.setdefault(need, {})[job.number] = None
                 kept.block(self, job)
+            elif state is HELD:
+                kept.hold(self, job)
+        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
+            kept.need(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job, or one of a batch that `lanes.begin` has taken out, is leased. `place` and `displace` would do;
@@ -298,12 +314,21 @@ class Memory:
             elif state is RETRYING:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
-                for need in needs_of(job):
-                    waiting = self.needed_by[need]
-                    del waiting[job.number]
-                    if not waiting:
-                        del self.needed_by[need]
                 kept.block_no_more(self, job)
+            elif state is HELD:
+                kept.hold_no_more(self, job)
+        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
+            kept.need_no_more(self, job)
+
+    def pend(self, throttle: str, t: float, jid: str) -> None:
+        """That jid waits for a place in that throttle."""
+        self.pending.setdefault(throttle, Order()).add((t, jid))
+
+    def pend_no_more(self, throttle: str, t: float, jid: str) -> None:
+        waiting = self.pending[throttle]
+        waiting.take((t, jid))
+        if not waiting:
+            del self.pending[throttle]
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from crossdock.engine import ends, faces, links, needs, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
@@ -45,11 +47,15 @@ def readied(memory: Memory, event: Readied) -> None:
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
         memory.stand_in(job, event.at)
-        if face_of(job) is None:
+        face = face_of(job)
+        if face is None:
             due = 0.0 if event.why == "requeued" else job.due
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         else:
-            faces.ready(memory, job)
+            if not event.unsaid:
+                faces.ready(memory, job)
+            elif job.extra is not None:
+                job.extra = replace(job.extra, face=replace(face, due=None, state=face.state or "scheduled"))
             job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
         memory.place(job)
@@ -98,15 +104,20 @@ def removed(memory: Memory, event: Removed) -> None:
             memory.counters.evicted += 1
         move(job.state, State.GONE)
         memory.displace(job)
-        unfailed(memory, job, job.queue)
+        if not event.unbooked:
+            unfailed(memory, job, job.queue)
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
-        if memory.throttles and job.lease is not None:
-            throttles.let_go(memory, job, job.lease)
+        if memory.throttles and event.why != "retired":
+            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not _throttled(job))
         if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
         if memory.needed_by:
             needs.lost(memory, each.number)
+
+
+def _throttled(job: Job) -> bool:
+    return job.extra is not None and bool(job.extra.throttles)
 
 
 def unfailed(memory: Memory, job: Job, queue: str) -> None:

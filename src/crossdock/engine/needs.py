@@ -6,7 +6,7 @@ in the turn of the change that met or lost it.
 
 from msgspec.structs import replace
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import BLOCKED, Memory
 from crossdock.engine.standing import needs_of
 from crossdock.model.job import Job, Number
 
@@ -26,7 +26,20 @@ def met(memory: Memory, number: Number) -> None:
 def lost(memory: Memory, number: Number) -> None:
     """That job will never succeed."""
     if number in memory.needed_by:
+        if number not in memory.jobs:
+            _forget(memory, number)
         memory.loose.append((number, False))
+
+
+def _forget(memory: Memory, number: Number) -> None:
+    """That job is gone. Who does not wait for it need not be told more."""
+    edges = memory.needed_by[number]
+    for each in [each for each in edges if memory.jobs[each].state is not BLOCKED]:
+        job = memory.jobs[each]
+        _set(job, tuple(need for need in needs_of(job) if need != number))
+        del edges[each]
+    if not edges:
+        del memory.needed_by[number]
 
 
 def _set(job: Job, needs: tuple[Number, ...]) -> None:

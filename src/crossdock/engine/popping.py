@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from math import floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, Topic, later
-from crossdock.engine.memory import HELD, Memory
+from crossdock.engine.memory import HELD, READY, Memory
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
-from crossdock.model.commands import LeaseNext
+from crossdock.model.commands import Command, LeaseNext
 from crossdock.model.events import AnyEvent, Leased, WorkerSeen
 from crossdock.model.faces import What
 from crossdock.model.job import Bound, Job
@@ -22,10 +23,15 @@ from crossdock.model.rules import Lapse
 if TYPE_CHECKING:
     from crossdock.engine.engine import Engine
 
+T = TypeVar("T")
+
 _FOR_EVER = float("inf")
 
 #: Lazy deadlines that a lease through another door carries out, each kind.
 _AT_ONCE = 100
+
+#: Held ones are of batches.
+_LEASABLE = frozenset({READY, HELD})
 
 #: Jobs handed out by one call, whatever it asks for: the reply is one text.
 AT_MOST = 10_000
@@ -40,11 +46,14 @@ def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
     seen = WorkerSeen(later(memory, now), command.worker, command.t)
     engine.apply(seen)
     events: list[AnyEvent] = [seen]
-    count = min(float(AT_MOST), command.count, room(memory, command.queue, command.t))
+    limit = _FOR_EVER if command.unlimited else room(memory, command.queue, command.t)
+    count = min(float(AT_MOST), command.count, limit)
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
+    if memory.throttles:
+        return _throttled(engine, command, wanted, now, events)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
     left, whole = int(count) - len(handed), bool(command.abrupt)
@@ -52,6 +61,39 @@ def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
     leased, jobs, _ = engine.carry_out(lease, now)
     events += leased
     return events, jobs, stirred
+
+
+def _throttled(
+    engine: "Engine", command: Pop, wanted: CatchUp, now: Now, events: list[AnyEvent]
+) -> Decision[list[Job]]:
+    """The same where there are throttles (protocol page, qless 10): what ran out is handed over whatever they say; then
+    nothing more while the queue's own is full, and jobs that name a full one are held instead."""
+    memory, replace, whole = engine.memory, msgspec.structs.replace, bool(command.abrupt)
+    jobs: list[Job] = []
+    notices: list[Topic] = []
+
+    def step(next_one: Command[T]) -> T:
+        more, outcome, stirred = engine.carry_out(next_one, now)
+        events.extend(more)
+        notices.extend(stirred)
+        return outcome
+
+    head = (command.via, command.t, command.queue, command.worker)
+    handed = step(replace(wanted, intervals=False, due=False))
+    if handed:
+        jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
+    own = throttles.of_queue(memory, command.queue)
+    if own is not None and own.full(command.worker, now.steady):
+        return events, jobs, tuple(notices)
+    step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
+    rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
+    while len(jobs) < int(wanted.limit) and rounds > 0:
+        queue = memory.queues.get(command.queue)
+        if queue is None or not queue.waiting:
+            break
+        jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
+        rounds -= 1
+    return events, jobs, tuple(notices)
 
 
 def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job | None]:
@@ -85,10 +127,19 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    jobs = list(_jobs(memory, command))
     events: list[AnyEvent] = []
-    for behind, job in enumerate(jobs):
-        events.append(_leased(memory, command, job, memory.counters.token + 1 + behind, now))
+    jobs: list[Job] = []
+    places = throttles.Places(memory, command.worker, now) if memory.throttles else None
+    for job in _jobs(memory, command):
+        if places is not None and job.state in _LEASABLE and job.number not in command.numbers:
+            full = places.full(throttles.names(job))
+            if full is not None:
+                if job.extra is not None and job.extra.throttles:
+                    events.append(throttles.held(memory, job, full, command.via, command.t, now))
+                continue
+            places.take(job)
+        jobs.append(job)
+        events.append(_leased(memory, command, job, memory.counters.token + len(jobs), now))
     return events, jobs, ()
 
 
@@ -138,4 +189,5 @@ def _leased(memory: Memory, command: LeaseThese, job: Job, token: int, now: Now)
         t,
         t + command.term,
         end if lazy else None,
+        job.number in command.numbers,
     )

@@ -12,9 +12,9 @@ from crossdock.engine.lease import ended
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
-from crossdock.engine.standing import face_of, needs_of
+from crossdock.engine.standing import edges_of, face_of, group_of, needs_of
 from crossdock.model.clock import Now
-from crossdock.model.events import Moved
+from crossdock.model.events import Held, Moved
 from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
 from crossdock.model.moves import Put
@@ -28,9 +28,7 @@ _TRIES_AT_MOST = 2**53
 def rules(retries: float) -> Rules:
     """qless' row of MODEL section 6."""
     tries = floor(max(-1.0, min(retries, _TRIES_AT_MOST)))
-    return intern(
-        Rules(tries, exhausted=Then.FAILED, success=Then.COMPLETE, lapse=Lapse.LAZY, lost=Lost.WAITS_ON)
-    )
+    return intern(Rules(tries, exhausted=Then.FAILED, success=Then.COMPLETE, lapse=Lapse.LAZY, lost=Lost.WAITS_ON))
 
 
 def newest(memory: Memory, jid: str) -> Job | None:
@@ -63,25 +61,35 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     needs = open_needs(memory, command.needs, command.jid, number)
     before = face_of(job) if job is not None else None
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
-    face = QlessFace(retries, t, due_t)
+    face = QlessFace(retries, t, due_t, old=command.old, backoff=command.backoff)
+    if due_t is not None and needs:
+        face = replace(face, parked=(due_t, due))
     tags = command.tags
     if job is None:
         line = faces.entry(What.PUT, t, command.queue)
         links = Links(needs=needs) if needs else None
-        extra = Extra(face=face, links=links, tags=tags or (), history=(line,))
+        extra = Extra(face=face, links=links, tags=tags or (), history=(line,), throttles=command.throttles)
         spec = _spec(command, command.priority or 0, rules(retries), due, extra)
         event = pushed(command.via, [spec], number, at, now)
         event.t = t
-        return (event,), None, () if delayed or needs else (command.queue,)
-    old = needs_of(job) if job.state is BLOCKED else ()
-    if command.needs:
+        if delayed or needs:
+            return (event,), None, ()
+        full = _held(memory, command, number, spec.priority, now)
+        if full is not None:
+            return (event, full), None, ()
+        return (event,), None, (command.queue,)
+    old = tuple(need for need in edges_of(job) if need in memory.jobs)
+    if command.needs and not command.sticky:
         old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
     needs = tuple(dict.fromkeys((*old, *needs)))
     if before is not None:
-        face = replace(face, spawned_from=before.spawned_from)
+        parked = (due_t, due) if due_t is not None and needs else before.parked
+        face = replace(face, spawned_from=before.spawned_from, parked=parked, sticky=before.sticky)
+    if command.sticky and job.extra is not None:
+        face = replace(face, sticky=tuple(dict.fromkeys((*face.sticky, *job.extra.tags))))
     if tags is None:
         tags = job.extra.tags if job.extra is not None else ()
-    extra = Extra(face=face, links=Links(needs=needs), tags=tags)
+    extra = Extra(face=face, links=Links(needs=needs), tags=tags, throttles=command.throttles)
     priority = job.priority if command.priority is None else command.priority
     holder = job.lease.worker if job.lease is not None else before.worker if before is not None else ""
     head = (job.number, job.jid, job.queue, job.kind, job.origin, command.via, holder)
@@ -95,11 +103,28 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         t,
         _spec(command, priority, rules(retries), due, extra),
         bool(holder) and holder != command.worker,
+        command.keeps,
     )
     stirred = {job.queue: None} if job.lease is not None and (memory.throttles or memory.limits) else {}
     if not delayed and not needs:
+        full = _held(memory, command, number, priority, now, job)
+        if full is not None:
+            return (move, full), None, tuple(stirred)
         stirred[command.queue] = None
     return (move,), None, tuple(stirred)
+
+
+def _held(
+    memory: Memory, command: Put, number: Number, priority: float, now: Now, job: Job | None = None
+) -> Held | None:
+    """Of a job that finds a throttle full as soon as it is put."""
+    known = ((name, memory.throttles.get(name)) for name in command.throttles)
+    full = next((name for name, each in known if each is not None and each.full("", now.steady)), None)
+    if full is None:
+        return None
+    origin, attempts = (command.via, 0) if job is None else (job.origin, job.attempts)
+    head = (later(memory, now), number, command.jid, command.queue, command.kind, origin, command.via, "")
+    return Held(*head, attempts, priority, len(command.payload), command.t, full)
 
 
 def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Extra) -> Spec:
@@ -112,18 +137,27 @@ def moved(memory: Memory, event: Moved) -> None:
     memory.displace(job)
     if job.lease is not None:
         if memory.throttles:
-            throttles.let_go(memory, job, job.lease)
+            throttles.let_go(memory, job, job.lease, keeps=event.keeps)
         job.lease = None
+    elif memory.throttles and not event.keeps:
+        throttles.let_go(memory, job, None)
     memory.workers.let_go(event.worker, job.jid)
     unfailed(memory, job, to.queue)
+    if memory.stale.jobs:
+        if job.state is State.FAILED:
+            memory.stale.unfailed(job, group_of(job))
+        elif job.state is State.COMPLETE:
+            memory.stale.undone(job)
     _retag(memory, job, to, t)
     old, new = job.extra or Extra(), to.extra or Extra()
     needs = new.links.needs if new.links is not None else ()
     links = Links(needs=needs) if needs else None
     if old.links is not None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
-    lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue))
-    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None, stage="")
+    its_face = new.face if isinstance(new.face, QlessFace) else None
+    lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue), its_face)
+    extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none
         memory.job_ends.take((job.end, job.number))
         job.end = 0.0
@@ -137,25 +171,32 @@ def moved(memory: Memory, event: Moved) -> None:
 def unneeding(extra: Extra) -> Extra:
     """Without what it waited for: a job that lost a need and failed still names it."""
     links = extra.links
-    return extra if links is None or not links.needs else replace(extra, links=replace(links, needs=()))
+    kept = isinstance(extra.face, QlessFace) and extra.face.old
+    return extra if links is None or not links.needs or kept else replace(extra, links=replace(links, needs=()))
 
 
 def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
-    if job.extra is not None:
-        memory.tags.drop(job.number, job.jid, job.extra.tags)
+    sticky = to.extra is not None and isinstance(to.extra.face, QlessFace) and to.extra.face.sticky
+    if job.extra is not None and not sticky:
+        memory.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
     if to.extra is not None:
         for tag in to.extra.tags:
             memory.tags.add(job.number, job.jid, tag, t)
 
 
-def stand(memory: Memory, job: Job, queue: str, at: float, t: float, *, listed: bool) -> None:
+def stand(
+    memory: Memory, job: Job, queue: str, at: float, t: float, *, listed: bool, waits: bool | None = None
+) -> None:
     """Place a job that was taken out of wherever it stood: blocked while it needs others, scheduled while it waits for
-    a time, else ready by `t`."""
+    a time, else ready by `t`. `waits`: for others, whatever it needs."""
     face = face_of(job)
     job.queue = (memory.queue(queue, at, t) if listed else memory.standing(queue, at)).name
-    if needs_of(job):
+    timed = bool(job.due) and face is not None and face.due is not None
+    if waits is None:
+        waits = bool(needs_of(job)) and not (timed and face is not None and face.old)
+    if waits:
         state = BLOCKED
-    elif job.due and face is not None and face.due is not None:
+    elif timed:
         state = SCHEDULED
     else:
         state = READY

@@ -8,6 +8,7 @@ from crossdock.engine.queue import Queue
 from crossdock.model.clock import Now
 from crossdock.model.commands import Flush, ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueResumed
+from crossdock.model.records import OF_QUEUE
 
 
 def _known(memory: Memory, names: Sequence[str] | None, *, paused: bool) -> list[str]:
@@ -30,7 +31,7 @@ def has_work(memory: Memory, name: str, now: Now) -> bool:
         return False
     if memory.limits and is_full(memory, name, now):
         return False
-    throttle = memory.throttles.get(name)
+    throttle = memory.throttles.get(OF_QUEUE + name) if memory.throttles else None
     return throttle is None or not throttle.shut(now.steady)
 
 

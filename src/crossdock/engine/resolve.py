@@ -7,6 +7,8 @@ so are all that need it, depth first in the order they were pushed.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from crossdock.engine import ends
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, exhausted
@@ -18,6 +20,9 @@ from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import Lost
 from crossdock.model.states import State, move
+
+#: Where a job may stand that an old script made to need others, and that does not wait for them: it is ready now.
+_ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
 
 
 def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
@@ -40,6 +45,11 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
         for number, free in command.loose
         if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
     ]
+    freed += [
+        Freed(0.0, row(job), 0.0)
+        for number, free in command.loose
+        if free and (job := memory.jobs.get(number)) is not None and job.state in _ELSEWHERE and not needs_of(job)
+    ]
     more, queues = release(freed, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
 
@@ -55,7 +65,7 @@ class Freed(NamedTuple):
 
 def waits_lazily(job: Job) -> bool:
     face = face_of(job)
-    return face is not None and face.due is not None
+    return face is not None and (face.due is not None or face.parked is not None)
 
 
 def release(
@@ -80,7 +90,7 @@ def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[t
     while waiting:
         each, need = waiting.pop()
         job = memory.jobs[each]
-        if each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
+        if job.state is not BLOCKED or each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
             continue
         seen.add(each)
         yield job, need
@@ -93,4 +103,9 @@ def scheduled(memory: Memory, event: Scheduled) -> None:
         state = move(job.state, State.SCHEDULED)
         memory.displace(job)
         job.state = state
+        face = face_of(job)
+        if face is not None and face.parked is not None and job.extra is not None:
+            # The script keeps that time until it is used, whatever was put meanwhile.
+            due, job.due = face.parked
+            job.extra = replace(job.extra, face=replace(face, due=due, parked=None))
         memory.place(job)

@@ -81,7 +81,7 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     else:
         close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
-    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload)
+    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
 
 
 def succeeded(memory: Memory, event: Succeeded) -> None:
@@ -98,9 +98,11 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         memory.place(job)
         if face_of(job) is not None:
             memory.touched.append(Touched(retire=event.at if event.t is None else event.t))
+            if memory.stale.jobs:
+                memory.stale.undone(job)
     if event.token:
         memory.counters.processed += 1
-        memory.stats.book(job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
+        memory.stats.book(event.under or job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
     if memory.needed_by:

@@ -14,6 +14,15 @@ def needs_of(job: Job) -> tuple[Number, ...]:
     return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
 
 
+def edges_of(job: Job) -> tuple[Number, ...]:
+    """The needs that are to be told when they are met: of a blocked job, and of one whose script never forgets them."""
+    needs = needs_of(job)
+    if not needs or job.state is State.BLOCKED:
+        return needs
+    face = face_of(job)
+    return needs if face is not None and face.old else ()
+
+
 def group_of(job: Job) -> str:
     return job.extra.error.group if job.extra is not None and job.extra.error is not None else ""
 
@@ -36,6 +45,11 @@ def shelf_key(job: Job) -> tuple[float, Number]:
 def blocked_key(job: Job) -> tuple[float, str, Number]:
     face = face_of(job)
     return job.created if face is None else face.time, job.jid, job.number
+
+
+def held_key(job: Job) -> tuple[float, str, Number]:
+    face = face_of(job)
+    return job.created if face is None else face.held, job.jid, job.number
 
 
 def place_of(job: Job) -> Place:

@@ -33,7 +33,8 @@ class Tags:
         jobs.add((t, jid, number))
         self._use(text, 1)
 
-    def drop(self, number: Number, jid: str, tags: Iterable[Tag]) -> None:
+    def drop(self, number: Number, jid: str, tags: Iterable[Tag], *, clean: bool = False) -> None:
+        """`clean`: one that no job has any more is not counted any more, either (reqless' jobs)."""
         for tag in tags:
             text = name(tag)
             since = self.since.get(text)
@@ -41,7 +42,17 @@ class Tags:
                 self.jobs[text].take((since.pop(number), jid, number))
                 if not since:
                     del self.since[text], self.jobs[text]
-            self._use(text, -1)
+            self._use(text, -self.uses.get(text, 0) if clean and text not in self.since else -1)
+
+    def lose(self, number: Number, jid: str, tags: Iterable[Tag]) -> None:
+        """It is found under these no longer; how often each was used stays as it is."""
+        for tag in tags:
+            text = name(tag)
+            since = self.since.get(text)
+            if since is not None and number in since:
+                self.jobs[text].take((since.pop(number), jid, number))
+                if not since:
+                    del self.since[text], self.jobs[text]
 
     def _use(self, text: str, times: int) -> None:
         before = self.uses.get(text, 0)

@@ -1,67 +1,191 @@
-"""Throttles: how many leases of a queue there may be at a time. A full one looks empty to whoever would lease."""
+"""Throttles: how many leases there may be at a time, of a queue or of the jobs that name one.
 
-from collections.abc import Sequence
+A full one of the configuration looks empty to whoever would lease from its queue. One that callers set is known by its
+name; a queue's own is called `ql:q:<queue>`, and jobs that name none take their place in that. What becomes of a job
+that finds one full is in `holding`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import LEASED, Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetThrottles
-from crossdock.model.events import ThrottlesSet
+from crossdock.model.commands import SetThrottles, Touched
+from crossdock.model.events import Held, ThrottlesSet
 from crossdock.model.job import Job, Lease, Token
-from crossdock.model.records import Throttle
+from crossdock.model.records import OF_QUEUE, Throttle
 
 _FOR_EVER = float("inf")
 
 
+def configured(memory: Memory) -> Iterator[Throttle]:
+    return (each for each in memory.throttles.values() if each.queue)
+
+
 def set_throttles(memory: Memory, command: SetThrottles, now: Now) -> Decision[None]:
     wanted = list(command.throttles)
-    if wanted == [(each.queue, each.maximum, each.per, each.timeout_s) for each in memory.throttles.values()]:
+    known = list(configured(memory))
+    if wanted == [(each.queue, each.maximum, each.per, each.timeout_s) for each in known]:
         return (), None, ()
-    return (ThrottlesSet(later(memory, now), wanted),), None, tuple(memory.throttles)
+    return (ThrottlesSet(later(memory, now), wanted),), None, tuple(each.queue for each in known)
 
 
 def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
-    memory.throttles = {
-        queue: Throttle(queue, maximum, per, timeout) for queue, maximum, per, timeout in event.throttles
-    }
+    """One that callers set for such a queue is the configuration's now; its jobs go on waiting for it."""
+    before = memory.throttles
+    memory.throttles = {name: each for name, each in before.items() if not each.queue}
+    for queue, maximum, per, timeout in event.throttles:
+        throttle = Throttle(queue, maximum, per, timeout)
+        known = before.get(throttle.name)
+        throttle.pending = known.pending if known is not None else {}
+        memory.throttles.pop(throttle.name, None)
+        memory.throttles[throttle.name] = throttle
+    for name in before.keys() - memory.throttles.keys():
+        if before[name].pending:
+            memory.throttles[name] = Throttle("", 0, named=name, pending=before[name].pending, end=None)
+            memory.touched.append(Touched(throttle=name))
     leased = [memory.jobs[number] for _, number in memory.shelves[LEASED]]
     for job in sorted(leased, key=lambda job: job.lease.token if job.lease is not None else 0):
         if job.lease is not None:
             hold(memory, job, job.lease)
 
 
-def hold(memory: Memory, job: Job, lease: Lease) -> None:
-    """A lease begins, or began before the throttle was set: its time counts from its own beginning."""
-    throttle = memory.throttles.get(job.queue)
-    if throttle is not None:
+def of_queue(memory: Memory, queue: str) -> Throttle | None:
+    return memory.throttles.get(OF_QUEUE + queue)
+
+
+def names(job: Job) -> tuple[str, ...]:
+    """Of those it takes a place in."""
+    named = job.extra.throttles if job.extra is not None else ()
+    return named or (OF_QUEUE + job.queue,)
+
+
+def hold(memory: Memory, job: Job, lease: Lease, *, handed: bool = False) -> None:
+    """A lease begins, or began before the throttle was set: its time counts from its own beginning.
+
+    One that was handed on takes no place by name: whatever its job has goes along.
+    """
+    throttle = of_queue(memory, job.queue)
+    if throttle is not None and throttle.queue:
         end = lease.began + throttle.timeout_s if throttle.timeout_s else _FOR_EVER
         throttle.holders[lease.token] = (lease.worker, end)
+    if handed:
+        return
+    for name in names(job):
+        named = memory.throttles.get(name)
+        if named is None:
+            if job.extra is None or not job.extra.throttles:
+                continue
+            named = memory.throttles[name] = Throttle("", 0, named=name, end=None)
+        if not named.queue:
+            named.holders[job.jid] = (lease.worker, _FOR_EVER)
 
 
 def next_end(memory: Memory) -> float:
     """Steady; when the next holder's time is over."""
-    ends = [next(iter(each.holders.values()))[1] for each in memory.throttles.values() if each.holders]
+    ends = [next(iter(each.holders.values()))[1] for each in configured(memory) if each.holders]
     return min(ends, default=_FOR_EVER)
 
 
 def over(memory: Memory, steady: float, limit: int) -> list[tuple[str, Token]]:
     """Holders that count no longer: queue and lease."""
     found: list[tuple[str, Token]] = []
-    for throttle in memory.throttles.values():
+    for throttle in configured(memory):
         for token, (_, end) in throttle.holders.items():
             if end > steady or len(found) >= limit:
                 break
-            found.append((throttle.queue, token))
+            if isinstance(token, int):
+                found.append((throttle.queue, token))
     return found
 
 
 def time_over(memory: Memory, holders: Sequence[tuple[str, Token]]) -> None:
     """An event of the same tick may have ended the lease as well."""
     for queue, token in holders:
-        memory.throttles[queue].holders.pop(token, None)
+        throttle = memory.throttles[OF_QUEUE + queue]
+        throttle.holders.pop(token, None)
+        _touch(memory, throttle)
 
 
-def let_go(memory: Memory, job: Job, lease: Lease) -> None:
-    throttle = memory.throttles.get(job.queue)
+def let_go(memory: Memory, job: Job, lease: Lease | None, *, keeps: bool = False) -> None:
+    """Its lease is over, or the job is: others may have its places. `keeps`: not those that it has by name."""
+    if lease is not None:
+        throttle = of_queue(memory, job.queue)
+        if throttle is not None and throttle.holders.pop(lease.token, None) is not None:
+            _touch(memory, throttle)
+    if not keeps:
+        for name in names(job):
+            free(memory, name, job.jid)
+
+
+def free(memory: Memory, name: str, jid: str) -> None:
+    """That jid holds it no longer; one that does not does not wait for it any more."""
+    throttle = memory.throttles.get(name)
+    if throttle is None or throttle.queue:
+        return
+    if throttle.holders.pop(jid, None) is None:
+        wait_no_more(memory, throttle, jid)
+    _touch(memory, throttle)
+    _tidy(memory, throttle)
+
+
+def _touch(memory: Memory, throttle: Throttle) -> None:
+    if throttle.pending:
+        memory.touched.append(Touched(throttle=throttle.name))
+
+
+def wait(memory: Memory, throttle: Throttle, jid: str, t: float) -> None:
+    wait_no_more(memory, throttle, jid)
+    throttle.pending[jid] = t
+    memory.pend(throttle.name, t, jid)
+
+
+def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> None:
+    since = throttle.pending.pop(jid, None)
+    if since is not None:
+        memory.pend_no_more(throttle.name, since, jid)
+
+
+def _tidy(memory: Memory, throttle: Throttle) -> None:
+    """A name that nobody set, holds or waits for is forgotten."""
+    if throttle.end is None and not throttle.holders and not throttle.pending and not throttle.queue:
+        memory.throttles.pop(throttle.name, None)
+
+
+def tidy(memory: Memory, name: str) -> None:
+    throttle = memory.throttles.get(name)
     if throttle is not None:
-        throttle.holders.pop(lease.token, None)
+        _tidy(memory, throttle)
+
+
+class Places:
+    """Who takes which place while several jobs are chosen, before any of it has happened."""
+
+    def __init__(self, memory: Memory, worker: str, now: Now) -> None:
+        self._memory = memory
+        self._worker = worker
+        self._steady = now.steady
+        self._taken: dict[str, set[str]] = {}
+
+    def full(self, wanted: Iterable[str]) -> str | None:
+        """The first of these throttles that has no place left."""
+        for name in wanted:
+            throttle = self._memory.throttles.get(name)
+            if throttle is not None and self._is_full(throttle, name):
+                return name
+        return None
+
+    def _is_full(self, throttle: Throttle, name: str) -> bool:
+        taken = self._taken.get(name)
+        if not taken or throttle.queue:
+            return throttle.full(self._worker, self._steady)
+        return len(throttle.holders) + len(taken - throttle.holders.keys()) >= throttle.most(self._steady)
+
+    def take(self, job: Job) -> None:
+        for name in names(job):
+            self._taken.setdefault(name, set()).add(job.jid)
+
+
+def held(memory: Memory, job: Job, throttle: str, via: str, t: float, now: Now) -> Held:
+    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, "")
+    return Held(*head, job.attempts, job.priority, len(job.payload), t, throttle)

@@ -76,6 +76,8 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     watched: dict[str, float] = {}
     config: dict[str, str] = {}
     intervals: list[Interval] = []
+    stale_failed: list[tuple[str, int, Number]] = []
+    stale_done: list[tuple[float, str, Number]] = []
     resqu: Kept = Kept()
 
 
@@ -119,6 +121,8 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             memory.watched,
             memory.config,
             list(memory.intervals.values()),
+            list(memory.stale.failed),
+            list(memory.stale.done),
             resqu_state.keep(memory),
         )
     )
@@ -183,7 +187,10 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
     memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
-    memory.throttles = {throttle.queue: throttle for throttle in rest.throttles}
+    memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    for throttle in rest.throttles:
+        for jid, t in throttle.pending.items():
+            memory.pend(throttle.name, t, jid)
     memory.recurrences = {each.name: each for each in rest.recurrences}
     memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
     memory.keys.restore(rest.keys)
@@ -193,6 +200,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     for worker, t in rest.seen.items():
         memory.workers.see(worker, t)
     memory.workers.given = rest.given
+    memory.stale.restore(rest.stale_failed, rest.stale_done)
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)
@@ -250,9 +258,7 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
         if job.extra is not None and job.extra.links is not None:
             if job.extra.links.foreground:
                 memory.foreground[job.number] = None
-            if job.state is State.BLOCKED:
-                for need in job.extra.links.needs:
-                    memory.needed_by.setdefault(need, {})[job.number] = None
+            kept.need(memory, job)
         kept.index(memory, job)
     memory.job_ends = Order(ends)
     for name, places in ready.items():

@@ -84,6 +84,7 @@ class Succeed(Command[Verdict], frozen=True, gc=False):
     payload: bytes | None = None  #: put in place of what the job has
     #: The run is counted in whole seconds, and who waited for it stands before its like (qless' oldest dialect)
     whole: bool = False
+    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
 
 
 class Fail(Command[Verdict], frozen=True, gc=False):
@@ -103,6 +104,7 @@ class Fail(Command[Verdict], frozen=True, gc=False):
     booked: str = ""  #: the queue on which it is booked, if another than the job's
     unbooked: bool = False  #: it is not counted if it was the last try (an old dialect)
     named: bool = False  #: its worker is told of even if nothing else is (the oldest)
+    quiet: bool = False  #: nobody is told if it was the last try (reqless)
 
 
 class Transacted(msgspec.Struct, frozen=True, gc=False):
@@ -200,19 +202,21 @@ class CommitGroup(Command[bool], frozen=True, gc=False):
 
 
 class Touched(NamedTuple):
-    """What a change leaves to be looked at: a group, a track, what is kept of the successful by then, or a lock that
-    was freed while a job is deferred under it."""
+    """What a change leaves to be looked at: a group, a track, a throttle, what is kept of the successful by then, or a
+    lock that was freed while a job is deferred under it."""
 
     group: str = ""
     track: str = ""
     retire: float | None = None  #: by callers' clocks
+    throttle: str = ""  #: it may have room
     lock: str = ""
 
 
 class Follow(Command[None], frozen=True, gc=False):
-    """Decide what the last changes mean for groups and tracks. `Engine.carry_out` does it by itself."""
+    """Decide what the last changes mean for groups, tracks and throttles. `Engine.carry_out` does it by itself."""
 
     touched: Sequence[Touched]
+    t: float | None = None
 
 
 class Resolve(Command[None], frozen=True, gc=False):

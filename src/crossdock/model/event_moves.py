@@ -16,6 +16,7 @@ class Moved(JobEvent, tag="moved"):
     t: float
     to: Spec
     lost: bool  #: the worker was another one, and is told
+    keeps: bool = False  #: its places in throttles stay taken
 
 
 class Advanced(ClosingEvent, tag="advanced"):
@@ -27,6 +28,7 @@ class Advanced(ClosingEvent, tag="advanced"):
     due: float  #: wall; 0: it need not wait
     due_t: float | None  #: the same by its caller's clock
     needs: tuple[Number, ...]
+    under: str = ""  #: the queue on which it is booked, if another than the job's
 
 
 class Revived(Event, tag="revived"):
@@ -42,6 +44,14 @@ class Stalled(ClosingEvent, tag="stalled"):
     """A job was taken from its holder and stands before all others. Nothing is counted."""
 
     t: float
+    rid: bool = False  #: it names its holder no longer
+
+
+class Held(JobEvent, tag="held"):
+    """A ready job waits for a place in a throttle that was full when it was about to be leased, or was put."""
+
+    t: float
+    throttle: str
 
 
 class Warned(JobEvent, tag="warned"):

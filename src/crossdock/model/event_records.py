@@ -1,6 +1,6 @@
 """Events of records beside the job that callers keep: settings, watched jobs, workers heard of, jobs at intervals."""
 
-from crossdock.model.event import Event
+from crossdock.model.event import Event, Row
 from crossdock.model.job import Number, Spec
 from crossdock.model.records import Interval
 
@@ -44,6 +44,30 @@ class IntervalCleared(Event, tag="interval-cleared"):
     jid: str
 
 
+class ThrottleSet(Event, tag="throttle-set"):
+    """By a caller."""
+
+    name: str
+    maximum: int | float
+    end: float | None  #: steady, infinite: never; None: it was taken back
+
+
+class ThrottleFreed(Event, tag="throttle-freed"):
+    """By hand: these jids hold it no longer, and do not wait for it."""
+
+    name: str
+    jids: list[str]
+
+
+class Unheld(Event, tag="unheld"):
+    """A throttle has room: those who waited longest are ready, and wait for it no longer."""
+
+    name: str
+    t: float
+    jids: list[str]  #: of all who waited no longer, jobs or not
+    rows: list[Row]  #: of those that became ready, or stand elsewhere among the ready
+
+
 class Recurred(Event, tag="recurred"):
     """Slots of an interval came: a job for each, numbered from `number` on."""
 
@@ -55,3 +79,4 @@ class Recurred(Event, tag="recurred"):
     count: int  #: jobs it has made so far
     next: float  #: by callers' clocks
     next_at: float  #: wall
+    fresh: bool = False  #: one of that name begins a new history

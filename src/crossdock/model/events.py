@@ -16,6 +16,7 @@ from crossdock.model.event import Event as Event
 from crossdock.model.event import JobEvent as JobEvent
 from crossdock.model.event import Row as Row
 from crossdock.model.event_moves import Advanced as Advanced
+from crossdock.model.event_moves import Held as Held
 from crossdock.model.event_moves import Moved as Moved
 from crossdock.model.event_moves import NeedsEdited as NeedsEdited
 from crossdock.model.event_moves import Noted as Noted
@@ -28,6 +29,9 @@ from crossdock.model.event_records import Configured as Configured
 from crossdock.model.event_records import IntervalCleared as IntervalCleared
 from crossdock.model.event_records import IntervalSet as IntervalSet
 from crossdock.model.event_records import Recurred as Recurred
+from crossdock.model.event_records import ThrottleFreed as ThrottleFreed
+from crossdock.model.event_records import ThrottleSet as ThrottleSet
+from crossdock.model.event_records import Unheld as Unheld
 from crossdock.model.event_records import Unwatched as Unwatched
 from crossdock.model.event_records import Watched as Watched
 from crossdock.model.event_records import WorkerSeen as WorkerSeen
@@ -64,6 +68,7 @@ class Leased(JobEvent, tag="leased"):
     t: float | None = None
     until: float | None = None  #: the end by its caller's clock
     late: float | None = None  #: steady; of a lease that ends lazily, `end` is infinite
+    handed: bool = False  #: its job was just taken from another; the places in throttles that it has go along
 
 
 class Succeeded(ClosingEvent, tag="succeeded"):
@@ -72,6 +77,7 @@ class Succeeded(ClosingEvent, tag="succeeded"):
     end: float = 0  #: steady; the time of a job that is kept begins to run with this. 0: it does not
     t: float | None = None
     payload: bytes | None = None  #: put in place of what it was
+    under: str = ""  #: the queue on which it is booked, if another than the job's
 
 
 class Failed(ClosingEvent, tag="failed"):
@@ -92,6 +98,7 @@ class Failed(ClosingEvent, tag="failed"):
     said: bool = True  #: the failure is told of the job; without, only that it was tried
     booked: str = ""  #: the queue on which it is booked, if another than the job's
     unbooked: bool = False  #: it is not
+    quiet: bool = False  #: nobody is told
 
     @property
     def body(self) -> bytes:
@@ -105,6 +112,7 @@ class Lapsed(ClosingEvent, tag="lapsed"):
     t: float | None = None
     counted: bool = False  #: as a failure
     retried: bool = False  #: and booked as a lease that ran out, of which nobody was warned
+    handed: bool = False  #: somebody else leases it in the same step, with the places in throttles that it has
 
 
 class Returned(ClosingEvent, tag="returned"):
@@ -120,6 +128,7 @@ class Readied(Event, tag="readied"):
     ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
     t: float | None = None
     first: bool = False  #: those with qless' face stand before their like, whatever the time
+    unsaid: bool = False  #: they are still called scheduled (the oldest dialect, on a pop)
 
 
 class Scheduled(Event, tag="scheduled"):
@@ -144,6 +153,7 @@ class Removed(Event, tag="removed"):
     via: str
     rows: list[Row]
     t: float | None = None
+    unbooked: bool = False  #: a failed one still counts as such (an old dialect)
 
 
 class QueueSeen(Event, tag="queue-seen"):
@@ -324,6 +334,10 @@ AnyEvent = (
     | IntervalSet
     | IntervalCleared
     | Recurred
+    | Held
+    | ThrottleSet
+    | ThrottleFreed
+    | Unheld
     | ResquEvent
 )
 

@@ -38,13 +38,16 @@ class What(IntEnum):
     FAILED = 3
     TIMED_OUT = 4
     SAID = 5  #: a text of somebody's own
+    EXHAUSTED = 6  #: failed: a retry was the last one
+    THROTTLED = 7  #: a throttle was full
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     when: float  #: whole seconds
     what: What
-    name: str = ""  #: PUT: the queue; POPPED, FAILED: the worker, empty when the tries were over; SAID: the text
-    group: str = ""  #: FAILED
+    #: PUT, THROTTLED: the queue; POPPED, FAILED: the worker, empty when the tries were over; SAID: the text
+    name: str = ""
+    group: str = ""  #: FAILED, EXHAUSTED
     data: bytes = b""  #: SAID: a JSON value, or nothing
 
 
@@ -60,6 +63,14 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     queue: str = ""  #: shown in place of the queue it stands in
     spawned_from: str = ""
     order: int = 0  #: among the failed: later ones have a higher number
+    held: float = 0.0  #: when a throttle was full last
+    #: Put by a script of 2013 or before: its history is not cut, and what it needs is not forgotten while it waits
+    #: for a time instead, or does not wait at all
+    old: bool = False
+    sticky: tuple[Tag, ...] = ()  #: tags that it is found under and has no longer
+    #: Seconds that a lease which ran out keeps it waiting, and by what they grow each time (the PHP fork)
+    backoff: tuple[float, float] | None = None
+    parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall
 
 
 class ResquFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="resqu"):

@@ -120,6 +120,7 @@ class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     tags: tuple[Tag, ...] = ()
     history: tuple[Entry, ...] = ()  #: of a job with qless' face all of it, of others what was added by hand
     warned: bool = False  #: its worker was told that the lease ran out; the next time it is taken away
+    throttles: tuple[str, ...] = ()  #: names of those it takes a place in while it is leased (reqless)
     stage: str = ""  #: the batch it came with, until it is retried
 
 

@@ -27,6 +27,11 @@ class Put(Command[None], frozen=True, gc=False):
     tags: tuple[Tag, ...] | None = None
     retries: int | float | None = None
     needs: Sequence[str] = ()  #: in place of those it has, unless there are none
+    throttles: tuple[str, ...] = ()  #: it is held while one of them is full
+    keeps: bool = False  #: its places in throttles stay taken (reqless)
+    old: bool = False  #: by an old dialect: see `QlessFace.old`
+    backoff: tuple[float, float] | None = None  #: see `QlessFace.backoff`
+    sticky: bool = False  #: it is still found under the tags it had, and keeps all its needs (the oldest)
 
 
 class Advance(Command[None], frozen=True, gc=False):
@@ -40,6 +45,7 @@ class Advance(Command[None], frozen=True, gc=False):
     delay: float = 0.0
     needs: Sequence[str] = ()
     whole: bool = False  #: the run is counted in whole seconds
+    under: str = ""  #: the queue on which it is booked, if another than the job's (old dialects)
 
 
 class CatchUp(Command[list[Number]], frozen=True, gc=False):
@@ -56,6 +62,8 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     unbooked: bool = False  #: a job whose tries are over is not counted as a failure (an old dialect)
     #: No warning, what ran out is taken at once; this is told of a job whose tries are over (the oldest dialect)
     abrupt: str = ""
+    due: bool = True
+    only: Number = 0  #: no lease but that of this job
 
 
 class Pop(Command[list[Job]], frozen=True, gc=False):
@@ -70,6 +78,7 @@ class Pop(Command[list[Job]], frozen=True, gc=False):
     grace: float | None = None
     unbooked: bool = False
     abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds, from the put on
+    unlimited: bool = False  #: whatever limit is configured for the queue; throttles count all the same (reqless)
 
 
 class LeaseNow(LeaseNext, frozen=True, gc=False):
@@ -116,6 +125,7 @@ class TakeBack(Command[None], frozen=True, gc=False):
     via: str
     t: float
     numbers: Sequence[Number]
+    rid: bool = False  #: and name their holders no longer (reqless)
 
 
 class Cancel(Command[None], frozen=True, gc=False):
@@ -125,6 +135,7 @@ class Cancel(Command[None], frozen=True, gc=False):
     t: float
     number: Number
     along: frozenset[Number] = frozenset()  #: removed by the same call: those who need it do not fail for it
+    unbooked: bool = False  #: a failed one still counts as such (the oldest dialect)
 
 
 class SetPriority(Command[None], frozen=True, gc=False):
@@ -142,6 +153,7 @@ class EditTags(Command[None], frozen=True, gc=False):
     number: Number
     add: tuple[Tag, ...] = ()
     drop: tuple[Tag, ...] = ()
+    twice: bool = False  #: a new one that is named twice is there twice (the oldest dialect)
 
 
 class EditNeeds(Command[None], frozen=True, gc=False):
@@ -188,3 +200,19 @@ class SetInterval(Command[None], frozen=True, gc=False):
 
 class ClearInterval(Command[None], frozen=True, gc=False):
     jid: str
+
+
+class SetThrottle(Command[None], frozen=True, gc=False):
+    """How many jobs that name it may be leased at a time. None: any number, as if it had never been set."""
+
+    name: str
+    maximum: int | float | None
+    lasts: float | None = None  #: seconds; None: for ever
+
+
+class FreeThrottle(Command[None], frozen=True, gc=False):
+    """These jids hold it no longer, and do not wait for it, whatever they are."""
+
+    name: str
+    jids: Sequence[str]
+    t: float

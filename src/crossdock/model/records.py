@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 from math import inf
+from typing import Final
 
 import msgspec
 
@@ -40,18 +41,38 @@ class Per(IntEnum):
     WORKER = 1
 
 
-class Throttle(msgspec.Struct, array_like=True):
-    """At most so many leases of one queue at a time, in all or for each worker."""
+#: What callers call the throttle that every job of a queue takes a place in.
+OF_QUEUE: Final = "ql:q:"
 
-    queue: str
-    maximum: int
-    per: Per
-    timeout_s: float  #: a lease counts no longer than this; 0: as long as it lasts
-    #: Worker and end (steady); the one that ends first comes first. It is let go at its end, or when its lease is over
-    holders: dict[Token, tuple[str, float]] = msgspec.field(default_factory=dict)
+
+class Throttle(msgspec.Struct, array_like=True):
+    """At most so many leases at a time: of one queue, in all or for each worker, as configured; or, set by callers, of
+    the jobs that name it."""
+
+    queue: str  #: "": it is not configured
+    maximum: int | float  #: if callers set it, 0 means any number
+    per: Per = Per.QUEUE
+    timeout_s: float = 0.0  #: a lease counts no longer than this; 0: as long as it lasts
+    #: By lease, if it is configured: worker and end (steady); the one that ends first comes first, and is let go then,
+    #: or when its lease is over. Else by jid: it may be held by a job that was put elsewhere meanwhile
+    holders: dict[Token | str, tuple[str, float]] = msgspec.field(default_factory=dict)
+    named: str = ""  #: by callers
+    #: jid and when, by its caller's clock: who waits for a place. A job put elsewhere may still be among them
+    pending: dict[str, float] = msgspec.field(default_factory=dict)
+    end: float | None = inf  #: steady; then any number may hold it. None: callers have taken their maximum back
+
+    @property
+    def name(self) -> str:
+        return self.named or OF_QUEUE + self.queue
+
+    def is_set(self, steady: float) -> bool:
+        return self.end is not None and steady < self.end
+
+    def most(self, steady: float) -> int | float:
+        return self.maximum if self.is_set(steady) and (self.maximum or self.queue) else inf
 
     def full(self, worker: str, steady: float) -> bool:
-        if len(self.holders) < self.maximum:
+        if len(self.holders) < self.maximum or self.most(steady) == inf:
             return False
         return (
             sum(
@@ -116,6 +137,7 @@ class Stage(msgspec.Struct, array_like=True):
     total: int = 0  #: jobs pushed
     by_hand: bool = False  #: an allocator gave it to the pool, and will say when it is finished
     since: float = 0.0  #: wall; committed then
+    first: Number = 0  #: its first job's: one with a smaller number came with another batch of that name
 
 
 class Interval(msgspec.Struct, array_like=True, frozen=True):
@@ -134,3 +156,5 @@ class Interval(msgspec.Struct, array_like=True, frozen=True):
     retries: int | float = 0
     backlog: int | float = 0  #: missed slots that are made up for; 0: all
     count: int = 0  #: jobs it has made
+    throttles: tuple[str, ...] = ()  #: of its jobs
+    old: bool = False  #: see `QlessFace.old`

@@ -13,6 +13,7 @@ from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.redis.resqu.service import Resqu
+from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 
@@ -70,7 +71,7 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
             smaller_first=settings.qless.priority == "smaller-first",
             fine_histogram=settings.qless.histogram == "fine",
         )
-        resqu = Resqu(fail_retries=settings.resqu.fail_retries)
+        resqu = Resqu(Specs(settings.resqu.fail_retries, settings.resqu.max_attempts))
         return RedisDoor(
             password=settings.redis.password,
             request_bytes=settings.redis.request_mib * MIB,

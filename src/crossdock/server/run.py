@@ -36,6 +36,7 @@ from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.session import Door
 
 log = logging.getLogger("crossdock")
@@ -106,7 +107,8 @@ class Server:
         if isinstance(redis, RedisDoor):
             self.turn.herald = redis.tell
         workers = faktory.workers if isinstance(faktory, FaktoryDoor) else None
-        self._control = ControlDoor(self._pulse, workers, settings.resqu.fail_retries)
+        specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
+        self._control = ControlDoor(self._pulse, workers, specs)
         self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())

@@ -8,6 +8,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.model.job import BAND_NORMAL, Job, Number
@@ -46,7 +48,14 @@ def in_turn(queue: Queue) -> Iterator[Number]:
 def stage_of(memory: "Memory", job: Job) -> Stage | None:
     """The batch it came with, while that has a list for it."""
     name = job.extra.stage if job.extra is not None else ""
-    return memory.resqu.stages.get(name) if name else None
+    stage = memory.resqu.stages.get(name) if name else None
+    return stage if stage is not None and stage.first <= job.number else None
+
+
+def forget_batch(job: Job) -> None:
+    """From now on it is a job like others."""
+    if job.extra is not None and job.extra.stage:
+        job.extra = replace(job.extra, stage="")
 
 
 def since(memory: "Memory", job: Job) -> float:
@@ -126,6 +135,19 @@ def take_out(memory: "Memory", stage: Stage) -> Stage | None:
         if waiting:
             following = resqu.stages[waiting.popleft()]
     if waiting is not None and not waiting:
+        del resqu.backlogs[key]
+    return following
+
+
+def next_by_itself(memory: "Memory", stage: Stage) -> Stage | None:
+    """The first of that source's backlog, taken out, if it need not wait for an allocator."""
+    resqu, key = memory.resqu, (stage.queue, stage.source)
+    waiting = resqu.backlogs.get(key, deque())
+    following = next((found for name in waiting if not (found := resqu.stages[name]).by_hand), None)
+    if following is None:
+        return None
+    waiting.remove(following.name)
+    if not waiting:
         del resqu.backlogs[key]
     return following
 

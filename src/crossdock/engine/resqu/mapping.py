@@ -25,7 +25,8 @@ def set_mapping(memory: Memory, command: SetMapping, now: Now) -> Decision[None]
     pools: dict[str, None] = {}
     for stage in memory.resqu.stages.values():
         pool = wanted.batch_pool(stage.source, stage.job_name)
-        if stage.phase is Phase.COMMITTED and pool:
+        waits = stage.phase is Phase.BACKLOG and (stage.queue, stage.source) not in memory.resqu.active
+        if pool and (waits or stage.phase is Phase.COMMITTED):
             events.append(StageCommitted(at, stage.name, pool, length(memory, stage.name)))
             pools[pool] = None
     return events, None, tuple(pools)

@@ -56,7 +56,9 @@ def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float) -> e.Sta
 
 def stage_opened(memory: Memory, event: e.StageOpened) -> None:
     resqu = memory.resqu
-    resqu.stages[event.name] = Stage(event.name, event.via, event.source, event.job_name, event.at, event.end)
+    stage = Stage(event.name, event.via, event.source, event.job_name, event.at, event.end)
+    stage.first = memory.counters.number + 1
+    resqu.stages[event.name] = stage
     resqu.lanes[event.name] = Order()
     resqu.stage_ends.add((event.end, event.name))
 
@@ -117,9 +119,10 @@ def commit_stage(memory: Memory, command: c.CommitStage, now: Now) -> Decision[i
 
 def stage_committed(memory: Memory, event: e.StageCommitted) -> None:
     stage = memory.resqu.stages[event.name]
-    if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while it waited for an allocator
+    if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while an allocator should have said what becomes of it
         _end(memory, stage, float("inf"))
         stage.since = event.at
+    lanes.take_out(memory, stage)
     stage.phase = Phase.COMMITTED
     stage.by_hand = False
     if event.queue:
@@ -147,10 +150,10 @@ def finish_stage(memory: Memory, command: c.FinishStage, now: Now) -> Decision[s
     stage = memory.resqu.stages.get(command.name)
     if stage is None or not stage.by_hand or stage.phase is not Phase.ACTIVE:
         return (), None, ()
-    waiting = memory.resqu.backlogs.get((stage.queue, stage.source))
-    following = waiting[0] if waiting else ""
+    waiting = reads.backlog(memory, stage.queue, stage.source)
+    following = waiting[0] if waiting and memory.resqu.stages[waiting[0]].by_hand else ""
     event = e.StageFinished(later(memory, now), command.name, following)
-    return (event,), following or None, (stage.queue,) if reads.length(memory, command.name) else ()
+    return (event,), following or None, (stage.queue,) if waiting or reads.length(memory, command.name) else ()
 
 
 def stage_finished(memory: Memory, event: e.StageFinished) -> None:
@@ -158,11 +161,15 @@ def stage_finished(memory: Memory, event: e.StageFinished) -> None:
     left = [memory.jobs[number] for (number,) in resqu.lanes[event.name]]
     following = lanes.take_out(memory, stage)
     del resqu.stages[event.name], resqu.lanes[event.name]
-    if following is not None:
+    if following is not None and following.by_hand:
         following.phase = Phase.COMMITTED
         following.queue = ""
+        following = lanes.next_by_itself(memory, stage)
+    if following is not None:
+        lanes.enter(memory, following, stage.queue, event.at)
     queue = memory.queue(stage.queue, event.at)
     for job in left:
+        lanes.forget_batch(job)
         job.queue, job.state, job.since = queue.name, State.READY, stage.since
         job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
         memory.place(job)

@@ -15,10 +15,10 @@ class ControlDoor:
     name = NAME
     handshake_s = 5.0  #: a peer that says nothing for so long is not the command line
 
-    def __init__(self, house: House, workers: Workers | None = None, fail_retries: int = 3) -> None:
+    def __init__(self, house: House, workers: Workers | None = None, specs: Specs | None = None) -> None:
         self.house = house
         self.workers = Workers() if workers is None else workers  #: the registry of the Faktory door
-        self._specs = Specs(fail_retries)
+        self._specs = specs or Specs()  #: of the jobs of plans
 
     def session(self, desk: Desk, hang_up: Callable[[], None]) -> ControlSession:
         return ControlSession(desk, self.house, self.workers, self._specs)

@@ -86,12 +86,12 @@ def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> R
 
 def _wanted(options: set[bytes], left: int, ms: int) -> bool:
     """No end counts as the latest of all."""
-    endless = left == -1
-    if (b"NX" in options and not endless) or (b"XX" in options and endless):
+    old = left == -1
+    if (b"NX" in options and not old) or (b"XX" in options and old):
         return False
     if b"GT" in options:
-        return not endless and ms > left
-    return b"LT" not in options or endless or ms < left
+        return not old and ms > left
+    return b"LT" not in options or old or ms < left
 
 
 def persist(context: Context, args: list[bytes]) -> Result:

@@ -16,6 +16,9 @@ VIA: Final = "qless"
 #: MODEL section 12.
 NAME_BYTES: Final = 255
 
+#: Each is looked up at every lease of its job.
+THROTTLES_AT_MOST: Final = 100
+
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
 
@@ -91,7 +94,15 @@ class Call:
 
     def who(self, word: str, jid: str) -> str:
         """How an error names a job."""
-        return f"{word}(): Job " if self.dialect.old else f"{word}(): Job {jid} "
+        return f"{word}(): Job " if self.dialect.nameless else f"{word}(): Job {jid} "
+
+    def also(self, *args: str | None) -> "Call":
+        """The same call with other arguments; missing ones at the end are left out."""
+        words = list(args)
+        while words and words[-1] is None:
+            words.pop()
+        known = [word if word is not None else "" for word in words]
+        return Call(self.desk, self.t, known, self.publish, self.dialect, self.grant)
 
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
@@ -116,7 +127,7 @@ def number(value: str | None, message: str, default: float | None = None) -> flo
     return found
 
 
-def index(value: str | None, message: str, default: float) -> int:
+def index(value: str | None, message: str, default: float | None) -> int:
     """An offset, or a count of what is shown: a number, cut to what may be asked for."""
     found = number(value, message, default)
     return int(max(-_INDEX_AT_MOST, min(found, _INDEX_AT_MOST)))
@@ -164,6 +175,29 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
             kind = "userdata" if tag is cjson.NULL else "table"
             raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
     return tuple(found)
+
+
+def throttle_names(value: Any) -> list[str]:
+    """A list of names; numbers are taken as they print."""
+    names: list[str] = []
+    for each in listed(value):
+        if not isinstance(each, (str, float)):
+            kind = "userdata" if each is cjson.NULL else "boolean" if isinstance(each, bool) else "table"
+            raise Raised(f"attempt to concatenate local 'tid' (a {kind} value)")
+        names.append(name(each if isinstance(each, str) else lua.show(each)))
+    if len(names) > THROTTLES_AT_MOST:
+        raise Raised(f"a job names more than {THROTTLES_AT_MOST} throttles, the limit")
+    return names
+
+
+def without(names: list[str], name: str) -> list[str]:
+    """As the script takes one out while it walks: whoever follows it is passed over."""
+    left, index = list(names), 0
+    while index < len(left):
+        if left[index] == name:
+            del left[index]
+        index += 1
+    return left
 
 
 def jids(value: Any) -> list[str]:

@@ -17,6 +17,17 @@ DEFAULTS: Final[dict[str, str | int]] = {
     "jobs-history-count": 50_000,
     "histogram-history": 7,
 }
+REQLESS_DEFAULTS: Final[dict[str, str | int]] = {
+    "application": "reqless",
+    "grace-period": "10",
+    "heartbeat": "60",
+    "jobs-history": "604800",
+    "jobs-history-count": "50000",
+    "max-job-history": "100",
+    "max-pop-retry": "1",
+    "max-worker-age": "86400",
+}
+PHP_DEFAULTS: Final = DEFAULTS | {"jobs-failed-history": 604_800, "backoff-initial-delay": 0, "backoff-factor": 3}
 _HEARTBEAT_S: Final = 60.0
 
 
@@ -30,7 +41,7 @@ def heartbeat(memory: Memory, queue: str) -> float:
 
 def get(call: Call) -> Reply:
     option, known = call[0], call.memory.config
-    defaults = DEFAULTS
+    defaults = REQLESS_DEFAULTS if call.dialect.renamed else PHP_DEFAULTS if call.dialect.php else DEFAULTS
     if call.dialect.in_scripts:
         defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
     if option is None:

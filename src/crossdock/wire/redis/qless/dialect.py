@@ -12,6 +12,10 @@ class Dialect:
     old: bool = False  #: of 2013: `put` has no worker, errors name no job, and some checks are not made yet
     paged_by_end: bool = False  #: `failed` and `tag get` take the last index for a count
     in_scripts: bool = False  #: a script a command: data decoded, history in stages, no grace (page 6)
+    nameless: bool = False  #: errors name no job, and a few of a missing one are others
+    throttled: bool = False  #: jobs name throttles, the queue's limit is one; heartbeats are not heard (page 10)
+    renamed: bool = False  #: reqless: an empty list is one, and history says `queue`
+    php: bool = False  #: the PHP fork: a put may say how long a lease that ran out keeps its job waiting (page 11)
     # What this server is set to, whatever the generation:
     clock: CallersClock = CALLERS
     smaller_first: bool = False  #: as the seed says, and no client (page 0, conflict 1)
@@ -23,5 +27,8 @@ class Dialect:
 
 
 UNIFIED: Final = Dialect("unified")
-UNIFIED_2013: Final = Dialect("unified-2013", old=True, paged_by_end=True)
-PER_SCRIPT: Final = Dialect("per-script", old=True, in_scripts=True)
+UNIFIED_2013: Final = Dialect("unified-2013", old=True, paged_by_end=True, nameless=True)
+PER_SCRIPT: Final = Dialect("per-script", old=True, in_scripts=True, nameless=True)
+THROTTLES: Final = Dialect("throttles", nameless=True, throttled=True)
+PHP: Final = Dialect("php", php=True)
+REQLESS: Final = Dialect("reqless", nameless=True, throttled=True, renamed=True)

@@ -11,7 +11,7 @@ from crossdock.model.faces import Entry, What
 from crossdock.model.job import Form, Job
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
 _STATES: Final = {
     State.SCHEDULED: "scheduled",
@@ -24,7 +24,16 @@ _STATES: Final = {
     State.FAILED: "failed",
     State.DEAD: "failed",
 }
-_NAMED: Final = {What.PUT: "put", What.POPPED: "popped", What.DONE: "done", What.FAILED: "failed"}
+_NAMED: Final = {
+    What.PUT: "put",
+    What.POPPED: "popped",
+    What.DONE: "done",
+    What.FAILED: "failed",
+    What.TIMED_OUT: "timed-out",
+    What.EXHAUSTED: "failed",
+    What.THROTTLED: "throttled",
+}
+_FAILED: Final = frozenset({What.FAILED, What.EXHAUSTED})
 
 
 def state(job: Job) -> str:
@@ -71,19 +80,21 @@ def data(job: Job) -> str:
         return encoded.decode()
 
 
-def entry(one: Entry) -> dict[str, Any]:
+def entry(one: Entry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
     shown: dict[str, Any] = {"when": floor(one.when)}
     if one.what is What.PUT:
-        shown["q"] = one.name
+        shown["queue" if dialect.renamed else "q"] = one.name
+    if one.what is What.THROTTLED:
+        shown["queue"] = one.name
     if one.what is What.SAID:
         said = cjson.read(one.data.decode("utf-8", "surrogateescape")) if one.data else {}
         items = said.items() if isinstance(said, dict) else enumerate(said, 1) if isinstance(said, list) else ()
         shown |= {str(key): value for key, value in items if str(key) not in ("when", "what")}
         return shown | {"what": one.name}
-    shown["what"] = "timed-out" if one.what is What.TIMED_OUT else _NAMED[one.what]
+    shown["what"] = "failed-retries" if one.what is What.EXHAUSTED and dialect.renamed else _NAMED[one.what]
     if one.what is What.POPPED or (one.what is What.FAILED and one.name):
         shown["worker"] = one.name
-    if one.what is What.FAILED:
+    if one.what is What.FAILED or one.what is What.EXHAUSTED:
         shown["group"] = one.group
     return shown
 
@@ -98,8 +109,10 @@ def staged(entries: list[Entry]) -> list[dict[str, Any]]:
             stages[-1] |= {"popped": floor(one.when), "worker": one.name}
         elif one.what is What.DONE:
             stages[-1]["done"] = floor(one.when)
-        elif one.what is What.FAILED and one.name in ("", stages[-1].get("worker")):
-            stages[-1]["failed"] = one.when
+        elif one.what in _FAILED:  # by name: in all stages that were this worker's
+            for stage in stages if one.name else stages[-1:]:
+                if not one.name or stage.get("worker") == one.name:
+                    stage["failed"] = one.when
     return stages
 
 
@@ -153,13 +166,15 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
         "state": state(job),
-        "history": [entry(one) for one in history(job)],
+        "history": [entry(one, dialect) for one in history(job)],
         "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
         "priority": dialect.turned(job.priority),
         "worker": worker(job),
     }
     if dialect.old:
         del shown["spawned_from_jid"]
+    if dialect.throttled:
+        shown["throttles"] = list(job.extra.throttles) if job.extra is not None else []
     if dialect.in_scripts:
         shown |= {"data": cjson.read(data(job)), "history": staged(history(job))}
     return shown

@@ -14,14 +14,20 @@ from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import perscript, unified
 from crossdock.wire.redis.qless.call import Grant, Reply
 from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 
-UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {"qless": UNIFIED, "qless-2013": UNIFIED_2013}
+UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {
+    "qless": UNIFIED,
+    "qless-2013": UNIFIED_2013,
+    "qless-throttles": THROTTLES,
+    "qless-php": PHP,
+    "reqless": REQLESS,
+}
 
 #: Of the per-script form, by script.
 SCRIPT: Final = "qless/"
 
-#: All that are answered. Of the others (`reqless`, `qless-throttles`, `qless-php`) the texts are known.
+#: All that are answered.
 ANSWERED: Final = frozenset({*UNIFIED_DIALECTS, *(f"{SCRIPT}{name}" for name in perscript.SCRIPTS)})
 
 #: The first of these that a text contains tells its dialect.

@@ -47,18 +47,18 @@ def _follow(what: str, jid: str, watched: Container[str]) -> Iterator[Notice]:
         yield f"ql:{what}", jid
 
 
-def _put(jid: str, queue: str) -> Notice:
+def put(jid: str, queue: str) -> Notice:
     return _LOG, write({"jid": jid, "event": "put", "queue": queue})
 
 
 def _pushed(event: e.Pushed, watched: Container[str]) -> Iterator[Notice]:
     for spec in event.specs:
-        yield _put(spec.jid, spec.queue)
+        yield put(spec.jid, spec.queue)
         yield from _follow("put", spec.jid, watched)
 
 
 def _moved(event: e.Moved, watched: Container[str]) -> Iterator[Notice]:
-    yield _put(event.jid, event.to.queue)
+    yield put(event.jid, event.to.queue)
     if event.lost:
         yield from _lost(event.jid, event.worker)
     yield from _follow("put", event.jid, watched)
@@ -89,7 +89,7 @@ def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
         return
     followed = _follow("failed", event.jid, watched)
     if event.counted and not event.lost and event.t is not None:
-        if not event.unbooked:
+        if not event.unbooked and not event.quiet:
             yield from followed
         return
     error = event.failure
@@ -112,12 +112,13 @@ def _failed(event: e.Failed, watched: Container[str]) -> Iterator[Notice]:
 
 def _succeeded(event: e.Succeeded, watched: Container[str]) -> Iterator[Notice]:
     yield from _follow("completed", event.jid, watched)
-    yield _LOG, write({"jid": event.jid, "event": "completed", "queue": event.queue})
+    yield _LOG, write({"jid": event.jid, "event": "completed", "queue": event.under or event.queue})
 
 
 def _advanced(event: e.Advanced, watched: Container[str]) -> Iterator[Notice]:
     yield from _follow("completed", event.jid, watched)
-    yield _LOG, write({"jid": event.jid, "to": event.to_queue, "event": "advanced", "queue": event.queue})
+    queue = event.under or event.queue
+    yield _LOG, write({"jid": event.jid, "to": event.to_queue, "event": "advanced", "queue": queue})
 
 
 def _removed(event: e.Removed, watched: Container[str]) -> Iterator[Notice]:

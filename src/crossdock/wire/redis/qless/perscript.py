@@ -85,7 +85,8 @@ def peek(script: Script) -> Reply:
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
-    return [cjson.write(job.show(call.memory, each, call.dialect)) for each in jobs]
+    """Of those that are popped, or would be: to these scripts they need nothing."""
+    return [cjson.write(job.show(call.memory, each, call.dialect) | {"dependencies": []}) for each in jobs]
 
 
 def complete(script: Script) -> Reply:
@@ -133,7 +134,10 @@ def get(script: Script) -> Reply:
 
 def priority(script: Script) -> Reply:
     jid = script.given(0, 'Priority(): Arg "jid" missing')
-    return putting.priority(script.unified(None, jid, script[1]))
+    call = script.unified(None, jid, script[1])
+    if call.job(jid) is None:
+        raise Raised("attempt to concatenate local 'queue' (a boolean value)")
+    return putting.priority(call)
 
 
 def depends(script: Script) -> Reply:
@@ -161,7 +165,7 @@ def track(script: Script) -> Reply:
     t = script.time(2, 'Track(): Arg "now" missing or not a number: ')
     if word not in ("track", "untrack"):
         raise Raised(f'Track(): Unknown action "{word}"')
-    return putting.watch(script.unified(t, jid), jid, on=word == "track", tags=tuple(script.rest(3)))
+    return putting.watch(script.unified(t, jid), jid, on=word == "track")
 
 
 def jobs(script: Script) -> Reply:
@@ -180,7 +184,10 @@ def unfail(script: Script) -> Reply:
     script.given(0, 'Unfail(): Arg "now" missing')
     t = script.time(0, 'Unfail(): Arg "now" missing or not a number: ')
     group = script.given(1, 'Unfail(): Arg "group" missing')
-    return queues.unfail(script.unified(t, script.given(2, 'Unfail(): Arg "queue" missing'), group, script[3]))
+    queue = script.given(2, 'Unfail(): Arg "queue" missing')
+    if group not in script.desk.memory.failed_in:
+        raise Raised("Wrong number of args calling Redis command from script")
+    return queues.unfail(script.unified(t, queue, group, script[3]))
 
 
 def all_queues(script: Script) -> Reply:

@@ -1,5 +1,6 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from math import sqrt
@@ -35,16 +36,30 @@ def pop(call: Call) -> Reply:
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     term = config.heartbeat(call.memory, queue)
     old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
-    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt))
+    unlimited = call.dialect.throttled
+    wanted = Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt, unlimited=unlimited)
+    jobs = call.desk.do(wanted)
     call.grant(jobs)
     return jobs
 
 
 def peek(call: Call) -> Reply:
     queue = call.queue()
+    if call.dialect.renamed or (call.dialect.throttled and call[2] is not None):
+        return _page(call, queue)
     count = int(max(0.0, min(1e6, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
     call.writes()
     return jobtext.texts(call.memory, peeked(call, queue, count), call.dialect)
+
+
+def _page(call: Call, queue: str) -> Reply:
+    """What is before it is moved to where it belongs as well."""
+    word = "limit" if call.dialect.renamed else "count"
+    offset = index(call[1], 'Peek(): Arg "offset" missing or not a number: ', None)
+    count = index(call[2], f'Peek(): Arg "{word}" missing or not a number: ', None)
+    call.writes()
+    found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
+    return jobtext.texts(call.memory, found[max(0, offset) :], call.dialect)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
@@ -76,7 +91,7 @@ def jobs(call: Call) -> Reply:
     count = index(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25)
     memory = call.memory
     if complete:
-        newest = Reversed(memory.completed)
+        newest = Reversed(_with(memory.completed, list(memory.stale.done)))
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = memory.lazy.of(queue)
     if word in ("running", "stalled"):
@@ -94,6 +109,8 @@ def jobs(call: Call) -> Reply:
         by_time = memory.blocked_in.get(queue, [])
     elif word == "recurring":
         by_time = lazy.slots
+    elif word == "throttled" and call.dialect.throttled:
+        by_time = memory.held_in.get(queue, [])
     else:
         raise Raised(f'Jobs(): Unknown type "{word}"')
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
@@ -130,6 +147,8 @@ def counts(call: Call, name: str) -> dict[str, Any]:
     }
     if call.dialect.in_scripts:
         del shown["paused"]
+    if call.dialect.throttled:
+        shown["throttled"] = len(memory.held_in.get(name, ()))
     return shown
 
 
@@ -137,9 +156,13 @@ def queues(call: Call) -> Reply:
     call.writes()
     if call[0] is not None:
         return cjson.write(counts(call, call[0]))
+    return cjson.write([counts(call, name) for name in names(call)])
+
+
+def names(call: Call) -> list[str]:
+    """Of all queues, the oldest first."""
     known = [queue for queue in call.memory.queues.values() if queue.listed]
-    known.sort(key=lambda queue: (queue.first_t, queue.name))
-    return cjson.write([counts(call, queue.name) for queue in known])
+    return [queue.name for queue in sorted(known, key=lambda queue: (queue.first_t, queue.name))]
 
 
 def length(call: Call) -> Reply:
@@ -179,15 +202,23 @@ def _moments(of: Moments | None, fine: bool) -> dict[str, Any]:
 def failed(call: Call) -> Reply:
     groups, group = call.memory.failed_in, call[0]
     if group is None:
-        return cjson.write({name: len(order) for name, order in sorted(groups.items())})
+        counts = Counter({name: len(order) for name, order in groups.items()})
+        counts.update(name for name, _, _ in call.memory.stale.failed)
+        return cjson.write(dict(sorted(counts.items())))
     start = index(call[1], 'Failed(): Arg "start" is not a number: ', 0)
     limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
-    order = Reversed(groups.get(group, []))
+    stale = [(order, number_) for name, order, number_ in call.memory.stale.failed if name == group]
+    order = Reversed(_with(groups.get(group, []), stale))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = [call.memory.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
         return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
+
+
+def _with(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
+    """With those that the scripts forgot there, which are few."""
+    return sorted([*order, *stale]) if stale else order
 
 
 def unfail(call: Call) -> Reply:
@@ -219,5 +250,3 @@ def forget(call: Call) -> Reply:
     for name in _names(call):
         call.desk.do(ForgetQueue(name, unlist=True))
     return None
-
-

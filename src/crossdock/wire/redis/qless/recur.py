@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from crossdock.model.moves import ClearInterval, SetInterval
-from crossdock.model.records import Interval
+from crossdock.model.records import OF_QUEUE, Interval
 from crossdock.wire.redis.qless import cjson, lua
 from crossdock.wire.redis.qless.call import (
     Call,
@@ -19,6 +19,8 @@ from crossdock.wire.redis.qless.call import (
     options,
     seconds,
     tags,
+    throttle_names,
+    without,
 )
 
 
@@ -41,8 +43,12 @@ def recur(call: Call) -> Reply:
         lua.whole(number(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each in ("priority", "retries", "backlog")
     )
-    call.writes()
     known = call.memory.intervals.get(jid)
+    throttles: tuple[str, ...] = ()
+    if call.dialect.throttled:
+        named = throttle_names(decoded(given.get("throttles", "{}")))
+        throttles = (*(without(named, known.queue) if known is not None else named), OF_QUEUE + queue)
+    call.writes()
     interval = Interval(
         jid,
         queue,
@@ -57,6 +63,8 @@ def recur(call: Call) -> Reply:
         retries,
         backlog,
         known.count if known is not None else 0,
+        throttles,
+        call.dialect.old,
     )
     call.desk.do(SetInterval(interval, call.t))
     return jid
@@ -91,6 +99,8 @@ def get(call: Call) -> Reply:
     if call.dialect.in_scripts:
         del shown["backlog"]
         shown["data"] = decoded(str(shown["data"]))
+    if call.dialect.throttled:
+        shown["throttles"] = list(found.throttles)
     return cjson.write(shown)
 
 
@@ -129,8 +139,13 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
         return replace(interval, payload=payload, form=form)
     if option == "klass":
         return replace(interval, kind=name(value))
+    if option == "queue" and call.dialect.throttled:
+        left = without(list(interval.throttles), OF_QUEUE + interval.queue)
+        return replace(interval, queue=name(value), throttles=(*left, OF_QUEUE + value))
     if option == "queue":
         return replace(interval, queue=name(value))
+    if option == "throttles" and call.dialect.throttled:
+        return replace(interval, throttles=tuple(throttle_names(decoded(value))))
     if option == "backlog":
         return replace(interval, backlog=lua.whole(number(value, 'Recur(): Arg "backlog" not a number: ')))
     raise Raised(f'Recur(): Unrecognized option "{option}"')

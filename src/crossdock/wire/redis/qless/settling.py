@@ -3,6 +3,8 @@
 from math import floor, isfinite
 from typing import Final
 
+from msgspec.structs import replace
+
 from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
 from crossdock.model.job import Bound, Job, Lease
@@ -68,11 +70,12 @@ def complete(call: Call) -> Reply:
     if not call.dialect.old and job.queue(found) != queue:
         raise Raised(f"{who}running in another queue: {job.queue(found)}")
     call.writes()
+    under = queue if queue != found.queue else ""
     if after is None:
         claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole))
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole, under=under))
         return "complete"
-    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts))
+    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
 
 
@@ -82,14 +85,14 @@ def fail(call: Call) -> Reply:
     group = call.require(2, 'Fail(): Arg "group" missing')
     message = call.text(3, 'Fail(): Arg "message" missing')
     payload = data(call[4], 'Fail(): Arg "data" not JSON: ')[0] if call[4] is not None else None
-    who = "Fail(): Job " if call.dialect.old else f"Fail(): Job {jid}"
+    who = "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}"
     found, lease = _held(
         call,
         jid,
         None if call.dialect.old else worker,
         f"{who}does not exist",
         f"{who}not currently running: ",
-        f"{who} running with another worker: ",
+        f"{who.rstrip()} running with another worker: ",
     )
     call.writes()
     claim = _claim(found, lease, worker)
@@ -119,11 +122,9 @@ def retry(call: Call) -> Reply:
     claim = _claim(found, lease, worker)
     left = job.remaining(found) - 1
     group = group if group is not None else f"failed-retries-{queue}"
-    old = call.dialect.old
-    named = call.dialect.in_scripts
-    call.desk.do(
-        Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue, unbooked=old, named=named)
-    )
+    fail = Fail(jid, claim, group, told, t=call.t, delay=delay, said=said, booked=queue)
+    old, dialect = call.dialect.old, call.dialect
+    call.desk.do(replace(fail, unbooked=old, named=dialect.in_scripts, quiet=dialect.throttled))
     return left if left >= 0 else -1
 
 
@@ -142,7 +143,8 @@ def heartbeat(call: Call) -> Reply:
     )
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
-    call.desk.do(Renew(VIA, call.t, found.number, term, payload, call.dialect.old))
+    unheard = call.dialect.old or call.dialect.throttled
+    call.desk.do(Renew(VIA, call.t, found.number, term, payload, unheard))
     return lua.truncated(floor(call.t + term) if isfinite(term) else term)
 
 
@@ -151,11 +153,11 @@ def timeout(call: Call) -> Reply:
     for jid in call.rest(0):
         found = call.job(jid)
         if found is None:
-            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.old else 'does not exist'}")
+            raise Raised(f"Timeout(): Job {jid} {'not running' if call.dialect.nameless else 'does not exist'}")
         if found.lease is None:
             raise Raised(f"Timeout(): Job {jid} not running")
         numbers.append(found.number)
     call.writes()
     if numbers:
-        call.desk.do(TakeBack(VIA, call.t, numbers))
+        call.desk.do(TakeBack(VIA, call.t, numbers, call.dialect.renamed))
     return None

@@ -10,6 +10,7 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of, needs_of
 from crossdock.engine.stats import Moments, coarse
+from crossdock.model.clock import Now
 from crossdock.model.job import Job
 from crossdock.model.keys import Kind
 from crossdock.model.states import State
@@ -64,6 +65,8 @@ def job_fields(memory: Memory, name: str) -> Entry | None:
         values["spawned_from_jid"] = face.spawned_from
     if found.extra is not None and found.extra.warned:
         values["grace"] = 1
+    if found.extra is not None and found.extra.throttles:
+        values["throttles"] = cjson.write(list(found.extra.throttles))
     return fields(values)
 
 
@@ -107,6 +110,7 @@ def recurring_fields(memory: Memory, name: str) -> Entry | None:
             "retries": found.retries,
             "backlog": found.backlog,
         }
+        | ({"throttles": cjson.write(list(found.throttles))} if found.throttles else {})
     )
 
 
@@ -141,6 +145,31 @@ def recur(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
     return ((jid, slot) for slot, jid in memory.lazy.of(queue).slots)
 
 
+def throttled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+    return ((jid, t) for t, jid, _ in memory.held_in.get(queue, ()))
+
+
+def throttle(memory: Memory, name: str, now: Now) -> Entry | None:
+    """What callers set of it, with its own end."""
+    found = memory.throttles.get(name)
+    if found is None or found.end is None or not found.is_set(now.steady):
+        return None
+    entry = fields({"id": name, "maximum": found.maximum})
+    entry.end = 0.0 if found.end == inf else found.end
+    return entry
+
+
+def throttle_locks(memory: Memory, name: str) -> Entry | None:
+    found = memory.throttles.get(name)
+    held = [each for each in found.holders if isinstance(each, str)] if found is not None else []
+    return scores((jid, 1.0) for jid in held) if held else None
+
+
+def throttle_pending(memory: Memory, name: str) -> Entry | None:
+    waiting = memory.pending.get(name)
+    return scores((jid, t) for t, jid in waiting) if waiting else None
+
+
 def _ready(memory: Memory, queue: str) -> int:
     known = memory.queues.get(queue)
     return known.waiting if known is not None else 0
@@ -158,6 +187,7 @@ OF_QUEUE: Final[
     ),
     "depends": (lambda memory, queue: len(memory.blocked_in.get(queue, ())), depends),
     "recur": (lambda memory, queue: len(memory.lazy.of(queue).slots), recur),
+    "throttled": (lambda memory, queue: len(memory.held_in.get(queue, ())), throttled),
 }
 
 

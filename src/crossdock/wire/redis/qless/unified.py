@@ -1,10 +1,10 @@
-"""The unified script: a command, the caller's time, arguments (protocol page, qless 5)."""
+"""The unified script and those that came of it: a command, the caller's time, arguments (protocol page, qless 5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless import config, lua, putting, queues, recur, settling, workers
+from crossdock.wire.redis.qless import config, lua, php, putting, queues, recur, reqless, settling, throttling, workers
 from crossdock.wire.redis.qless.call import Call, Grant, Raised, Reply, decode
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 
@@ -51,8 +51,29 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
 #: Which argument is a job's data.
 _DATA: Final = {"put": 6, "requeue": 6, "complete": 5, "fail": 6, "heartbeat": 4, "recur": 5, "log": 4}
 
-#: Commands that the script of 2013 does not have.
-_LATER: Final = frozenset({"requeue"})
+#: What each generation answers.
+_OF_2013: Final = {name: act for name, act in COMMANDS.items() if name != "requeue"}
+_WITH_THROTTLES: Final = {
+    **COMMANDS,
+    "throttle.set": throttling.set_one,
+    "throttle.get": throttling.get,
+    "throttle.delete": throttling.delete,
+    "throttle.ttl": throttling.ttl,
+    "throttle.locks": throttling.locks,
+    "throttle.pending": throttling.pending,
+    "throttle.release": throttling.release,
+    "queue.throttle.set": throttling.set_queue,
+    "queue.throttle.get": throttling.get_queue,
+}
+_OF_PHP: Final = {**COMMANDS, **php.COMMANDS}
+
+
+def commands(dialect: Dialect) -> Mapping[str, Callable[[Call], Reply]]:
+    if dialect.renamed:
+        return reqless.COMMANDS
+    if dialect.php:
+        return _OF_PHP
+    return _OF_2013 if dialect.old else _WITH_THROTTLES if dialect.throttled else COMMANDS
 
 
 def call(
@@ -69,10 +90,11 @@ def call(
     if not args:
         raise Raised("Must provide a command")
     command = args[0].decode("utf-8", "replace")
-    act = COMMANDS.get(command)
-    if act is None or (dialect.old and command in _LATER):
+    act = commands(dialect).get(command)
+    if act is None:
         raise Raised(f"Unknown command {command}")
-    words = decode(args, _DATA.get(command, 0) - (dialect.old and command == "put"))
+    data = reqless.DATA if dialect.renamed else _DATA
+    words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
     return act(Call(desk, _now(words), words[2:], publish, dialect, grant))
 
 

@@ -34,11 +34,12 @@ _WHOLE: Final[dict[bytes, Callable[[Memory], Entry]]] = {
     b"ql:config": lambda memory: shown.fields(dict(memory.config)),
 }
 
-_QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur)", re.DOTALL)
+_QUEUE: Final = re.compile(r"q:(.*)-(work|locks|scheduled|depends|recur|throttled)", re.DOTALL)
 _WORKER: Final = re.compile(r"w:(.*):jobs", re.DOTALL)
 _STATS: Final = re.compile(r"s:(wait|run|stats):(-?\d+):(.*)", re.DOTALL)
+_THROTTLE: Final = re.compile(r"th:.*", re.DOTALL)
 _NAMED: Final = re.compile(r"[jrft]:.*", re.DOTALL)
-_KINDS: Final = (_QUEUE, _WORKER, _STATS, _NAMED)
+_KINDS: Final = (_QUEUE, _WORKER, _STATS, _THROTTLE, _NAMED)
 
 
 class QlessView:
@@ -71,6 +72,8 @@ class QlessView:
             entry = whole(memory)
             return entry if len(entry.data) else None
         name = _name(key)
+        if name is not None and name.startswith("th:"):
+            return _throttle(context, key, name[3:])
         return None if name is None else _read(memory, key, name)
 
     def keys(self, context: Context) -> Iterator[bytes]:
@@ -80,7 +83,7 @@ class QlessView:
             yield b"ql:j:" + shown.text(jid)
         for jid in list(memory.intervals):
             yield b"ql:r:" + shown.text(jid)
-        queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in}
+        queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in, **memory.held_in}
         for queue in dict.fromkeys((*queues, *memory.scheduled_in, *memory.retrying_in)):
             for kind, (count, _) in shown.OF_QUEUE.items():
                 if count(memory, queue):
@@ -91,6 +94,9 @@ class QlessView:
         for prefix, names in (("f:", memory.failed_in), ("t:", memory.tags.jobs)):
             for name in list(names):
                 yield shown.text(f"ql:{prefix}{name}")
+        for name, throttle in list(memory.throttles.items()):
+            if throttle.is_set(context.desk.now.steady):
+                yield shown.text(f"ql:th:{name}")
         for worker in list(memory.workers.given):
             yield shown.text(f"ql:w:{worker}:jobs")
         for queue, days in list(memory.stats.days.items()):
@@ -98,6 +104,16 @@ class QlessView:
                 for kind, there in (("wait", page.wait.n), ("run", page.run.n), ("stats", page.failures)):
                     if there:
                         yield shown.text(f"ql:s:{kind}:{day}:{queue}")
+
+
+def _throttle(context: Context, key: bytes, name: str) -> Entry | None:
+    memory = context.desk.memory
+    for ending, of in (("-locks", shown.throttle_locks), ("-pending", shown.throttle_pending)):
+        known = memory.throttles.get(name.removesuffix(ending)) if name.endswith(ending) else None
+        if known is not None and name not in memory.throttles:
+            _refuse_if_long(key, len(known.holders) + len(known.pending))
+            return of(memory, known.name)
+    return shown.throttle(memory, name, context.desk.now)
 
 
 def _name(key: bytes) -> str | None:

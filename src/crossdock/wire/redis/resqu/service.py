@@ -13,8 +13,8 @@ from crossdock.wire.redis.values import Value
 class Resqu:
     """`known` says which text, by its SHA-1, is which script."""
 
-    def __init__(self, *, fail_retries: int = 3, known: Mapping[str, str] = hashes.KNOWN) -> None:
-        self._specs = Specs(fail_retries)
+    def __init__(self, specs: Specs | None = None, *, known: Mapping[str, str] = hashes.KNOWN) -> None:
+        self._specs = specs or Specs()
         self.library = Library(frozenset(scripts.SCRIPTS), known, self._handle, at_once=True)
         self.views = (ResquView(self._specs), Strangers())
 

@@ -22,10 +22,11 @@ def new_id() -> str:
 
 
 class Specs:
-    """`fail_retries` is what Resqu's server calls so: how often a job is tried at all."""
+    """`fail_retries` is what Resqu's server calls so: how often a job is tried at all. After `max_attempts` leases a
+    job does not come back when its worker dies, lest one that kills its workers does so for ever; 0: it always does."""
 
-    def __init__(self, fail_retries: int = 3) -> None:
-        self._rules = Rules(max_failures=max(0, fail_retries - 1), lapse=Lapse.RETURN)
+    def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
+        self._rules = Rules(max(0, fail_retries - 1), max_attempts, lapse=Lapse.RETURN)
 
     def queued(self, text: bytes, *, locks: bool = True) -> Spec:
         """`locks`: not of jobs in batches, which nobody checks for uniqueness (protocol page 6)."""

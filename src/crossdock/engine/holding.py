@@ -1,0 +1,108 @@
+"""Jobs held by a throttle that is full, and what frees them (protocol page, qless 10).
+
+A job names its throttles. One that finds a full one when it is about to be leased, or is put, leaves the ready ones and
+waits for that throttle; when there is room again, those who waited longest are ready once more.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from crossdock.engine import faces, throttles
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.memory import HELD, READY, Memory
+from crossdock.engine.places import stamped
+from crossdock.engine.putting import newest
+from crossdock.engine.standing import face_of, row
+from crossdock.model.clock import Now
+from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
+from crossdock.model.faces import What
+from crossdock.model.moves import FreeThrottle, SetThrottle
+from crossdock.model.records import Throttle
+from crossdock.model.states import move
+
+_FOR_EVER = float("inf")
+
+#: Of a throttle without a maximum so many are freed at a time, as the script does.
+_AT_ONCE = 10
+
+
+def is_held(memory: Memory, event: Held) -> None:
+    job = memory.jobs[event.number]
+    state = move(job.state, HELD)
+    memory.displace(job)
+    job.state, job.place = state, None
+    throttle = memory.throttles.get(event.throttle)
+    if throttle is not None:
+        throttles.wait(memory, throttle, job.jid, event.t)
+    face = face_of(job)
+    if face is not None:
+        again = face.state == "throttled"
+        line = None if again else faces.entry(What.THROTTLED, event.t, job.queue)
+        faces.write(memory, job, replace(face, state="throttled", held=event.t), line)
+    memory.place(job)
+
+
+def room(memory: Memory, names: Iterable[str], t: float | None, now: Now) -> tuple[list[Unheld], tuple[str, ...]]:
+    """Those who need not wait any more, and their queues."""
+    events: list[Unheld] = []
+    stirred: dict[str, None] = {}
+    for name in dict.fromkeys(names):
+        throttle = memory.throttles.get(name)
+        if throttle is None or not throttle.pending:
+            continue
+        most = throttle.most(now.steady)
+        places = int(most - len(throttle.holders)) if most < _FOR_EVER else _AT_ONCE
+        jids = [jid for _, jid in memory.pending[name].islice(0, max(0, places))]
+        if jids:
+            jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and job.state in (HELD, READY)]
+            at = later(memory, now)
+            events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs]))
+            stirred.update((job.queue, None) for job in jobs)
+    return events, tuple(stirred)
+
+
+def unheld(memory: Memory, event: Unheld) -> None:
+    throttle = memory.throttles[event.name]
+    for jid in event.jids:
+        throttles.wait_no_more(memory, throttle, jid)
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        state = move(job.state, READY)
+        memory.displace(job)
+        job.state, job.since = state, event.at
+        memory.stand_in(job, event.at)
+        job.place = stamped(job, event.t)
+        memory.place(job)
+    throttles.tidy(memory, event.name)
+
+
+def set_throttle(memory: Memory, command: SetThrottle, now: Now) -> Decision[None]:
+    known = memory.throttles.get(command.name)
+    if command.maximum is None:
+        if known is None or known.end is None:
+            return (), None, ()
+        return (ThrottleSet(later(memory, now), command.name, 0, None),), None, ()
+    end = _FOR_EVER if command.lasts is None else now.steady + command.lasts
+    if command.lasts is None and known is not None and known.is_set(now.steady) and known.end is not None:
+        end = known.end  # the key's own time goes on
+    return (ThrottleSet(later(memory, now), command.name, command.maximum, end),), None, ()
+
+
+def throttle_set(memory: Memory, event: ThrottleSet) -> None:
+    throttle = memory.throttles.get(event.name)
+    if throttle is None:
+        throttle = memory.throttles[event.name] = Throttle("", 0, named=event.name)
+    throttle.maximum, throttle.end = event.maximum, event.end
+    throttles.tidy(memory, event.name)
+
+
+def free_throttle(memory: Memory, command: FreeThrottle, now: Now) -> Decision[None]:
+    if command.name not in memory.throttles:
+        return (), None, ()
+    return (ThrottleFreed(later(memory, now), command.name, list(command.jids)),), None, ()
+
+
+def throttle_freed(memory: Memory, event: ThrottleFreed) -> None:
+    for jid in event.jids:
+        throttles.free(memory, event.name, jid)

@@ -1,0 +1,162 @@
+"""Throttles that callers set, and the jobs that name them: whichever door leases, and whichever ends the lease."""
+
+import pytest
+
+from crossdock.model import commands as c
+from crossdock.model.job import Form, Job, Spec
+from crossdock.model.records import Per
+from crossdock.model.states import State
+from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import REQLESS
+from tests.model import invariants
+from tests.model.bench import RULES, TERMS
+from tests.qless.replay import QlessDesk
+from tests.qless.test_replay import replayed
+from tests.support.picture import picture
+
+
+@pytest.fixture
+def desk() -> QlessDesk:
+    found = QlessDesk()
+    found.dialect = REQLESS
+    return found
+
+
+def put(desk: QlessDesk, jid: str, *throttles: str, queue: str = "q", priority: int = 0) -> None:
+    named = "[" + ",".join(f'"{each}"' for each in throttles) + "]"
+    more = ["priority", str(priority), "throttles", named]
+    desk.call("queue.put", "1", "w", queue, jid, "klass", "{}", "0", *more)
+
+
+def fetch(desk: QlessDesk, *queues: str) -> Job | None:
+    return desk.do(c.LeaseNext("faktory", queues or ("q",), "wid", TERMS))
+
+
+def ack(desk: QlessDesk, job: Job) -> None:
+    assert job.lease is not None
+    desk.do(c.Succeed(job.jid, c.Claim("faktory", "wid", (job.number, job.lease.token))))
+
+
+def state(desk: QlessDesk, jid: str) -> State:
+    [job] = desk.memory.named(jid)
+    return job.state
+
+
+def sound(desk: QlessDesk) -> None:
+    invariants.check(desk.memory)
+    assert picture(replayed(desk)) == picture(desk.memory)
+
+
+def test_a_lease_through_another_door_passes_over_what_is_throttled(desk: QlessDesk) -> None:
+    desk.call("throttle.set", "1", "gate", "1")
+    for jid, priority in (("a", 3), ("b", 2)):
+        put(desk, jid, "gate", priority=priority)
+    put(desk, "free")
+    first, second = fetch(desk), fetch(desk)
+    assert first is not None
+    assert second is not None
+    assert (first.jid, second.jid) == ("a", "free")
+    assert state(desk, "b") is State.HELD
+    assert fetch(desk) is None
+    assert desk.call("throttle.locks", "2", "gate") == '["a"]'
+    assert desk.call("queue.jobsByState", "2", "throttled", "q") == '["b"]'
+    sound(desk)
+    ack(desk, first)
+    assert state(desk, "b") is State.READY
+    third = fetch(desk)
+    assert third is not None
+    assert third.jid == "b"
+    sound(desk)
+
+
+def test_a_queues_own_throttle_holds_for_jobs_of_every_door(desk: QlessDesk) -> None:
+    desk.call("queue.throttle.set", "1", "q", "1")
+    desk.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in ("x", "y")]))
+    job = fetch(desk)
+    assert job is not None
+    assert fetch(desk) is None
+    assert desk.call("queue.pop", "1", "q", "w", "1") == "[]"
+    assert desk.call("throttle.locks", "1", "ql:q:q") == f'["{job.jid}"]'
+    ack(desk, job)
+    assert fetch(desk) is not None
+    sound(desk)
+
+
+def test_one_of_the_configuration_is_the_queues_own(desk: QlessDesk) -> None:
+    desk.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
+    assert desk.call("queue.throttle.get", "1", "q") == '{"id":"ql:q:q","maximum":1,"ttl":-1}'
+    put(desk, "a")
+    put(desk, "b")
+    job = fetch(desk)
+    assert job is not None
+    assert fetch(desk) is None
+    put(desk, "c")
+    assert state(desk, "c") is State.HELD
+    desk.do(c.SetThrottles([]))
+    assert state(desk, "c") is State.READY, "the throttle it waited for is no more"
+    sound(desk)
+
+
+def test_a_maximum_that_has_ended_holds_nobody(desk: QlessDesk) -> None:
+    desk.call("throttle.set", "1", "gate", "1", "60")
+    put(desk, "a", "gate")
+    put(desk, "b", "gate")
+    assert fetch(desk) is not None
+    assert fetch(desk) is None
+    assert '"ttl":60' in str(desk.call("throttle.get", "1", "gate"))
+    desk.advance(61.0)
+    assert desk.call("throttle.get", "1", "gate") == '{"id":"gate","maximum":0,"ttl":-2}'
+    put(desk, "c", "gate")
+    assert state(desk, "c") is State.READY
+    sound(desk)
+
+
+def test_freed_by_hand(desk: QlessDesk) -> None:
+    desk.call("throttle.set", "1", "gate", "1")
+    put(desk, "a", "gate", priority=1)
+    put(desk, "b", "gate")
+    assert fetch(desk) is not None
+    assert fetch(desk) is None
+    desk.call("throttle.release", "2", "gate", "a", "nobody")
+    assert state(desk, "b") is State.READY
+    assert desk.call("throttle.locks", "2", "gate") == "[]"
+    sound(desk)
+
+
+def test_a_flush_forgets_those_that_callers_set(desk: QlessDesk) -> None:
+    desk.do(c.SetThrottles([("q", 1, Per.QUEUE, 0.0)]))
+    desk.call("throttle.set", "1", "gate", "1")
+    put(desk, "a", "gate")
+    fetch(desk)
+    desk.do(c.Flush("faktory"))
+    assert list(desk.memory.throttles) == ["ql:q:q"]
+    sound(desk)
+
+
+@pytest.mark.parametrize("maximum", ["many", "nan", "inf"])
+def test_a_maximum_must_be_a_number(desk: QlessDesk, maximum: str) -> None:
+    with pytest.raises(Raised, match="maximum of a throttle"):
+        desk.call("throttle.set", "1", "gate", maximum)
+
+
+def test_a_job_names_a_hundred_at_most(desk: QlessDesk) -> None:
+    put(desk, "a", *(f"t{each}" for each in range(100)))
+    with pytest.raises(Raised, match="names more than 100 throttles"):
+        put(desk, "b", *(f"t{each}" for each in range(101)))
+
+
+def test_patterns(desk: QlessDesk) -> None:
+    assert desk.call("queueIdentifierPatterns.getAll", "1") == '{"default":"[\\"*\\"]"}'
+    desk.call("queueIdentifierPatterns.setAll", "1", "a", '["x"]', "empty", "[]")
+    shown = str(desk.call("queueIdentifierPatterns.getAll", "1"))
+    assert '"a":"[\\"x\\"]"' in shown
+    assert "empty" not in shown
+    with pytest.raises(Raised, match="Odd number of identifier patterns"):
+        desk.call("queueIdentifierPatterns.setAll", "1", "a")
+    default = '"{\\"fairly\\": false, \\"pattern\\": [\\"default\\"]}"'
+    assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
+    desk.call("queuePriorityPatterns.setAll", "1", '{"fairly": true, "pattern": ["a"]}')
+    assert str(desk.call("queuePriorityPatterns.getAll", "1")).endswith(f",{default}]")
+    desk.call("queuePriorityPatterns.setAll", "1")
+    assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
+    assert desk.memory.throttles == {}
