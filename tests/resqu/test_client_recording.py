@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +39,6 @@ def test_without_a_socket() -> None:
         for line in section.lines:
             check(direct, line, 0)
     direct.close()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("resqu"), doors=("redis",)) as running:
-        yield running
 
 
 @pytest.mark.clients

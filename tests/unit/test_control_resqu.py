@@ -8,8 +8,8 @@ from crossdock.model.commands import SetRecurrences
 from crossdock.model.job import Form, Spec
 from crossdock.model.records import Recurrence
 from crossdock.model.rules import Rules
+from tests.resqu.saying import BATCH, P, commit
 from tests.resqu.speaking import Direct
-from tests.resqu.test_door import BATCH, P, commit
 from tests.support.control_peer import ControlPeer
 
 WEEK_S = 7 * 86_400

@@ -17,7 +17,7 @@ from crossdock.wire.control import messages, views
 from crossdock.wire.control.messages import Invalid, reply
 from crossdock.wire.control.walk import PAUSE_S, first_names
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.resqu.plans import PLANS_AT_MOST
+from crossdock.wire.redis.resqu.plans import PLAN_BYTES, PLANS_AT_MOST
 from crossdock.wire.redis.resqu.specs import Specs, new_id
 from crossdock.wire.redis.values import Error
 
@@ -91,6 +91,8 @@ def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tup
             members["unique"]["deferrableBy"] = request.deferrable_by
     members |= {"id": plan, "nextRun": first, "recurrenceInterval": request.interval}
     text = msgspec.json.encode(members)
+    if len(text) > PLAN_BYTES:
+        raise ValueError(f"a plan has at most {PLAN_BYTES} bytes")
     _, spec = specs.planned(text)
     return spec, text
 

@@ -77,7 +77,7 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
                 if owners:
                     return _viewed(context, command, args, [view for view in owners if view is not None])
             if command.flags & GROWS:
-                _refuse_if_full(context, args)
+                refuse_if_full(context, args)
         return command.act(context, args)
     except Error as error:
         return error
@@ -117,7 +117,8 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
-def _refuse_if_full(context: Context, args: list[bytes]) -> None:
+def refuse_if_full(context: Context, args: list[bytes]) -> None:
+    """Before plain keys grow by so much."""
     limit = context.door.keys_bytes
     if context.desk.memory.keys.size + sum(map(len, args)) > limit:
         raise Error(f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib")

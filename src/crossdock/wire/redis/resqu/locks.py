@@ -13,6 +13,8 @@ from crossdock.wire.redis.resqu.specs import VIA, Specs
 from crossdock.wire.redis.values import OK, Error, Result, Value
 
 _HAS: Final = "resqu holds"  #: in a connection's memo: its end must be told
+#: A client takes one before each push; who takes them and pushes nothing must not fill the memory.
+RESERVED_AT_MOST: Final = 100_000
 _STATES: Final = {b"queued": False, b"running": True}
 
 
@@ -39,6 +41,9 @@ def _state(key: bytes, value: bytes) -> bool:
 def setnx(context: Context, uid: str, args: list[bytes]) -> Result:
     if _state(args[0], args[1]):
         raise Error(b"ERR '%b' begins as queued" % args[0][:128])
+    if len(context.desk.memory.resqu.reserved) >= RESERVED_AT_MOST:
+        text = f"{RESERVED_AT_MOST} unique ids are taken by clients that have not pushed their jobs, the limit"
+        raise Error(f"OOM {text}; push the jobs, or close these connections")
     return int(context.desk.do(Reserve(uid, _heeds(context))))
 
 

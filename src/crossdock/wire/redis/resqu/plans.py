@@ -12,21 +12,20 @@ from crossdock.model.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import entries
 from crossdock.wire.redis.resqu.jobs import refuse_if_full
-from crossdock.wire.redis.resqu.payload import NAME_BYTES
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.values import OK, Error, Result, Value
 
 _CLEARED: Final = "resqu plan"  #: in a connection's memo: the plan it removed last
 
-PLANS_AT_MOST: Final = 1_000_000
+#: They are kept until somebody removes them.
+PLANS_AT_MOST: Final = 100_000
+PLAN_BYTES: Final = 65_536
 
 
 def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text: bytes) -> Value:
     memory = context.desk.memory
     if reads.plan(memory, plan) is not None:
         return None
-    if len(plan.encode()) > NAME_BYTES:
-        raise Error(f"ERR a plan's id has at most {NAME_BYTES} bytes")
     if len(memory.recurrences) >= PLANS_AT_MOST:
         raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
     refuse_if_full(context)
@@ -46,6 +45,8 @@ def set_(context: Context, specs: Specs, plan: str, args: list[bytes]) -> Result
 
 
 def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew: bool = False) -> SetPlan:
+    if len(text) > PLAN_BYTES:
+        raise Error(f"ERR a plan has at most {PLAN_BYTES} bytes")
     given, spec = specs.planned(text)
     if given.jid != plan or given.source != source:
         raise Error(f"ERR the plan says it is '{given.jid}' of '{given.source}', its keys '{plan}' of '{source}'")

@@ -18,7 +18,7 @@ from crossdock.wire.redis.resqu.names import PREFIX, Kind, Name, read
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Error, Result
-from crossdock.wire.redis.views import PASS
+from crossdock.wire.redis.views import PASS, refuse_if_full
 
 Act = Callable[["ResquView", Context, Name, list[bytes]], Result]
 
@@ -149,7 +149,8 @@ def _srem_process(view: ResquView, context: Context, name: Name, args: list[byte
     return done
 
 
-def _plain(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _sadd_process(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+    refuse_if_full(context, args)
     return sets.sadd(context, args)
 
 
@@ -193,7 +194,7 @@ _ACTS: Final[dict[tuple[Kind, bytes], Act]] = {
     (Kind.PLAN_TIMES, b"zrem"): _nothing,
     (Kind.PLAN_TIMES, b"zrangebyscore"): _due,
     (Kind.PLANS_OF, b"srem"): lambda view, context, name, args: plans.srem(context, name.name.decode(), args[1:]),
-    (Kind.PROCESSES, b"sadd"): _plain,
+    (Kind.PROCESSES, b"sadd"): _sadd_process,
     (Kind.PROCESSES, b"srem"): _srem_process,
 }
 
