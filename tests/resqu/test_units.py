@@ -1,7 +1,9 @@
 """Batch pools as Resqu's own server keeps them."""
 
+import json
+
 from crossdock.wire.redis.resqu import hashes
-from tests.resqu.saying import BATCH, P, commit, script, work_off, worker
+from tests.resqu.saying import BATCH, P, commit, job, push, script, work_off, worker
 from tests.resqu.speaking import Direct
 
 
@@ -37,3 +39,25 @@ class TestUnits:
         assert script(direct, hashes.BATCH_REMOVE, keys, BATCH, "s", "pool:b:n-0:queues") is None
         assert direct.say("a", "LRANGE", f"{P}committed", "0", "-1") == ["s:Import:00000002"]
         assert direct.say("a", "HGETALL", f"{P}pool:b") == []
+
+    def test_a_job_of_a_batch_speaks_of_no_lock_but_its_own(self, direct: Direct) -> None:
+        """It carries the unique id of a job that runs elsewhere, and its child ends it by that id."""
+        worker(direct, "n~p~s~1")
+        worker(direct, "n~b~0~1", "b")
+        assert direct.say("c", "SETNX", f"{P}unique:u:state", "queued") == 1
+        push(direct, "holder", unique={"uid": "u"})
+        direct.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}worker:n~p~s~1", "3")
+        key = f"uncommitted:{BATCH}"
+        pushed = job("staged", name="Import", unique={"uid": "u"})
+        assert script(direct, hashes.BATCH_INIT, [key], pushed) == 1
+        assert script(direct, hashes.BATCH_COMMIT, ["committed", f"committed:{BATCH}", key], BATCH) == 1
+        keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
+        script(direct, hashes.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
+        assert direct.say("w", "LRANGE", f"{P}committed:{BATCH}", "0", "-1") == [pushed], "the bytes as pushed"
+        text = direct.say("w", "RPOPLPUSH", f"{P}committed:{BATCH}", f"{P}worker:n~b~0~1")
+        uid = json.loads(text)["unique"]["uid"]
+        assert uid.startswith("crossdock:")
+        assert json.loads(text)["id"] == "staged"
+        assert direct.say("child", "DEL", f"{P}unique:{uid}:state", f"{P}unique:{uid}:deferred") == 1
+        assert direct.say("w", "RPOP", f"{P}worker:n~b~0~1") == text
+        assert direct.say("c", "GET", f"{P}unique:u:state") == "running", "nothing was said of the other job"

@@ -50,7 +50,7 @@ def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes |
         job = _next(context, source, target)
         if job is None:
             return None
-        text = shown.text(job)
+        text = shown.popped(job)
         token = 0 if job.lease is None else job.lease.token
         context.desk.do(FillBuffer(key_of(buffer), job.number, token, text))
     if token and job.number in memory.jobs:

@@ -7,6 +7,7 @@ import msgspec
 from crossdock.model.job import Form, Job, ResquFace, Spec
 from crossdock.model.resqu import SHOWN_AS
 from crossdock.wire.payload import as_value
+from crossdock.wire.redis.resqu import payload
 from crossdock.wire.redis.resqu.specs import added
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -27,6 +28,20 @@ def text(job: Job) -> bytes:
     if face is None:
         return _foreign(job)
     return face.text if face.stamped else _stamped(job, face.text)
+
+
+def popped(job: Job) -> bytes:
+    """As its worker gets it. A job that carries a unique id and never had its lock, as those of batches, is shown under
+    its number: what its child says must not be taken for a word on the job that has that id."""
+    shown = text(job)
+    links = None if job.extra is None else job.extra.links
+    if b'"unique"' not in shown or (links is not None and links.lock is not None) or face_of(job) is None:
+        return shown
+    members = msgspec.json.decode(shown, type=dict[str, msgspec.Raw])
+    if not payload.queued(shown).uid:
+        return shown
+    members["unique"] = msgspec.Raw(b'{"uid":"%b%d"}' % (SHOWN_AS.encode(), job.number))
+    return _encode(members)
 
 
 def base(job: Job) -> bytes:
