@@ -80,7 +80,7 @@ class ResquLoad:
 
     async def _plans(self, size: int) -> Run:
         """All due in one second, while one connection goes on enqueueing."""
-        at = int(time.time() + _AHEAD_S + size / 5_000)
+        at = int(time.time() + _AHEAD_S + size / 1_000)
         made = Phase([self._plan(number, at) for number in range(size)], exactly(b":1\r\n"))
         made_s = await made.run(self._lanes)
         if time.time() >= at:
