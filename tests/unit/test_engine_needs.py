@@ -1,6 +1,6 @@
 """Jobs that need others: met in the step that met them, lost in the step that lost them, dead queues."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -188,12 +188,12 @@ def test_a_long_chain_is_one_change(bench: Bench) -> None:
     specs = [
         Spec(f"j{n}", "default", "kind", b"", Form.NONE, 0, rules, 0.0, extra[0] if n else None) for n in range(100_000)
     ]
-    started = perf_counter()
+    started = process_time()
     bench.do(Enqueue("masenko", specs))
     bench.lease()
     bench.fail("j0")
     assert bench.memory.jobs == {}
-    assert perf_counter() - started < 30.0
+    assert process_time() - started < 30.0
 
 
 def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:

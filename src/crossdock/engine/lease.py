@@ -70,7 +70,8 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             if number is None:
                 continue
             job = memory.jobs[number]
-        if job.extra is not None and _is_looked_at(memory, job, now):
+        extra = job.extra
+        if extra is not None and (extra.links is not None or extra.throttles) and _is_looked_at(memory, job, now):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, command, now, events)
             if fresh is None and queue.lanes is not None:
@@ -80,7 +81,8 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 emptied.add(name)
                 continue
             job = fresh
-        own = job.rules.lease_s
+        rules = job.rules
+        own = rules.lease_s
         term = terms.default_s
         if own:
             term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
@@ -103,11 +105,10 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             waited if waited > 0 else 0.0,
             terms.bound,
         )
-        if job.extra is not None:
-            if job.rules.lapse is _LAZY and event.end < inf:
-                event.late, event.end = event.end, inf
-            elif job.state is HELD:
-                event.wait_s = max(0.0, at - lanes.since(memory, job))
+        if rules.lapse is _LAZY and event.end < inf:
+            event.late, event.end = event.end, inf
+        elif queue.lanes is not None and job.state is HELD:
+            event.wait_s = max(0.0, at - lanes.since(memory, job))
         events.append(event)
         return events, job, ()
     return events, None, ()
@@ -209,11 +210,12 @@ def leased(memory: Memory, event: Leased) -> None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
-    if memory.throttles or (job.extra is not None and job.extra.throttles):
+    extra = job.extra
+    if memory.throttles or (extra is not None and extra.throttles):
         throttles.hold(memory, job, lease, handed=event.handed)
-    if job.extra is not None:
-        if job.extra.links is not None:
-            links.leased(memory, job, job.extra.links, event.at)
+    if extra is not None:
+        if extra.links is not None:
+            links.leased(memory, job, extra.links, event.at)
         if job.rules.lapse is _LAZY:
             faces.leased(memory, job, event)
 

@@ -215,20 +215,24 @@ class Memory:
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
         del self.jobs[job.number]
-        if job.extra is not None:
+        extra = job.extra
+        if extra is not None:
             if job.end:
                 self.job_ends.take((job.end, job.number))
-            if job.extra.tags:
-                self.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
-            if type(job.extra.face) is QlessFace and job.extra.face.sticky:
-                self.tags.lose(job.number, job.jid, job.extra.face.sticky)
-            if job.extra.links is not None and job.extra.links.needs:
-                kept.need_no_more(self, job)
+            if extra.links is not None:
+                if extra.links.needs:
+                    kept.need_no_more(self, job)
+                self.foreground.pop(job.number, None)
+            if extra.tags:
+                self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
+            face = extra.face
+            if type(face) is QlessFace:
+                if face.sticky:
+                    self.tags.lose(job.number, job.jid, face.sticky)
+            elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+                self.resqu.once.mark(job.jid, self.counters.at)
             if self.stale.jobs:
                 self.stale.forget(job.number)
-            self.foreground.pop(job.number, None)
-            if type(job.extra.face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
-                self.resqu.once.mark(job.jid, self.counters.at)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
