@@ -110,6 +110,15 @@ class TestWrongInput:
         assert not direct.desk.memory.jobs
 
 
+def test_keys_of_others_beside_resqus(direct: Direct) -> None:
+    direct.say("c", "SET", "123456789unassigned", "plain")
+    push(direct, "j1")
+    assert direct.say("c", "EXISTS", "123456789unassigned", f"{P}unassigned", f"{P}unique:u:state") == 2
+    assert direct.say("c", "DEL", "123456789unassigned", f"{P}unique:u:state") == 1
+    with pytest.raises(Refused, match="nothing is moved"):
+        direct.say("c", "RPOPLPUSH", "123456789unassigned", f"{P}worker:n~p~s~1")
+
+
 class TestLimits:
     def test_nothing_is_taken_in_while_there_is_no_room(self, direct: Direct) -> None:
         direct.desk.full = "the disk is full"

@@ -42,5 +42,9 @@ def test_each_kind_of_key(key: bytes, name: Name) -> None:
     assert read(P + key) == name
 
 
+def test_a_key_of_somebody_else() -> None:
+    assert read(b"123456789unassigned") == read(b"") == Name(Kind.UNKNOWN)
+
+
 def test_the_set_a_worker_is_in() -> None:
     assert worker_set(b"nodeA~a~b~s~4835") == b"resqu-v4:process:nodeA:pool:a~b"

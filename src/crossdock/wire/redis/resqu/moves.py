@@ -5,7 +5,7 @@ from collections.abc import Callable
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys import blocking, lists
 from crossdock.wire.redis.resqu import buffers
-from crossdock.wire.redis.resqu.names import PREFIX, Kind, Name, read
+from crossdock.wire.redis.resqu.names import Kind, Name, read
 from crossdock.wire.redis.values import NULL_ARRAY, Block, Error, Result
 
 _JOBS = frozenset({Kind.UNASSIGNED, Kind.POOL, Kind.BATCH})
@@ -13,9 +13,7 @@ _PLAIN = frozenset({Kind.PLAIN, Kind.ALLOCATOR})
 
 
 def _names(args: list[bytes]) -> tuple[Name, Name]:
-    """The two keys; one of another prefix is no list of Resqu's."""
-    found = [read(key) if key.startswith(PREFIX) else Name(Kind.UNKNOWN) for key in args[:2]]
-    return found[0], found[1]
+    return read(args[0]), read(args[1])
 
 
 def _refused(args: list[bytes]) -> Error:

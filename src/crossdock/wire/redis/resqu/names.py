@@ -3,13 +3,13 @@
 Names are joined by `:` without escapes, so each kind is told from its known end and the rest is taken as it is.
 """
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
 PREFIX: Final = b"resqu-v4:"
 
 
-class Kind(Enum):
+class Kind(IntEnum):
     UNASSIGNED = auto()  #: jobs that no pool has got yet
     POOL = auto()  #: jobs of a static pool
     BATCH = auto()  #: jobs of a committed batch
@@ -70,7 +70,9 @@ _POOLS: Final = b"queue:"
 
 
 def read(key: bytes) -> Name:
-    """What this key, which has the prefix, is."""
+    """What this key is."""
+    if not key.startswith(PREFIX):
+        return _UNKNOWN
     rest = key[len(PREFIX) :]
     whole = _WHOLE.get(rest)
     if whole is not None:

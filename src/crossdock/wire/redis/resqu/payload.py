@@ -4,7 +4,7 @@ Upstream checks nothing when a job is pushed and loses what its server cannot re
 `includePath`, `environment` and `class` is looked at beyond its type: they are a worker's affair.
 """
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -15,14 +15,12 @@ from crossdock.wire.redis.values import Error
 NAME_BYTES: Final = 255
 DEPTH: Final = 64
 
-#: Characters that cannot have more bytes than a name may.
-_SHORT: Final = NAME_BYTES // 4
-
 #: A delay longer than this is a mistake.
 SECONDS_AT_MOST: Final = 100 * 366 * 86_400
 
 #: What PHP takes for false: such members are left out by client and server.
 _EMPTY: Final = (None, False, 0, "", "0")
+_BEGINS: Final = frozenset({b"{", b"[", b""})
 _EMPTY_TEXTS: Final = frozenset({b"null", b"false", b"0", b'""', b'"0"'})
 
 
@@ -61,6 +59,28 @@ class Given(msgspec.Struct, frozen=True, gc=False):
     interval: str = ""
 
 
+#: Characters that cannot have more bytes than a name may.
+_SHORT: Final = NAME_BYTES // 4
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=_SHORT)]
+
+
+class _Usual(msgspec.Struct, rename={"source": "sourceId", "class_": "class", "monitored": "isMonitored"}, gc=False):
+    """As clients write it: the decoder itself finds nothing wrong. What it refuses is looked at closely."""
+
+    class_: _Name
+    source: _Name
+    name: _Name
+    id: _Name
+    queue_time: float
+    args: msgspec.Raw = msgspec.Raw()
+    unique: msgspec.Raw = msgspec.Raw()
+    monitored: bool = False
+    includePath: str = ""  # noqa: N815
+    environment: msgspec.Raw = msgspec.Raw()
+    failCount: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0  # noqa: N815
+
+
+_decode_usual: Final = msgspec.json.Decoder(_Usual).decode
 _decode: Final = msgspec.json.Decoder(_Shape).decode
 _any: Final = msgspec.json.Decoder().decode
 
@@ -71,6 +91,24 @@ def base(text: bytes) -> Given:
 
 
 def queued(text: bytes) -> Given:
+    if text.isascii() and b"\\u0000" not in text:
+        try:
+            usual: _Usual = _decode_usual(text)
+        except msgspec.DecodeError:
+            return _queued(text)
+        args = bytes(usual.args)
+        if (
+            args[:1] in _BEGINS
+            and not bytes(usual.unique)
+            and not bytes(usual.environment)
+            and not too_deep(args, DEPTH)
+        ):
+            kind, source, name, jid = usual.class_, usual.source, usual.name, usual.id
+            return Given(kind, source, name, args, "", None, usual.monitored, usual.failCount, jid)
+    return _queued(text)
+
+
+def _queued(text: bytes) -> Given:
     shape = _shape(text)
     if type(shape.queue_time) is not float and type(shape.queue_time) is not int:
         raise _wrong("queue_time", "a number", shape.queue_time)

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import batches, delayed, hashes, locks, plans, units
-from crossdock.wire.redis.resqu.names import PREFIX, Kind, Name, read
+from crossdock.wire.redis.resqu.names import Kind, Name, read
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.scripts import Call
 from crossdock.wire.redis.values import Error, Value
@@ -128,7 +128,7 @@ def answer(call: Call, specs: Specs) -> Value:
 
 
 def _name(what: str, key: bytes, kind: Kind) -> Name:
-    name = read(key) if key.startswith(PREFIX) else Name(Kind.UNKNOWN)
+    name = read(key)
     if name.kind is not kind:
         raise Error(b"ERR %b: '%b' is not a key of the kind it takes there" % (what.encode(), key[:128]))
     return name

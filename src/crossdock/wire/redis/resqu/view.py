@@ -34,14 +34,14 @@ class ResquView:
 
     def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
         try:
-            if name in _MOVES:
-                return _MOVES[name](context, args)
-            if name in (b"del", b"unlink"):
-                return self._delete(context, args)
             found = read(args[0])
             act = _ACTS.get((found.kind, name))
             if act is not None:
                 return act(self, context, found, args)
+            if name in _MOVES:
+                return _MOVES[name](context, args)
+            if name in (b"del", b"unlink"):
+                return self._delete(context, args)
             for key in COMMANDS[name].keys(args):
                 _refuse_unknown(key)
         except UnicodeDecodeError:
