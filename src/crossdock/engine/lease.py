@@ -204,8 +204,9 @@ def leased(memory: Memory, event: Leased) -> None:
         event.bound,
     )
     if job.state is HELD:
-        lanes.begin(memory, job, event.queue)
-    memory.lend(job, lease)
+        lanes.begin(memory, job, event.queue, lease)
+    else:
+        memory.lend(job, lease)
     if event.until is not None or event.late is not None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token

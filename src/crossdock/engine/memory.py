@@ -25,8 +25,8 @@ from crossdock.engine.stats import Stats
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
-from crossdock.model.faces import QlessFace, ResquFace
-from crossdock.model.job import Job, Lease, Number
+from crossdock.model.faces import FaktoryFace, QlessFace, ResquFace
+from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
@@ -225,18 +225,23 @@ class Memory:
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            face = extra.face
-            if type(face) is QlessFace:
-                if face.sticky:
-                    self.tags.lose(job.number, job.jid, face.sticky)
-            elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
-                self.resqu.once.mark(job.jid, self.counters.at)
+            if type(extra.face) is not FaktoryFace:  # what most have
+                self._leave(job, extra)
             if self.stale.jobs:
                 self.stale.forget(job.number)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
             self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+
+    def _leave(self, job: Job, extra: Extra) -> None:
+        """What is remembered of a job that had that face."""
+        face = extra.face
+        if type(face) is QlessFace:
+            if face.sticky:
+                self.tags.lose(job.number, job.jid, face.sticky)
+        elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+            self.resqu.once.mark(job.jid, self.counters.at)
 
     def rename(self, job: Job, jid: str) -> None:
         """It goes on under another jid. A repeat of the push that made it is still known for one."""
@@ -282,13 +287,11 @@ class Memory:
             kept.need(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
-        """A ready job, or one of a batch that `lanes.begin` has taken out, is leased. `place` and `displace` would do;
-        every job goes this way."""
-        if job.state is READY:
-            queue = self.queues[job.queue]
-            queue.ready.take(place_of(job))
-            if queue.lanes is not None:
-                queue.lanes.move_to_end("")
+        """A ready job is leased. `place` and `displace` would do; every job goes this way."""
+        queue = self.queues[job.queue]
+        queue.ready.take(place_of(job))
+        if queue.lanes is not None:
+            queue.lanes.move_to_end("")
         job.state = LEASED
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))
