@@ -22,6 +22,7 @@ from crossdock.engine.resqu.state import Resqu
 from crossdock.engine.stale import Stale
 from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
+from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
@@ -80,9 +81,8 @@ class Memory:
         "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
         "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
         "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
-        "resqu", "retrying_in",
-        "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
-        "watched", "workers",
+        "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
+        "touched", "track_ends", "tracks", "watched", "workers",
     )
 
     def __init__(self) -> None:
@@ -149,6 +149,7 @@ class Memory:
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.stale = Stale()
+        self.strays = Strays()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -220,15 +221,11 @@ class Memory:
             if job.end:
                 self.job_ends.take((job.end, job.number))
             if extra.links is not None:
-                if extra.links.needs:
-                    kept.need_no_more(self, job)
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
             if type(extra.face) is not FaktoryFace:  # what most have
                 self._leave(job, extra)
-            if self.stale.jobs:
-                self.stale.forget(job.number)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
@@ -238,8 +235,7 @@ class Memory:
         """What is remembered of a job that had that face."""
         face = extra.face
         if type(face) is QlessFace:
-            if face.sticky:
-                self.tags.lose(job.number, job.jid, face.sticky)
+            kept.forget(self, job)
         elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
             self.resqu.once.mark(job.jid, self.counters.at)
 
@@ -263,6 +259,8 @@ class Memory:
         state = job.state
         if state is READY:
             self.queues[job.queue].ready.add(place_of(job))
+            if self.strays.jobs:
+                self.strays.ready(job.number, job.queue)
         elif state is LEASED:
             lease = lease_of(job)
             self.shelves[LEASED].add((lease.end, job.number))
