@@ -66,6 +66,7 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Recurred: frozenset({(None, S.READY), *((before, S.READY) for before in _ANY if before is not S.READY)}),
     e.Held: frozenset({(S.READY, S.HELD)}),
     e.Unheld: frozenset({(S.HELD, S.READY)}),
+    e.Surfaced: frozenset({(before, S.READY) for before in _ANY if before is not S.READY}),
 }
 
 #: As `USED`, of the events that Resqu's words make, and what others make of jobs in batches and buffers;

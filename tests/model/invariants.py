@@ -173,6 +173,11 @@ def lists_are_whole(memory: Memory) -> None:
     stale = [*memory.stale.failed, *memory.stale.done]
     assert {each for found in memory.stale.jobs.values() for each in found} == set(stale)
     assert all(number in memory.jobs for number in memory.stale.jobs)
+    strays = memory.strays
+    lists = [order for orders in (strays.locks, strays.work, strays.depends) for order in orders.values()]
+    left = {key[-1] for order in lists for key in order}
+    assert left == set(strays.jobs) <= set(memory.jobs)
+    assert all(memory.jobs[place[4]].place != place for each in strays.work.values() for place in each)
     tags = memory.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():

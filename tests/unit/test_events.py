@@ -133,6 +133,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "every-2": ("READY", 0, 0),
         "holder": ("LEASED", 1, 0),
         "unheld": ("READY", 0, 0),
+        "surfaced": ("LEASED", 2, 1),
         "first of after it": ("HELD", 0, 0),
         "again-2": ("SCHEDULED", 1, 1),
         "after running": ("SCHEDULED", 0, 0),
@@ -152,6 +153,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "elsewhere": False,
         "intervals": False,
         "gates": False,
+        "strays": False,
+        "beyond": False,
         "units": False,
         "unassigned": False,
         "pool": False,
@@ -160,8 +163,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     assert {name: lock.holder for name, lock in memory.locks.items()} == {
         "lock": 17,
         "uid:handed": 0,
-        "uid:again": 42,
-        "uid:running": 43,
+        "uid:again": 43,
+        "uid:running": 44,
     }
     assert {name: (stage.phase.name, stage.total) for name, stage in memory.resqu.stages.items()} == {
         "after it": ("ACTIVE", 1),
@@ -197,7 +200,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (45, 2, 15, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (46, 2, 16, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -412,6 +415,17 @@ def story_of_throttles(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_strays(bench: Bench) -> Bench:
+    """A completion that names another queue leaves a lock behind, which is handed over when it is over."""
+    bench.do(m.Put("qless", 1_300.0, None, "surfaced", "strays", "klass", b"{}", Form.JSON, old=True))
+    for t in (1_301.0, 1_400.0):  # leased, then warned of
+        bench.do(m.Pop("qless", t, "strays", "w", 1, 60.0))
+    number = newest_number(bench, "surfaced")
+    bench.do(m.Advance("qless", 1_401.0, number, b"{}", "beyond", under="another"))
+    bench.do(m.Pop("qless", 1_500.0, "strays", "w", 1, 60.0))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
@@ -419,7 +433,7 @@ def newest_number(bench: Bench, jid: str) -> int:
 def main() -> None:
     """Print what the story has beyond the file."""
     bench = story_of_moves(story_of_keys(story_of_needs(story_of_records(story()))))
-    for batch in story_of_resqu(story_of_throttles(bench)).batches[len(lines()) :]:
+    for batch in story_of_resqu(story_of_strays(story_of_throttles(bench))).batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

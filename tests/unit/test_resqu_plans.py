@@ -173,6 +173,20 @@ def test_ten_thousand_at_once_come_in_slices(bench: ResquBench) -> None:
     assert len(bench.memory.queues["static"].ready) == 1_200
 
 
+def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
+    for number in range(5):
+        plan(bench, f"acc_{number}")
+    bench.clock.pass_by(10)
+    bench.do(c.Tick(500, room=2))
+    assert len(bench.jids("static")) == 2
+    assert bench.engine.due_in(bench.now) == pytest.approx(10), "and every plan has moved on"
+    bench.clock.pass_by(10)
+    bench.do(c.Tick(500, room=-3))
+    assert len(bench.jids("static")) == 2
+    bench.after(10)
+    assert len(bench.jids("static")) == 7
+
+
 def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(bench: ResquBench) -> None:
     plan(bench)
     bench.do(c.SetRecurrences([]))

@@ -8,7 +8,7 @@ from crossdock.engine.lease import closing, end_lease
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
-from crossdock.engine.settle import room
+from crossdock.engine.settle import leave_lock, room
 from crossdock.engine.standing import edges_of, face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
@@ -54,6 +54,10 @@ def advanced(memory: Memory, event: Advanced) -> None:
     job, t = memory.jobs[event.number], event.t
     memory.counters.processed += 1
     memory.stats.book(event.under or job.queue, t, RUN, event.run_s)
+    if event.under:
+        leave_lock(memory, job, event.under)
+    elif memory.strays.jobs:
+        memory.strays.out_of(job.number, job.queue)
     end_lease(memory, job, READY)
     before = face_of(job) or QlessFace()
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).

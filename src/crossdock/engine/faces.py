@@ -57,6 +57,7 @@ def leased(memory: Memory, job: Job, event: Leased) -> None:
     face = face_of(job)
     if face is not None:
         t = event.at if event.t is None else event.t
+        memory.strays.popped(job.number, job.queue)
         shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
         write(memory, job, shown, entry(What.POPPED, t, event.worker))
 

@@ -202,6 +202,8 @@ def failed(memory: Memory, event: Failed) -> None:
     then = event.then
     lease = job.lease
     stays = not event.token and not event.to_queue and then is job.state
+    if memory.strays.jobs and then in _FINAL:
+        memory.strays.out_of(job.number, job.queue)
     if not stays:
         end_lease(memory, job, then)
     _count(memory, job, event)

@@ -71,7 +71,9 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 continue
             job = memory.jobs[number]
         extra = job.extra
-        if extra is not None and (extra.links is not None or extra.throttles) and _is_looked_at(memory, job, now):
+        if extra is not None and (
+            (extra.links is not None and links.expired(job, now.wall)) or (extra.throttles and memory.throttles)
+        ):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, command, now, events)
             if fresh is None and queue.lanes is not None:
@@ -107,7 +109,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         )
         if rules.lapse is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
-        elif extra is not None and job.state is HELD:
+        elif queue.lanes is not None and job.state is HELD:
             event.wait_s = max(0.0, at - lanes.since(memory, job))
         events.append(event)
         return events, job, ()
@@ -145,14 +147,6 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _is_looked_at(memory: Memory, job: Job, now: Now) -> bool:
-    """Before it is leased: it may have expired, or a throttle of its own may be full."""
-    extra = job.extra
-    if extra is None:
-        return False
-    return (extra.links is not None and links.expired(job, now.wall)) or bool(memory.throttles and extra.throttles)
-
-
 def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
     stale: list[Row] = []
@@ -184,7 +178,9 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
             continue
         throttle = memory.throttles.get(OF_QUEUE + name)
         full = throttle is not None and throttle.full(command.worker, now.steady)
-        if not full and _is_looked_at(memory, memory.jobs[queue.ready.first()[4]], now):
+        job = memory.jobs[queue.ready.first()[4]]
+        throttled = memory.throttles and job.extra is not None and job.extra.throttles
+        if not full and (throttled or links.expired(job, now.wall)):
             return True
     return False
 
@@ -204,19 +200,22 @@ def leased(memory: Memory, event: Leased) -> None:
         event.bound,
     )
     if job.state is HELD:
-        lanes.begin(memory, job, event.queue)
-    memory.lend(job, lease)
+        lanes.begin(memory, job, event.queue, lease)
+    else:
+        memory.lend(job, lease)
     if event.until is not None or event.late is not None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
     memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
     extra = job.extra
-    if memory.throttles or (extra is not None and extra.throttles):
+    if memory.throttles:
         throttles.hold(memory, job, lease, handed=event.handed)
     if extra is not None:
         if extra.links is not None:
             links.leased(memory, job, extra.links, event.at)
         if job.rules.lapse is _LAZY:
+            if extra.throttles and not memory.throttles:  # the first that names one
+                throttles.hold(memory, job, lease, handed=event.handed)
             faces.leased(memory, job, event)
 
 

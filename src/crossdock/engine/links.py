@@ -125,7 +125,8 @@ def free(memory: Memory, name: str) -> None:
             memory.lock_ends.take((held.end, held.holder, name))
         resqu = memory.resqu
         resqu.running.discard(name)
-        resqu.reserved.pop(name, None)
+        if not held.holder:
+            resqu.unreserve(name)
         if name in resqu.deferred:
             memory.touched.append(Touched(lock=name))
 

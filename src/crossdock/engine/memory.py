@@ -22,11 +22,12 @@ from crossdock.engine.resqu.state import Resqu
 from crossdock.engine.stale import Stale
 from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
+from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
-from crossdock.model.faces import QlessFace, ResquFace
-from crossdock.model.job import Job, Lease, Number
+from crossdock.model.faces import FaktoryFace, QlessFace, ResquFace
+from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
@@ -80,9 +81,8 @@ class Memory:
         "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
         "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
         "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
-        "resqu", "retrying_in",
-        "scheduled_in", "scripts", "shelves", "stale", "stats", "tags", "throttles", "touched", "track_ends", "tracks",
-        "watched", "workers",
+        "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
+        "touched", "track_ends", "tracks", "watched", "workers",
     )
 
     def __init__(self) -> None:
@@ -149,6 +149,7 @@ class Memory:
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.stale = Stale()
+        self.strays = Strays()
         self.tags = Tags()
         self.workers = Workers()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
@@ -220,21 +221,23 @@ class Memory:
             if job.end:
                 self.job_ends.take((job.end, job.number))
             if extra.links is not None:
-                if extra.links.needs:
-                    kept.need_no_more(self, job)
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.face) is QlessFace and extra.face.sticky:
-                self.tags.lose(job.number, job.jid, extra.face.sticky)
-            if self.stale.jobs:
-                self.stale.forget(job.number)
-            if type(extra.face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
-                self.resqu.once.mark(job.jid, self.counters.at)
+            if type(extra.face) is not FaktoryFace:  # what most have
+                self._leave(job, extra)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
             self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+
+    def _leave(self, job: Job, extra: Extra) -> None:
+        """What is remembered of a job that had that face."""
+        face = extra.face
+        if type(face) is QlessFace:
+            kept.forget(self, job)
+        elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+            self.resqu.once.mark(job.jid, self.counters.at)
 
     def rename(self, job: Job, jid: str) -> None:
         """It goes on under another jid. A repeat of the push that made it is still known for one."""
@@ -256,6 +259,8 @@ class Memory:
         state = job.state
         if state is READY:
             self.queues[job.queue].ready.add(place_of(job))
+            if self.strays.jobs:
+                self.strays.ready(job.number, job.queue)
         elif state is LEASED:
             lease = lease_of(job)
             self.shelves[LEASED].add((lease.end, job.number))
@@ -280,13 +285,11 @@ class Memory:
             kept.need(self, job)
 
     def lend(self, job: Job, lease: Lease) -> None:
-        """A ready job, or one of a batch that `lanes.begin` has taken out, is leased. `place` and `displace` would do;
-        every job goes this way."""
-        if job.state is READY:
-            queue = self.queues[job.queue]
-            queue.ready.take(place_of(job))
-            if queue.lanes is not None:
-                queue.lanes.move_to_end("")
+        """A ready job is leased. `place` and `displace` would do; every job goes this way."""
+        queue = self.queues[job.queue]
+        queue.ready.take(place_of(job))
+        if queue.lanes is not None:
+            queue.lanes.move_to_end("")
         job.state = LEASED
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))

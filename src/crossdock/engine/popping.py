@@ -1,12 +1,12 @@
 """qless' pop: several jobs of one queue at once, after what is due lazily there (protocol page, qless 5)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import floor
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.memory import HELD, READY, Memory
 from crossdock.engine.queues import is_full
@@ -14,9 +14,9 @@ from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
-from crossdock.model.events import AnyEvent, Leased, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
 from crossdock.model.faces import What
-from crossdock.model.job import Bound, Job
+from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
 
@@ -52,7 +52,7 @@ def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
-    if memory.throttles:
+    if memory.throttles or memory.strays.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
@@ -66,8 +66,8 @@ def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
 def _throttled(
     engine: "Engine", command: Pop, wanted: CatchUp, now: Now, events: list[AnyEvent]
 ) -> Decision[list[Job]]:
-    """The same where there are throttles (protocol page, qless 10): what ran out is handed over whatever they say; then
-    nothing more while the queue's own is full, and jobs that name a full one are held instead."""
+    """The same where there are throttles (protocol page, qless 10) or strays: what ran out is handed over whatever they
+    say; then nothing more while the queue's own is full, and jobs that name a full one are held instead."""
     memory, replace, whole = engine.memory, msgspec.structs.replace, bool(command.abrupt)
     jobs: list[Job] = []
     notices: list[Topic] = []
@@ -78,8 +78,18 @@ def _throttled(
         notices.extend(stirred)
         return outcome
 
+    def surface(found: Iterable[Surfaced]) -> list[Number]:
+        numbers: list[Number] = []
+        for event in list(found) if memory.strays.jobs else ():
+            engine.apply(event)
+            events.append(event)
+            numbers.append(event.number)
+        return numbers
+
     head = (command.via, command.t, command.queue, command.worker)
-    handed = step(replace(wanted, intervals=False, due=False))
+    count = int(wanted.limit)
+    handed = surface(surfacing.locks_over(memory, command.queue, command.t, count, now))
+    handed += step(replace(wanted, limit=count - len(handed), intervals=False, due=False))
     if handed:
         jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
     own = throttles.of_queue(memory, command.queue)
@@ -88,6 +98,7 @@ def _throttled(
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
     while len(jobs) < int(wanted.limit) and rounds > 0:
+        surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
         queue = memory.queues.get(command.queue)
         if queue is None or not queue.waiting:
             break

@@ -135,6 +135,9 @@ def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Ex
 def moved(memory: Memory, event: Moved) -> None:
     job, to, t = memory.jobs[event.number], event.to, event.t
     memory.displace(job)
+    before = face_of(job)
+    if job.state is not State.COMPLETE:  # then it names no queue
+        memory.strays.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
     if job.lease is not None:
         if memory.throttles:
             throttles.let_go(memory, job, job.lease, keeps=event.keeps)

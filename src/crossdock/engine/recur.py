@@ -23,7 +23,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import SetRecurrences
 from crossdock.model.event_resqu import Deferred
 from crossdock.model.events import RecurrencesSet, Spawned
-from crossdock.model.job import Number, Spec
+from crossdock.model.job import Spec
 from crossdock.model.records import Recurrence
 
 
@@ -61,9 +61,10 @@ def recurrences_set(memory: Memory, event: RecurrencesSet) -> None:
     memory.recurring = Order((each.next, name) for name, each in memory.recurrences.items())
 
 
-def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random: Random) -> list[Spawned | Deferred]:
-    """The events of these due recurrences; their jobs are numbered from `number` on."""
-    at = later(memory, now)
+def spawn(memory: Memory, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
+    """The events of these due recurrences. Clients' plans push no more than there is room for."""
+    at, number = later(memory, now), memory.counters.number + 1
+    full = number + room
     due = [memory.recurrences[name] for name in names]
     specs = [_at_run(memory, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
     refused = refusals(memory, specs, now) or [None] * len(specs)
@@ -71,8 +72,9 @@ def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random
     deferred: set[str] = set()
     for each, spec, why in zip(due, specs, refused, strict=True):
         after = plans.next_after(each, now.wall) if each.plan else next_run(each.schedule, each.zone, now.wall)
-        events.append(Spawned(at, each.name, each.via, number if why is None else 0, spec, after))
-        number += why is None
+        goes_in = why is None and (not each.plan or number < full)
+        events.append(Spawned(at, each.name, each.via, number if goes_in else 0, spec, after))
+        number += goes_in
         lock = uniques.lock_of(spec)
         if why is not None and each.plan and lock not in deferred and uniques.defers(memory, spec):
             deferred.add(lock)

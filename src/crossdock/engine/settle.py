@@ -84,8 +84,20 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
 
 
+def leave_lock(memory: Memory, job: Job, under: str) -> None:
+    """Its script took it out of another queue, so its lock stays where it is."""
+    lease = job.lease
+    if lease is not None and lease.until is not None and face_of(job) is not None:
+        memory.strays.out_of(job.number, under)
+        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+
+
 def succeeded(memory: Memory, event: Succeeded) -> None:
     job = memory.jobs[event.number]
+    if event.under:
+        leave_lock(memory, job, event.under)
+    elif memory.strays.jobs:
+        memory.strays.out_of(job.number, job.queue)
     end_lease(memory, job, event.then)
     if event.then is GONE:
         memory.drop(job)
@@ -102,7 +114,10 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
                 memory.stale.undone(job)
     if event.token:
         memory.counters.processed += 1
-        memory.stats.book(event.under or job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
+        if event.t is None:
+            memory.stats.book(job.queue, event.at, RUN, event.run_s)
+        else:
+            memory.stats.book(event.under or job.queue, event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
     if memory.needed_by:

@@ -98,7 +98,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    runs = recur.spawn(memory, _names(memory.recurring, now.wall, left), memory.counters.number + 1, now, random)
+    runs = recur.spawn(memory, _names(memory.recurring, now.wall, left), command.room, now, random)
     events += runs
     spawned = [each for each in runs if isinstance(each, Spawned)]
     stirred.update((each.spec.queue, None) for each in spawned)

@@ -48,7 +48,9 @@ def keep(memory: Memory) -> Kept:
 def restore(memory: Memory, kept: Kept) -> None:
     """After jobs, queues and recurrences."""
     resqu = memory.resqu = Resqu(Mapping(kept.static, kept.batch))
-    resqu.reserved, resqu.running, resqu.deferred = kept.reserved, set(kept.running), kept.deferred
+    for name, by in kept.reserved.items():
+        resqu.reserve(name, by)
+    resqu.running, resqu.deferred = set(kept.running), kept.deferred
     resqu.buffers, resqu.in_buffer = kept.buffers, kept.in_buffer
     resqu.stages = {stage.name: stage for stage in kept.stages}
     resqu.stage_ends = Order((stage.end, stage.name) for stage in kept.stages if stage.phase is Phase.UNCOMMITTED)

@@ -21,6 +21,7 @@ import msgspec
 
 from crossdock.engine import kept
 from crossdock.engine.keys import Stored
+from crossdock.engine.lazy import ByCaller
 from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
@@ -78,6 +79,9 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     intervals: list[Interval] = []
     stale_failed: list[tuple[str, int, Number]] = []
     stale_done: list[tuple[float, str, Number]] = []
+    stray_locks: list[tuple[str, ByCaller]] = []
+    stray_work: list[tuple[str, Place]] = []
+    stray_depends: list[tuple[str, ByCaller]] = []
     resqu: Kept = Kept()
 
 
@@ -123,6 +127,9 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             list(memory.intervals.values()),
             list(memory.stale.failed),
             list(memory.stale.done),
+            [(queue, each) for queue, order in memory.strays.locks.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.work.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
             resqu_state.keep(memory),
         )
     )
@@ -201,6 +208,7 @@ def _records(memory: Memory, rest: Rest) -> None:
         memory.workers.see(worker, t)
     memory.workers.given = rest.given
     memory.stale.restore(rest.stale_failed, rest.stale_done)
+    memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)

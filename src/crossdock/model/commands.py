@@ -6,6 +6,7 @@ where a client does and by number where the server already looked them up.
 
 from collections.abc import Sequence
 from enum import IntEnum
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -268,6 +269,7 @@ class Tick(Command[Ticked], frozen=True, gc=False):
     """Carry out what is due, at most `limit` jobs."""
 
     limit: int
+    room: float = inf  #: so many jobs more there may be: a run of a client's plan beyond it is left out
 
 
 class Start(Command[None], frozen=True, gc=False):

@@ -23,6 +23,7 @@ from crossdock.model.event_moves import Noted as Noted
 from crossdock.model.event_moves import Reprioritised as Reprioritised
 from crossdock.model.event_moves import Revived as Revived
 from crossdock.model.event_moves import Stalled as Stalled
+from crossdock.model.event_moves import Surfaced as Surfaced
 from crossdock.model.event_moves import Tagged as Tagged
 from crossdock.model.event_moves import Warned as Warned
 from crossdock.model.event_records import Configured as Configured
@@ -338,6 +339,7 @@ AnyEvent = (
     | ThrottleSet
     | ThrottleFreed
     | Unheld
+    | Surfaced
     | ResquEvent
 )
 

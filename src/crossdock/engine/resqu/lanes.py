@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
-from crossdock.model.job import BAND_NORMAL, Job, Number
+from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
 from crossdock.model.records import Phase, Stage
+from crossdock.model.states import State
 
 if TYPE_CHECKING:
     from crossdock.engine.memory import Memory
@@ -64,8 +65,8 @@ def since(memory: "Memory", job: Job) -> float:
     return job.since if stage is None else stage.since
 
 
-def begin(memory: "Memory", job: Job, queue: str) -> None:
-    """A job of a lane is leased; from now on it is like any other of that queue. Its state is the caller's affair."""
+def begin(memory: "Memory", job: Job, queue: str, lease: Lease) -> None:
+    """A job of a lane is leased; from now on it is like any other of that queue."""
     stage = stage_of(memory, job)
     if stage is None:
         return
@@ -76,6 +77,8 @@ def begin(memory: "Memory", job: Job, queue: str) -> None:
     job.since = stage.since
     job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
     leave(memory, job)
+    job.state, job.lease = State.LEASED, lease
+    memory.place(job)
 
 
 def stand(memory: "Memory", job: Job, stage: str) -> None:

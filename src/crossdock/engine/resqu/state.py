@@ -79,6 +79,7 @@ class Resqu:
         "once",
         "plans",
         "reserved",
+        "reserved_by",
         "running",
         "stage_ends",
         "stages",
@@ -87,6 +88,7 @@ class Resqu:
     def __init__(self, mapping: Mapping | None = None) -> None:
         self.mapping = mapping or Mapping()
         self.reserved: dict[str, int] = {}  #: locks that connections have, by name
+        self.reserved_by: dict[int, dict[str, None]] = {}  #: the same by connection
         self.running: set[str] = set()  #: locks whose holder was said to be running
         self.deferred: dict[str, tuple[str, Spec]] = {}  #: by lock: door and job
         self.buffers: dict[str, Buffer] = {}
@@ -98,6 +100,19 @@ class Resqu:
         self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: stages, the next one first
         self.plans: dict[str, dict[str, None]] = {}  #: by source: ids
         self.once = Once()
+
+    def reserve(self, name: str, by: int) -> None:
+        self.unreserve(name)
+        self.reserved[name] = by
+        self.reserved_by.setdefault(by, {})[name] = None
+
+    def unreserve(self, name: str) -> None:
+        by = self.reserved.pop(name, None)
+        if by is not None:
+            names = self.reserved_by[by]
+            del names[name]
+            if not names:
+                del self.reserved_by[by]
 
     def pool(self, face: ResquFace) -> str:
         return self.mapping.pool(face.source, face.name)

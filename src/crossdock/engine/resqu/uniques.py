@@ -64,11 +64,11 @@ def reserve(memory: Memory, command: c.Reserve, now: Now) -> Decision[bool]:
 def reserved(memory: Memory, event: e.Reserved | e.Handed) -> None:
     memory.locks[event.name] = Lock(0, _FOR_EVER)
     memory.resqu.running.discard(event.name)
-    memory.resqu.reserved[event.name] = event.by
+    memory.resqu.reserve(event.name, event.by)
 
 
 def release(memory: Memory, command: c.Release, now: Now) -> Decision[None]:
-    names = [name for name, by in memory.resqu.reserved.items() if by == command.by]
+    names = list(memory.resqu.reserved_by.get(command.by, ()))
     return ((e.Unreserved(later(memory, now), names),) if names else ()), None, ()
 
 

@@ -53,7 +53,7 @@ def read(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now
     except msgspec.DecodeError as error:
         raise Invalid(f"invalid custom: {error}") from error
     lock = _lock(asks, kind, args, queue, due, now) if asks.unique_for is not None else None
-    if isinstance(asks.uid, str) and asks.uid:
+    if asks.uid and isinstance(asks.uid, str):
         if lock is not None:
             raise Invalid("custom.uid and custom.unique_for are two ways to be unique; choose one")
         lock = unique(asks.uid)

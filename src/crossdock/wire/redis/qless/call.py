@@ -16,9 +16,6 @@ VIA: Final = "qless"
 #: MODEL section 12.
 NAME_BYTES: Final = 255
 
-#: Each is looked up at every lease of its job.
-THROTTLES_AT_MOST: Final = 100
-
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
 
@@ -175,29 +172,6 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
             kind = "userdata" if tag is cjson.NULL else "table"
             raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
     return tuple(found)
-
-
-def throttle_names(value: Any) -> list[str]:
-    """A list of names; numbers are taken as they print."""
-    names: list[str] = []
-    for each in listed(value):
-        if not isinstance(each, (str, float)):
-            kind = "userdata" if each is cjson.NULL else "boolean" if isinstance(each, bool) else "table"
-            raise Raised(f"attempt to concatenate local 'tid' (a {kind} value)")
-        names.append(name(each if isinstance(each, str) else lua.show(each)))
-    if len(names) > THROTTLES_AT_MOST:
-        raise Raised(f"a job names more than {THROTTLES_AT_MOST} throttles, the limit")
-    return names
-
-
-def without(names: list[str], name: str) -> list[str]:
-    """As the script takes one out while it walks: whoever follows it is passed over."""
-    left, index = list(names), 0
-    while index < len(left):
-        if left[index] == name:
-            del left[index]
-        index += 1
-    return left
 
 
 def jids(value: Any) -> list[str]:

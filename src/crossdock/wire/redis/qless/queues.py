@@ -1,9 +1,10 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
-from math import sqrt
+from math import inf, nextafter, sqrt
 from typing import Any, Final
 
 from crossdock.engine.memory import Memory
@@ -19,6 +20,7 @@ from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, 
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
+_MERGED_AT_MOST: Final = 10_000
 
 #: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
 BUCKETS: Final = 60 + 59 + 23 + 6
@@ -65,13 +67,21 @@ def _page(call: Call, queue: str) -> Reply:
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
     memory = call.memory
     lazy = memory.lazy.of(queue)
-    found = [memory.jobs[number_] for _, _, number_ in lazy.locks.islice(0, min(count, lazy.expired(call.t)))]
+    over: Sequence[Any] = list(lazy.locks.islice(0, min(count, lazy.expired(call.t))))
+    if memory.strays.jobs:
+        over = sorted([*over, *memory.strays.expired(queue, call.t)])[:count]
+    found = [memory.jobs[number_] for _, _, number_ in over]
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
+        strays = list(memory.strays.work.get(queue, ()))
+        if known.lanes is None or strays:
+            first = _with(list(known.ready.islice(0, left)), strays)
+            found += [memory.jobs[place[4]] for place in first[:left]]
+        else:
+            found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
     return found
 
 
@@ -95,9 +105,11 @@ def jobs(call: Call) -> Reply:
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = memory.lazy.of(queue)
     if word in ("running", "stalled"):
-        begin, end = (lazy.over(call.t), len(lazy.locks)) if word == "running" else (0, lazy.expired(call.t))
+        locks = _with(lazy.locks, list(memory.strays.locks.get(queue, ())))
+        over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
+        begin, end = (over, len(locks)) if word == "running" else (0, gone)
         page = ranged(end - begin, offset, count)
-        found = [jid for _, jid, _ in lazy.locks.islice(begin + (page.start or 0), begin + page.stop)]
+        found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
         return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
     by_time: Sequence[Any]
     if word == "scheduled":
@@ -106,7 +118,7 @@ def jobs(call: Call) -> Reply:
         others = [memory.jobs[each[2]] for each in memory.scheduled_in.get(queue, ())]
         by_time = [*memory.lazy.of(queue).due, *((0.0, one.jid) for one in others if not _lazy(one))]
     elif word == "depends":
-        by_time = memory.blocked_in.get(queue, [])
+        by_time = _with(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
         by_time = lazy.slots
     elif word == "throttled" and call.dialect.throttled:
@@ -135,14 +147,17 @@ def counts(call: Call, name: str) -> dict[str, Any]:
     memory = call.memory
     known, lazy = memory.queues.get(name), memory.lazy.of(name)
     stalled = lazy.expired(call.t) - lazy.over(0.0)
+    strays = memory.strays
+    locks, work, depends = (len(each.get(name, ())) for each in (strays.locks, strays.work, strays.depends))
+    stalled = max(0, stalled) + (sum(lock[0] >= 0 for lock in strays.expired(name, call.t)) if locks else 0)
     shown = {
         "paused": known is not None and known.paused,
-        "running": memory.leased_in.get(name, 0) - max(0, stalled),
+        "running": memory.leased_in.get(name, 0) + locks - stalled,
         "name": name,
-        "waiting": known.waiting if known is not None else 0,
+        "waiting": (known.waiting if known is not None else 0) + work,
         "recurring": len(lazy.slots),
-        "depends": len(memory.blocked_in.get(name, ())),
-        "stalled": max(0, stalled),
+        "depends": len(memory.blocked_in.get(name, ())) + depends,
+        "stalled": stalled,
         "scheduled": len(memory.scheduled_in.get(name, ())) + memory.retrying_in.get(name, 0),
     }
     if call.dialect.in_scripts:
@@ -169,7 +184,8 @@ def length(call: Call) -> Reply:
     queue, memory = call.queue(), call.memory
     known = memory.queues.get(queue)
     waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
-    return memory.leased_in.get(queue, 0) + waiting + (known.waiting if known is not None else 0)
+    left = len(memory.strays.locks.get(queue, ())) + len(memory.strays.work.get(queue, ()))
+    return memory.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 
 
 def stats(call: Call) -> Reply:
@@ -217,8 +233,8 @@ def failed(call: Call) -> Reply:
 
 
 def _with(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
-    """With those that the scripts forgot there, which are few."""
-    return sorted([*order, *stale]) if stale else order
+    """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
+    return sorted([*order, *stale]) if stale and len(order) <= _MERGED_AT_MOST else order
 
 
 def unfail(call: Call) -> Reply:

@@ -19,9 +19,8 @@ from crossdock.wire.redis.qless.call import (
     options,
     seconds,
     tags,
-    throttle_names,
-    without,
 )
+from crossdock.wire.redis.qless.put_options import throttle_names, without
 
 
 def recur(call: Call) -> Reply:
