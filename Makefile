@@ -36,8 +36,8 @@ lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://host:port
-	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)')
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://host:port ARGS=--lake
+	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings
 	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md

@@ -19,6 +19,7 @@ from bench.doors import DOORS
 from bench.doors.compare import compare_door, compare_qless
 from bench.driver import LoadFailed
 from bench.idle import idle
+from bench.lake import lake
 from bench.machine import describe
 from bench.memory import memory
 from bench.process import ServerFailed
@@ -32,7 +33,7 @@ from bench.target import parse
 
 #: Doors that have a load. The modes, and what they are compared with, are Faktory's.
 _DOORS: Final = ("faktory", *DOORS, "resqu")
-_MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle}
+_MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle, "lake": lake}
 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -48,6 +49,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--memory", action="store_true", help="memory a queued job, over 1,000,000 pushes")
     parser.add_argument("--restart", action="store_true", help="time to accept after SIGKILL")
     parser.add_argument("--idle", action="store_true", help="memory of 5,000 idle connections")
+    parser.add_argument("--lake", action="store_true", help="the lake's writer alone, and its cost beside the load")
     parser.add_argument("--all", action="store_true", help="the comparison and all of these")
     parser.add_argument("--quick", action="store_true", help="small sizes and one run: shows only that the bench works")
     parser.add_argument("--runs", type=int, help="runs of everything that is compared; the median counts")

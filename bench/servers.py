@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,14 @@ class Contestant(msgspec.Struct, frozen=True):
 class Crossdock(Process):
     """`folder` is a data folder beside the server's log; started on it again, the server finds its jobs."""
 
-    def __init__(self, folder: Path, durability: str = "always", door: str = "faktory") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        durability: str = "always",
+        door: str = "faktory",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`settings` by their full names (`lake.on`)."""
         opened = _BEHIND.get(door, door)
         where = dict.fromkeys(_DOORS, "off") | {opened: "127.0.0.1:0"}
         super().__init__(
@@ -45,7 +52,8 @@ class Crossdock(Process):
                 "--journal-durability", durability,
             ],
             folder,
-            clean_environment(),
+            clean_environment()
+            | {f"CROSSDOCK_{name.replace('.', '_').upper()}": value for name, value in (settings or {}).items()},
         )  # fmt: skip
         try:
             self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")

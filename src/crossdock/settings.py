@@ -45,6 +45,30 @@ class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 256
 
 
+class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    on: Annotated[
+        bool, Meta(description="Keep every transition of every job as Parquet files, for Spark and others")
+    ] = True
+    dir: Annotated[
+        Path, Meta(description="Folder of these files; a name that is not absolute is one inside the data folder")
+    ] = Path("lake")
+    payloads: Annotated[
+        Literal["full", "hash", "none"],
+        Meta(description="What of a payload goes there. A replay needs it in full"),
+    ] = "full"
+    redact: Annotated[
+        str,
+        Meta(description="Names of JSON fields, commas between them, whose values never get there: password, token"),
+    ] = ""
+    segment_mib: Annotated[
+        int, Meta(ge=1, le=1_024, description="A file is finished when so much of the journal is in it")
+    ] = 64
+    segment_s: Annotated[
+        float, Meta(gt=0, le=86_400, description="Or when its oldest event is there for so many seconds")
+    ] = 60.0
+    keep_days: Annotated[int, Meta(ge=0, description="Dates older than this are deleted there; 0: none ever is")] = 0
+
+
 class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     password: Annotated[str, _secret("Clients must know it. Needed to listen beyond loopback")] = ""
     one_round: Annotated[
@@ -162,6 +186,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server: ServerSettings = ServerSettings()
     listen: ListenSettings = ListenSettings()
     journal: JournalSettings = JournalSettings()
+    lake: LakeSettings = LakeSettings()
     faktory: FaktorySettings = FaktorySettings()
     workq: WorkqSettings = WorkqSettings()
     masenko: MasenkoSettings = MasenkoSettings()

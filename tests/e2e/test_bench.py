@@ -58,6 +58,7 @@ def test_everything_is_measured_once(tmp_path: Path) -> None:
         assert len(rates) == 4
         assert [each[0] for each in (push, fetch, ack)] == ["PUSH", "FETCH", "ACK"]
         assert all(float(figure.replace(",", "")) > 0 for figure in (*rates, *push[1:], *bulk))
+    assert {"lake off", "lake on"} <= set(found)
     goals = {name: cells for name, (*_, cells) in found.items() if cells[-1] in ("good", "met", "missed")}
     assert {
         "whole jobs, 64 connections: everysec / always",

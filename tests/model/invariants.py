@@ -168,6 +168,9 @@ def lists_are_whole(memory: Memory) -> None:
     failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
     assert sorted((group, *key) for group, order in memory.failed_in.items() for key in order) == sorted(failed)
     assert all(memory.failed_in.values())
+    ended = [(group_of(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
+    assert sorted((group, key[1]) for group, order in memory.failures.groups.items() for key in order) == sorted(ended)
+    assert all(memory.failures.groups.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]
     assert sorted((name, *key) for name, order in memory.blocked_in.items() for key in order) == sorted(blocked)
     stale = [*memory.stale.failed, *memory.stale.done]

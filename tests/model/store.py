@@ -36,6 +36,9 @@ class Store:
     def hold(self, name: str, seq: int) -> None:
         """Nobody reads behind the server here."""
 
+    def release(self, name: str) -> None:
+        """Nor ever did."""
+
     def trim(self, rows: int) -> int:
         """Forget what the snapshot before the newest already holds."""
         until = self._snapshots[-2].seq if len(self._snapshots) > 1 else 0

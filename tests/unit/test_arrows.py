@@ -15,10 +15,11 @@ _INNER: Final = {
     "model": {"model"},
     "engine": {"model", "engine"},
     "journal": {"model", "engine", "journal"},
+    "lake": {"model", "journal", "lake"},
     "wire": {"model", "engine", "wire"},
     "client": {"model", "wire", "client"},
     "settings": {"settings"},
-    "server": {"model", "engine", "journal", "wire", "settings", "server"},
+    "server": {"model", "engine", "journal", "lake", "wire", "settings", "server"},
 }
 ALLOWED: Final = _INNER | {
     "cli": {*_INNER, "cli"},

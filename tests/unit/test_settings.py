@@ -96,7 +96,7 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("[server]\nport = 1", "some.toml: unknown setting server.port; crossdock up --help lists all"),
         (
             'data = "x"',
-            "some.toml: data stands outside of a section; the sections are server, listen, journal, faktory, workq,",
+            "some.toml: data stands outside of a section; the sections are server, listen, journal, lake, faktory,",
         ),
         ("[server]\ndata = 5", "server.data = 5 (file some.toml) is not allowed; it must be a path"),
         ('[server]\ndata = ""', "server.data = '' (file some.toml) is not allowed; it must be a path"),

@@ -8,6 +8,7 @@ from typing import Final
 
 import apsw
 
+from crossdock.cli import lake_checks
 from crossdock.cli.configure import Loaded
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
@@ -38,6 +39,7 @@ def warnings(loaded: Loaded) -> list[str]:
         *_descriptors(settings),
         *_sqlite(apsw.sqlite_lib_version()),
         *_durability(settings),
+        *lake_checks.warnings(settings),
     ]
 
 

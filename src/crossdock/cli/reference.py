@@ -20,7 +20,7 @@ A setting has one name, `section.key`, and three places. The first that has it w
 
 `--data DIR` is short for `--server-data DIR`, and `--listen DOOR=ADDRESS` for `--listen-DOOR ADDRESS`.
 Secrets have no flag: a command line is readable by everybody on the machine.
-A relative path counts from the folder the server is started in.
+A relative path counts from the folder the server is started in, that of `lake.dir` from the data folder.
 `crossdock doctor` shows the settings in effect and where each came from.
 """
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import closing, end_lease
+from crossdock.engine.lease import closing, end_lease, leased_via
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
@@ -43,6 +43,7 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
         due_t,
         needs,
         command.under,
+        leased_via(lease, command.via),
     )
     stirred = dict.fromkeys(room(memory, job))
     if not delayed and not needs:
@@ -82,8 +83,8 @@ def advanced(memory: Memory, event: Advanced) -> None:
 def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
     at = later(memory, now)
     held = [_held(memory, number) for number in dict.fromkeys(command.numbers)]
-    rid = command.rid
-    events = [Stalled(*closing(job, lease, at, command.via, command.t), command.t, rid) for job, lease in held]
+    via, t, rid = command.via, command.t, command.rid
+    events = [Stalled(*closing(job, lease, at, via, t), t, rid, leased_via(lease, via)) for job, lease in held]
     return events, None, tuple({job.queue: None for job, _ in held})
 
 

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from crossdock.engine import faces, intervals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, exhausted, put_off
-from crossdock.engine.lease import closing
+from crossdock.engine.failing import Told, exhausted, out_of_retries, put_off
+from crossdock.engine.lease import closing, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
 from crossdock.model.clock import Now
-from crossdock.model.events import AnyEvent, Lapsed, Readied, Warned
+from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
 from crossdock.model.faces import What
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.moves import CatchUp
@@ -46,7 +46,8 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     left = limit - len(handed)
     if command.intervals:
         fresh = bool(command.abrupt)
-        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh)
+        loose = frozenset(event.number for event in events if isinstance(event, Lapsed | Failed))
+        events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
     due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
         at = later(memory, now)
@@ -108,20 +109,10 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         return []
     if job.failures < job.rules.max_failures:
         handed = command.t is not None  # by such a call, to whoever makes it
-        events.append(Lapsed(*closing(job, lease, at, command.via, t), t, True, bool(command.abrupt), handed))
+        close = closing(job, lease, at, command.via, t)
+        events.append(Lapsed(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
-    queue = _shown_queue(job)
-    told = Told(
-        command.via,
-        lease.worker,
-        f"failed-retries-{queue}",
-        (command.abrupt or 'Job exhausted retries in queue "%s"') % queue,
-        lost=True,
-        t=t,
-        said=False,
-        unbooked=command.unbooked,
-        named=bool(command.abrupt),
-    )
+    told = out_of_retries(job, lease, command.via, t, command.abrupt)._replace(unbooked=command.unbooked)
     events.append(exhausted(job, lease, at, now, told))
     return []
 
@@ -136,11 +127,6 @@ def _backoff(job: Job) -> float:
         return min(BACKOFF_AT_MOST, first * factor**job.failures)
     except OverflowError:
         return BACKOFF_AT_MOST
-
-
-def _shown_queue(job: Job) -> str:
-    face = face_of(job)
-    return face.queue if face is not None and face.queue else job.queue
 
 
 def warned(memory: Memory, event: Warned) -> None:

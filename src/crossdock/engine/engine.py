@@ -153,6 +153,7 @@ class Engine:
             m.Pop: lambda memory, command, now: None,
             m.LeaseNow: partial(lease.lease_next, random),
             m.Unfail: editing.unfail,
+            m.Revive: editing.revive,
             m.Cancel: editing.cancel,
             m.SetPriority: editing.set_priority,
             m.EditTags: editing.edit_tags,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from crossdock.engine import faces, freely, links, needs
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, last_rows, to_old_place, unleased
+from crossdock.engine.lease import closing, end_lease, last_rows, leased_via, to_old_place, unleased
 from crossdock.engine.memory import GONE, READY, Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed, room
@@ -104,12 +104,22 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
     if rules.lapse is Lapse.DROP:
         return Removed(at, "lapsed", via, last_rows([job], at))
     if rules.lapse is Lapse.RETURN and not _used_up(job):
-        return Lapsed(*closing(job, lease, at, via))
-    if rules.lapse is Lapse.LAZY and job.failures < rules.max_failures:
-        return Lapsed(*closing(job, lease, at, via), None, True, True)  # its holder is gone: there is nobody to warn
+        return Lapsed(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
+    if rules.lapse is Lapse.LAZY:  # its holder is gone for certain: there is nobody to warn
+        if job.failures < rules.max_failures:
+            return Lapsed(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
+        return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
     counted = rules.lapse is Lapse.FAILURE
     told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(memory, job, lease, now, told, random, final=not counted)
+
+
+def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> Told:
+    """What qless says of a job whose lease ran out once too often."""
+    face = face_of(job)
+    queue = face.queue if face is not None and face.queue else job.queue
+    message = (text or 'Job exhausted retries in queue "%s"') % queue
+    return Told(via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text))
 
 
 def _used_up(job: Job) -> bool:
@@ -181,6 +191,7 @@ def _event(
     event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
     event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
     event.quiet = told.quiet
+    event.leased_via, event.faced = leased_via(lease, told.via), face_of(job) is not None
     if told.delay is not None:
         event.stamp = at if t is None else t
         event.due_t = None if t is None or then is READY else t + told.delay

@@ -7,13 +7,14 @@ from msgspec.structs import replace
 from crossdock.engine import faces, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
+from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest, rules, stand, unneeding
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
 from crossdock.model.faces import QlessFace, What
-from crossdock.model.job import Extra, Job, Spec
+from crossdock.model.job import Extra, Job, Number, Spec
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import Interval
 
@@ -27,6 +28,12 @@ def interval_set(memory: Memory, event: IntervalSet) -> None:
     _take(memory, interval.jid)
     memory.queue(interval.queue, event.at, event.t)
     _enter(memory, interval)
+
+
+def every(interval: Interval, seconds: float) -> Interval:
+    """At another interval: its next slot is as much later or earlier."""
+    by = seconds - interval.seconds
+    return replace(interval, seconds=seconds, next=interval.next + by, next_at=interval.next_at + by)
 
 
 def _take(memory: Memory, jid: str) -> None:
@@ -51,9 +58,20 @@ def interval_cleared(memory: Memory, event: IntervalCleared) -> None:
 
 
 def spawn(
-    memory: Memory, queue: str, t: float | None, limit: int, via: str, now: Now, *, fresh: bool = False
+    memory: Memory,
+    queue: str,
+    t: float | None,
+    limit: int,
+    via: str,
+    now: Now,
+    *,
+    fresh: bool = False,
+    loose: frozenset[Number] = frozenset(),
 ) -> list[Recurred]:
-    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's."""
+    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's.
+
+    `loose` are jobs whose leases are ended by events that come before.
+    """
     lazy = memory.lazy.queues[queue]
     order = lazy.slots if t is not None else lazy.slots_at
     until = now.wall if t is None else t
@@ -65,6 +83,7 @@ def spawn(
             break
         event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)
         event.at, event.via, event.fresh = later(memory, now), via, fresh
+        _meet(memory, event, loose)
         if t is None:  # both clocks go on by as much
             event.next, event.next_at = memory.intervals[jid].next + event.next - slot, event.next
         else:
@@ -98,6 +117,20 @@ def _spec(interval: Interval, jid: str, slot: float) -> Spec:
     its_rules = rules(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
+
+
+def _meet(memory: Memory, event: Recurred, loose: frozenset[Number]) -> None:
+    """Say which of its jobs are there already, and what becomes of them."""
+    for behind, spec in enumerate(event.specs):
+        known = newest(memory, spec.jid)
+        if known is None:
+            continue
+        if known.number in loose and face_of(known) is not None:
+            event.instead[behind] = row(known)
+        elif _of_another_door(known):
+            event.over = (*event.over, behind)
+        else:
+            event.instead[behind] = last_rows([known], event.at)[0]
 
 
 def recurred(memory: Memory, event: Recurred) -> None:

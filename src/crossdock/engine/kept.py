@@ -100,5 +100,7 @@ def index(memory: "Memory", job: Job) -> None:
             keep(memory, job, face)
         if job.state is State.BLOCKED:
             block(memory, job)
+        elif job.state is State.FAILED or job.state is State.DEAD:
+            memory.failures.add(job)
         elif job.state is State.HELD and (job.extra is None or not job.extra.stage):
             hold(memory, job)

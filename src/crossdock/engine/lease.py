@@ -28,7 +28,7 @@ _LAZY = Lapse.LAZY
 
 #: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
 #: others get their turn; `row_goes_on` tells whoever called to come again.
-_EXPIRED_AT_MOST = 500
+EXPIRED_AT_MOST = 500
 
 
 #: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
@@ -153,7 +153,7 @@ def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, even
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(memory, command.worker, now)
-    for place in queue.ready.islice(0, _EXPIRED_AT_MOST):
+    for place in queue.ready.islice(0, EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
         if links.expired(job, now.wall):
             stale.append(row(job))
@@ -238,7 +238,7 @@ def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
     for number, token in dict.fromkeys(command.leases):
         job = memory.jobs.get(number)
         if job is not None and job.lease is not None and job.lease.token == token:
-            events.append(Returned(*closing(job, job.lease, at, command.via)))
+            events.append(Returned(*closing(job, job.lease, at, command.via), leased_via(job.lease, command.via)))
             stirred[job.queue] = None
     return events, None, tuple(stirred)
 
@@ -275,6 +275,11 @@ def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None,
         ran,
         lease.beats,
     )
+
+
+def leased_via(lease: Lease | None, via: str) -> str:
+    """The door a lease went out by, as an event says it that ends it through `via`."""
+    return "" if lease is None or lease.via == via else lease.via
 
 
 def _began(lease: Lease) -> float:

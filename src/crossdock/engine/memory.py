@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine import kept
+from crossdock.engine.failures import Failures
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.order import Order
@@ -38,6 +39,8 @@ SCHEDULED: Final = State.SCHEDULED
 BLOCKED: Final = State.BLOCKED
 HELD: Final = State.HELD
 RETRYING: Final = State.RETRYING
+FAILED: Final = State.FAILED
+DEAD: Final = State.DEAD
 GONE: Final = State.GONE
 
 #: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
@@ -78,9 +81,10 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in", "completed", "config", "counters", "discarded", "failed_in", "foreground", "group_ends",
-        "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in", "limits",
-        "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
+        "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "failures",
+        "foreground",
+        "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
+        "limits", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
         "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
         "touched", "track_ends", "tracks", "watched", "workers",
     )
@@ -88,6 +92,7 @@ class Memory:
     def __init__(self) -> None:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
+        self.configured: list[str] = []  #: of them: those of the configuration
         self.recurrences: dict[str, Recurrence] = {}
         self.recurring: Order[tuple[float, str]] = Order()
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
@@ -109,6 +114,7 @@ class Memory:
             self.keys.entries,
             self.completed,
             *self.failed_in.values(),
+            *self.failures.groups.values(),
             *self.blocked_in.values(),
             *self.held_in.values(),
             *self.pending.values(),
@@ -147,6 +153,7 @@ class Memory:
         self.held_in: dict[str, Order[ByCaller]] = {}
         self.lazy = Lazy()
         self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.failures = Failures()
         self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
         self.stale = Stale()
         self.strays = Strays()
@@ -279,6 +286,8 @@ class Memory:
                 self.retrying_in[job.queue] += 1
             elif state is BLOCKED:
                 kept.block(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.add(job)
             elif state is HELD:
                 kept.hold(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
@@ -320,6 +329,8 @@ class Memory:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
                 kept.block_no_more(self, job)
+            elif state is FAILED or state is DEAD:
+                self.failures.take(job)
             elif state is HELD:
                 kept.hold_no_more(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:

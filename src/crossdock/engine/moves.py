@@ -9,7 +9,7 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, stamped
-from crossdock.engine.standing import face_of, row
+from crossdock.engine.standing import face_of, failed_at, row
 from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
 from crossdock.model.commands import Bury, Remove, Requeue
@@ -122,6 +122,6 @@ def _throttled(job: Job) -> bool:
 
 def unfailed(memory: Memory, job: Job, queue: str) -> None:
     """A kept failure is one no longer: it is taken off the count of the day it happened on."""
-    if job.state is State.FAILED and face_of(job) is not None and job.extra is not None and job.extra.error is not None:
-        error = job.extra.error
-        memory.stats.book(queue, error.at if error.when is None else error.when, FAILED, -1.0)
+    at = failed_at(job)
+    if at is not None:
+        memory.stats.book(queue, at, FAILED, -1.0)

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crossdock.engine import faces, surfacing, throttles
+from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
+from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import HELD, READY, Memory
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
-from crossdock.engine.standing import face_of
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
-from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
 from crossdock.model.faces import What
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
@@ -141,7 +142,8 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     events: list[AnyEvent] = []
     jobs: list[Job] = []
     places = throttles.Places(memory, command.worker, now) if memory.throttles else None
-    for job in _jobs(memory, command):
+    stale: list[Row] = []
+    for job in _jobs(memory, command, now, stale):
         if places is not None and job.state in _LEASABLE and job.number not in command.numbers:
             full = places.full(throttles.names(job))
             if full is not None:
@@ -151,20 +153,29 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
             places.take(job)
         jobs.append(job)
         events.append(_leased(memory, command, job, memory.counters.token + len(jobs), now))
+    if stale:
+        events.append(Removed(later(memory, now), "expired", "", stale))
     return events, jobs, ()
 
 
-def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
+def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+    """Those that are handed over, then the first of the queue; what has expired there goes to `stale` instead."""
     for number in command.numbers:
         yield memory.jobs[number]
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    first = (place[4] for place in queue.ready.islice(0, command.count + len(handed)))
+    first = (place[4] for place in queue.ready.islice(0, command.count + len(handed) + EXPIRED_AT_MOST))
     for number in first if queue.lanes is None else lanes.in_turn(queue):
+        job = memory.jobs[number]
         if number not in handed:
-            yield memory.jobs[number]
+            if links.expired(job, now.wall):
+                stale.append(row(job))
+                if len(stale) == EXPIRED_AT_MOST:
+                    return
+                continue
+            yield job
             left -= 1
             if not left:
                 return

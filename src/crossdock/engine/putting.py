@@ -12,7 +12,7 @@ from crossdock.engine.lease import ended
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
-from crossdock.engine.standing import edges_of, face_of, group_of, needs_of
+from crossdock.engine.standing import edges_of, face_of, failed_at, group_of, needs_of
 from crossdock.model.clock import Now
 from crossdock.model.events import Held, Moved
 from crossdock.model.faces import QlessFace, What
@@ -104,6 +104,7 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         _spec(command, priority, rules(retries), due, extra),
         bool(holder) and holder != command.worker,
         command.keeps,
+        failed_at(job),
     )
     stirred = {job.queue: None} if job.lease is not None and (memory.throttles or memory.limits) else {}
     if not delayed and not needs:

@@ -64,6 +64,8 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
     job, lease = found
     if job.extra is None and command.t is None:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
+        if lease.via != claim.via:
+            event.leased_via = lease.via
     else:
         event = success(job, lease, command, later(memory, now), now)
     return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
@@ -81,7 +83,10 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     else:
         close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
-    return Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
+    event = Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
+    if lease is not None and lease.via != claim.via:
+        event.leased_via = lease.via
+    return event
 
 
 def leave_lock(memory: Memory, job: Job, under: str) -> None:

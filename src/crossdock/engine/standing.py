@@ -67,4 +67,12 @@ def lease_of(job: Job) -> Lease:
 def row(job: Job, ended: Ended | None = None) -> Row:
     face = face_of(job)
     head = (job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended)
-    return Row(*head) if face is None or not face.worker else Row(*head, face.worker)
+    return Row(*head) if face is None else Row(*head, face.worker, failed_at(job))
+
+
+def failed_at(job: Job) -> float | None:
+    """When a failure that is kept was booked as failed; it is taken off that day's count when it is one no longer."""
+    if job.state is not State.FAILED or face_of(job) is None or job.extra is None or job.extra.error is None:
+        return None
+    error = job.extra.error
+    return error.at if error.when is None else error.when

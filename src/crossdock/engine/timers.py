@@ -158,7 +158,8 @@ def expired(memory: Memory, event: Expired) -> None:
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
     at = later(memory, now)
-    events: list[AnyEvent] = [Started(at, memory.counters.epoch + 1, now.steady)]
+    fallen = [job for _, number in memory.shelves[State.LEASED] if _falls_back(job := memory.jobs[number])]
+    events: list[AnyEvent] = [Started(at, memory.counters.epoch + 1, now.steady, last_rows(fallen, at))]
     if memory.foreground:
         events.append(Removed(at, "restarted", "", _after_start(memory, at)))
     return events, None, ()

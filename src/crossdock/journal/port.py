@@ -37,6 +37,9 @@ class Journal(Protocol):
     def hold(self, name: str, seq: int) -> None:
         """Nothing behind `seq` is trimmed while this reader needs it."""
 
+    def release(self, name: str) -> None:
+        """This reader needs nothing any more."""
+
     def trim(self, rows: int) -> int:
         """Delete at most so many of the oldest rows, never past a hold or the snapshot before the newest."""
 

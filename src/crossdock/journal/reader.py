@@ -50,9 +50,13 @@ class Reader(SqliteJournal):
         return int(self._scalar("select value from meta where key = 'format'") or 0)
 
     @property
-    def first(self) -> int:
-        """The oldest batch that is there, 0: none is."""
-        return int(self._scalar("select min(seq) from journal") or 0)
+    def newest(self) -> int:
+        """As `last`, as of now."""
+        return int(self._scalar("select max(seq) from journal") or 0)
+
+    def size_behind(self, seq: int) -> int:
+        """Bytes of all batches behind that one."""
+        return int(self._scalar("select coalesce(sum(length(batch)), 0) from journal where seq > ?", seq))
 
     @property
     def batches(self) -> int:

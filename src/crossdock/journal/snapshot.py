@@ -195,6 +195,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.tracks = rest.tracks
     memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
     memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
             memory.pend(throttle.name, t, jid)

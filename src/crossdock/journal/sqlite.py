@@ -128,6 +128,11 @@ class SqliteJournal:
     def last(self) -> int:
         return self._last
 
+    @property
+    def first(self) -> int:
+        """The oldest batch that is there, 0: none is."""
+        return int(self._scalar("select min(seq) from journal") or 0)
+
     def append(self, batch: bytes) -> int:
         # Before the batch, never after it: a full disk must not look like a batch that was not written.
         if self._wal_pages >= _CHECKPOINT_PAGES:
@@ -209,7 +214,14 @@ class SqliteJournal:
                 path.unlink()
 
     def hold(self, name: str, seq: int) -> None:
-        self._db.execute("insert or replace into hold values (?, ?)", (name, seq))
+        try:
+            self._db.execute("insert or replace into hold values (?, ?)", (name, seq))
+        except apsw.FullError as error:
+            raise DiskFull(f"no room to note what {name} has read: {error}") from error
+
+    def release(self, name: str) -> None:
+        if self._scalar("select 1 from hold where name = ?", name):
+            self._db.execute("delete from hold where name = ?", (name,))
 
     def trim(self, rows: int) -> int:
         held = self._scalar("select min(seq) from hold")

@@ -36,6 +36,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     payload_bytes: int
     ended: Ended | None = None
     worker: str = ""  #: of a qless job that nobody holds: whom it still names
+    failed_at: float | None = None  #: of a kept failure with qless' face: the time it was booked by
 
 
 class JobEvent(Event):

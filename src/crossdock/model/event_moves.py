@@ -17,6 +17,7 @@ class Moved(JobEvent, tag="moved"):
     to: Spec
     lost: bool  #: the worker was another one, and is told
     keeps: bool = False  #: its places in throttles stay taken
+    failed_at: float | None = None  #: as in `Row`; taken off that day's count, on the queue it goes to
 
 
 class Advanced(ClosingEvent, tag="advanced"):
@@ -29,6 +30,7 @@ class Advanced(ClosingEvent, tag="advanced"):
     due_t: float | None  #: the same by its caller's clock
     needs: tuple[Number, ...]
     under: str = ""  #: the queue on which it is booked, if another than the job's
+    leased_via: str = ""  #: the door the lease went out by, if another than `via`; so in all that end one
 
 
 class Revived(Event, tag="revived"):
@@ -38,6 +40,7 @@ class Revived(Event, tag="revived"):
     t: float
     queue: str
     rows: list[Row]
+    listed: bool = False  #: the queue becomes known with it
 
 
 class Stalled(ClosingEvent, tag="stalled"):
@@ -45,6 +48,7 @@ class Stalled(ClosingEvent, tag="stalled"):
 
     t: float
     rid: bool = False  #: it names its holder no longer
+    leased_via: str = ""
 
 
 class Surfaced(JobEvent, tag="surfaced"):

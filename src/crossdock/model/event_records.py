@@ -1,5 +1,7 @@
 """Events of records beside the job that callers keep: settings, watched jobs, workers heard of, jobs at intervals."""
 
+import msgspec
+
 from crossdock.model.event import Event, Row
 from crossdock.model.job import Number, Spec
 from crossdock.model.records import Interval
@@ -80,3 +82,6 @@ class Recurred(Event, tag="recurred"):
     next: float  #: by callers' clocks
     next_at: float  #: wall
     fresh: bool = False  #: one of that name begins a new history
+    #: Of those specs whose name a job had already, by their place: what it was, since it became this one
+    instead: dict[int, Row] = msgspec.field(default_factory=dict)
+    over: tuple[int, ...] = ()  #: or whose job is another door's: passed over

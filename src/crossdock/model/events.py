@@ -79,6 +79,7 @@ class Succeeded(ClosingEvent, tag="succeeded"):
     t: float | None = None
     payload: bytes | None = None  #: put in place of what it was
     under: str = ""  #: the queue on which it is booked, if another than the job's
+    leased_via: str = ""
 
 
 class Failed(ClosingEvent, tag="failed"):
@@ -100,6 +101,8 @@ class Failed(ClosingEvent, tag="failed"):
     booked: str = ""  #: the queue on which it is booked, if another than the job's
     unbooked: bool = False  #: it is not
     quiet: bool = False  #: nobody is told
+    leased_via: str = ""
+    faced: bool = False  #: the job has qless' face: booked only if it is kept, and then as failed too
 
     @property
     def body(self) -> bytes:
@@ -114,10 +117,13 @@ class Lapsed(ClosingEvent, tag="lapsed"):
     counted: bool = False  #: as a failure
     retried: bool = False  #: and booked as a lease that ran out, of which nobody was warned
     handed: bool = False  #: somebody else leases it in the same step, with the places in throttles that it has
+    leased_via: str = ""
 
 
 class Returned(ClosingEvent, tag="returned"):
     """A lease that nobody saw: the job is back in its old place and the attempt does not count."""
+
+    leased_via: str = ""
 
 
 class Readied(Event, tag="readied"):
@@ -187,6 +193,7 @@ class Started(Event, tag="started"):
 
     epoch: int
     steady: float
+    rows: list[Row] = msgspec.field(default_factory=list)  #: of those leases
 
 
 class Expired(Event, tag="expired"):

@@ -27,6 +27,7 @@ from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.doors import CannotStart
+from crossdock.server.lake import HOLD, LakeKeeper
 from crossdock.server.limits import Limits
 from crossdock.server.pulse import Pulse
 from crossdock.server.scribe import Scribe
@@ -95,6 +96,12 @@ class Server:
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
+        self._lake: LakeKeeper | None = None
+        if settings.lake.on:
+            self._lake = LakeKeeper(settings, self.turn, self._scribe, lambda: journal.last)
+            self._lake.hold(journal.first)
+        else:
+            journal.release(HOLD)
         self._pulse = Pulse(
             self._folder.path,
             settings.journal.durability,
@@ -163,6 +170,8 @@ class Server:
         if seconds and self._settings.journal.durability == "everysec":
             self._scribe.sync()
         self._compactor.look()
+        if self._lake is not None:
+            self._lake.look()
         self._pulse.beat()
         if seconds % _DOOR_TICK_S == 0:
             self._scribe.make_ballast()
@@ -202,6 +211,8 @@ class Server:
             server.close()
         control_socket.remove(self._folder.path)
         await self._compactor.stop()
+        if self._lake is not None:
+            await self._lake.stop()
         if self.failure is None:
             await self._say_goodbye()
             self._scribe.stop()

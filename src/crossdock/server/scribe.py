@@ -75,6 +75,19 @@ class Scribe:
 
         self._tasks.put(install)
 
+    def hold(self, name: str, seq: int) -> None:
+        """Trim no further than `seq` for this reader; up to there it may go on."""
+
+        def hold() -> None:
+            try:
+                self._journal.hold(name, seq)
+            except DiskFull as error:
+                log.warning("%s; the journal is trimmed later", error)
+                return
+            self._trimming = True
+
+        self._tasks.put(hold)
+
     def sync(self) -> None:
         """`everysec`: make what was appended so far durable."""
         self._tasks.put(self._journal.sync)

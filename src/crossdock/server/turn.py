@@ -81,6 +81,7 @@ class Turn:
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
+        self.written_bytes = 0  #: since this start
         self.batches = 0
 
     def begin(self) -> None:
@@ -184,6 +185,7 @@ class Turn:
             self.batches += 1
             self.tail_events += len(events)
             self.tail_bytes += len(data)
+            self.written_bytes += len(data)
             self._scribe.append(data, lambda: self._durable(replies))
             self._arm()
         else:

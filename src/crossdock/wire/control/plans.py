@@ -14,7 +14,8 @@ from crossdock.model.records import Recurrence
 from crossdock.model.resqu import ClearPlan, SetPlan
 from crossdock.wire.answer import Slices
 from crossdock.wire.control import messages, views
-from crossdock.wire.control.messages import Invalid, reply
+from crossdock.wire.control.messages import reply
+from crossdock.wire.control.request import Invalid
 from crossdock.wire.control.walk import PAUSE_S, first_names
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.resqu.plans import PLAN_BYTES, PLANS_AT_MOST

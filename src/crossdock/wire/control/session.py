@@ -5,8 +5,10 @@ from typing import Any, Final
 
 from crossdock.model.job import Held
 from crossdock.wire.answer import Answer, Bye
-from crossdock.wire.control import acts, messages, plans, reads
-from crossdock.wire.control.messages import Invalid, error
+from crossdock.wire.control import acts, failures, labels, messages, plans, reads, recurring
+from crossdock.wire.control import record_messages as r
+from crossdock.wire.control.messages import error
+from crossdock.wire.control.request import Invalid, Request
 from crossdock.wire.control.vitals import House
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
@@ -67,7 +69,7 @@ def _on_desk(verb: Callable[[Desk, Any], Answer]) -> Callable[[ControlSession, A
     return lambda session, request: verb(session._desk, request)
 
 
-_VERBS: Final[dict[type[messages.Request], Callable[[ControlSession, Any], Answer]]] = {
+_VERBS: Final[dict[type[Request], Callable[[ControlSession, Any], Answer]]] = {
     messages.Status: ControlSession._status,
     messages.Queues: _on_desk(reads.queues),
     messages.Workers: ControlSession._workers_page,
@@ -86,4 +88,15 @@ _VERBS: Final[dict[type[messages.Request], Callable[[ControlSession, Any], Answe
     messages.Terminate: ControlSession._signal,
     messages.Pause: _on_desk(acts.switch),
     messages.Resume: _on_desk(acts.switch),
+    messages.Unfail: _on_desk(acts.act),
+    r.Tags: _on_desk(labels.tags),
+    r.Tag: _on_desk(labels.retag),
+    r.Untag: _on_desk(labels.retag),
+    r.Tracked: _on_desk(labels.tracked),
+    r.Track: _on_desk(labels.track),
+    r.Untrack: _on_desk(labels.untrack),
+    r.Failures: _on_desk(failures.failures),
+    r.Recurring: _on_desk(recurring.recurring),
+    r.Recur: _on_desk(recurring.recur),
+    r.Unrecur: _on_desk(recurring.unrecur),
 }

@@ -73,7 +73,7 @@ def complete(call: Call) -> Reply:
     under = queue if queue != found.queue else ""
     if after is None:
         claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole, under=under))
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=job.changed(found, payload), whole=whole, under=under))
         return "complete"
     call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
@@ -96,7 +96,7 @@ def fail(call: Call) -> Reply:
     )
     call.writes()
     claim = _claim(found, lease, worker)
-    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=payload, final=True))
+    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=job.changed(found, payload), final=True))
     return jid
 
 
@@ -144,7 +144,7 @@ def heartbeat(call: Call) -> Reply:
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
     unheard = call.dialect.old or call.dialect.throttled
-    call.desk.do(Renew(VIA, call.t, found.number, term, payload, unheard))
+    call.desk.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unheard))
     return lua.truncated(floor(call.t + term) if isfinite(term) else term)
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from crossdock.engine.keys import Entry
+from crossdock.model.keys import Kind
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result
+from crossdock.wire.redis.views import Page, hashed
 
 _OTHERS: Final = re.compile(rb"resque?-v(?!4:)\d+:")
 
@@ -25,6 +27,12 @@ class Strangers:
 
     def keys(self, context: Context) -> Iterator[bytes]:
         return iter(())
+
+    def page(self, context: Context, place: int, count: int) -> Page:
+        return hashed(self.keys(context), place, count)
+
+    def kind(self, key: bytes) -> Kind:
+        return Kind.STRING
 
 
 def _refused(key: bytes) -> Error:

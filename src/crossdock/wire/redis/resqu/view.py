@@ -9,16 +9,16 @@ from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.resqu import reads
-from crossdock.model.records import Phase
+from crossdock.model.keys import Kind as Type
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys import lists, sets
 from crossdock.wire.redis.keys.values import members
-from crossdock.wire.redis.resqu import batches, buffers, delayed, jobs, locks, moves, plans, statuses
+from crossdock.wire.redis.resqu import batches, buffers, delayed, jobs, listing, locks, moves, plans, statuses
 from crossdock.wire.redis.resqu.names import PREFIX, Kind, Name, read
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Error, Result
-from crossdock.wire.redis.views import PASS, refuse_if_full
+from crossdock.wire.redis.views import PASS, Page, hashed, refuse_if_full
 
 Act = Callable[["ResquView", Context, Name, list[bytes]], Result]
 
@@ -57,27 +57,13 @@ class ResquView:
             raise _not_text(key) from None
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        """Of jobs, locks, plans and batches; those of delayed jobs and buffers are named by what lists them."""
-        memory = context.desk.memory
-        for queue in list(memory.queues.values()):
-            if queue.waiting:
-                yield PREFIX + (b"unassigned" if queue.name == "unassigned" else b"static:queue:" + queue.name.encode())
-        for stage in list(memory.resqu.stages.values()):
-            kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
-            if reads.length(memory, stage.name):
-                yield PREFIX + kind + stage.name.encode()
-        for source, of_source in list(memory.resqu.plans.items()):
-            yield PREFIX + b"plan_list:" + source.encode()
-            for plan in list(of_source):
-                yield PREFIX + b"plan:" + plan.encode()
-        for key, show in ((b"plan_schedule", plans.times), (b"delayed_queue_schedule", delayed.times)):
-            if show(memory, key) is not None:
-                yield PREFIX + key
-        for lock in (*memory.locks, *memory.resqu.reserved):
-            if lock.startswith("uid:"):
-                yield PREFIX + b"unique:%b:state" % lock[4:].encode()
-        for key_ in list(memory.resqu.buffers):
-            yield PREFIX + key_.encode()
+        return listing.keys(context.desk.memory)
+
+    def page(self, context: Context, place: int, count: int) -> Page:
+        return hashed(self.keys(context), place, count)
+
+    def kind(self, key: bytes) -> Type:
+        return listing.TYPES.get(read(key).kind, Type.STRING)
 
     def _delete(self, context: Context, keys: list[bytes]) -> int:
         """Both keys of a lock in one go say one thing."""

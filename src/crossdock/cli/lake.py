@@ -1,0 +1,61 @@
+"""`crossdock lake`: the history that the server leaves as Parquet files."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from crossdock.cli.control import OperatorCommand, print_json, settings_of
+from crossdock.cli.show import age, size, some
+from crossdock.lake.segments import look
+from crossdock.lake.status import Status
+from crossdock.lake.status import status as status_of
+from crossdock.server.lake import folder_of
+
+_EXAMPLES = """\b
+Examples:
+  crossdock lake status
+  crossdock lake status --data /var/lib/crossdock --json
+"""
+
+
+@click.group("lake", epilog=_EXAMPLES)
+def lake() -> None:
+    """Every transition of every job, in Parquet files by date."""
+
+
+@lake.command("status", cls=OperatorCommand, epilog=_EXAMPLES)
+def status(as_json: bool, **values: Any) -> int:
+    """Show how large the lake is, how far behind the journal, and what is wrong with it.
+
+    Changes nothing; the server may run. Exit code 0: nothing is wrong, 1: a file is set aside or missing.
+    """
+    settings = settings_of(values).settings
+    told = status_of(look(folder_of(settings)), settings.server.data, on=settings.lake.on)
+    if as_json:
+        print_json({"sound": not told.faults, **msgspec.to_builtins(told)})
+    else:
+        click.echo(_text(told))
+    return 1 if told.faults else 0
+
+
+def _text(told: Status) -> str:
+    idle = "none now; the server starts it when there is something to write" if told.on else "none: lake.on is false"
+    writer = f"process {told.writer}" if told.writer else idle
+    lines = [f"folder   {told.folder}", f"writer   {writer}"]
+    if told.last:
+        newest = datetime.fromtimestamp(told.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if told.at else "-"
+        lines += [
+            f"size     {some(told.rows, 'row')} in {some(told.segments, 'segment')}, {size(told.bytes)}",
+            f"range    {told.oldest or '-'} to {told.newest or '-'}, batches {told.first:,} to {told.last:,}",
+            f"newest   event of {newest}" + (f"; being written: {some(told.pending, 'file')}" if told.pending else ""),
+        ]
+    else:
+        lines.append("size     nothing yet")
+    if told.lag is not None:
+        behind = f"{told.lag.batches:,} batches, {size(told.lag.bytes)}, the oldest {age(told.lag.seconds)} old"
+        lines.append(f"behind   {behind if told.lag.batches else 'nothing: all of the journal is in it'}")
+    lines += [f"gap: batches {gap.first:,} to {gap.last:,} were trimmed while the lake was off" for gap in told.gaps]
+    lines += [f"fault: {fault}" for fault in told.faults]
+    return "\n".join(lines)

@@ -1,0 +1,64 @@
+"""What `crossdock doctor` and `crossdock check` say about the lake. Both only look."""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from crossdock.journal.copying import Progress
+from crossdock.lake.segments import look, verify
+from crossdock.lake.status import status
+from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.server import room
+from crossdock.server.lake import BEHIND_BYTES, folder_of
+from crossdock.settings import Settings
+
+#: Faults that doctor tells one by one.
+_TOLD: Final = 5
+
+CURE: Final = (
+    "the server and its jobs are not affected. Put what is damaged or missing in the lake back from a copy of it, and "
+    "take out what does not belong there; until then reports are made without it"
+)
+
+
+class Verified(msgspec.Struct):
+    segments: int = 0
+    rows: int = 0
+    faults: list[str] = []
+
+
+def warnings(settings: Settings) -> Iterator[str]:
+    if not settings.lake.on:
+        return
+    folder = folder_of(settings)
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        if folder.parent != settings.server.data:  # else the data folder's own warning says it
+            yield f"the lake cannot be written: {there} is no folder this user may write to; set lake.dir to another"
+        return
+    try:
+        told = status(look(folder), settings.server.data, on=True)
+    except CrossdockError as error:
+        yield f"the lake cannot be written: {error}"
+        return
+    if told.lag is not None and told.lag.bytes > BEHIND_BYTES:
+        yield (
+            f"the lake is {told.lag.bytes // room.MIB} MiB behind the journal, which cannot be trimmed until it has "
+            "caught up; the server's log says what keeps it"
+        )
+    yield from told.faults[:_TOLD]
+    if len(told.faults) > _TOLD:
+        yield f"{len(told.faults) - _TOLD} faults more in the lake; crossdock lake status names them all"
+
+
+def verified(settings: Settings, progress: Progress) -> Verified:
+    """Of whatever lake is in the folder, whether it is written to now or not."""
+    folder = folder_of(settings)
+    try:
+        found = look(folder)
+    except Damaged as error:
+        return Verified(faults=[str(error)])
+    rows = sum(segment.rows for segment in found.segments)
+    return Verified(len(found.segments), rows, [*found.faults, *verify(found, progress)])

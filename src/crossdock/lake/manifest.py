@@ -1,0 +1,123 @@
+"""The lake's own word on what is in it. Two small files, each replaced whole; nothing here needs pyarrow.
+
+    _next.json    the range of batches whose files are about to get their names
+    _done.json    the lake's position: all batches up to `last` are in it. The journal is trimmed up to there alone
+
+A range that is in `_next` and not yet in `_done` is written again under the same names after a crash: whoever has
+read one of its files already has read the same rows.
+"""
+
+from datetime import date
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from crossdock.journal.disk import write_whole
+from crossdock.model.errors import Damaged
+
+NEXT: Final = "_next.json"
+DONE: Final = "_done.json"
+LOCK: Final = "lock"
+EVENTS_FOLDER: Final = "events"
+DRAFTS_FOLDER: Final = "drafts"
+
+FORMAT: Final = 1
+
+T = TypeVar("T")
+
+
+class File(msgspec.Struct, frozen=True):
+    path: str  #: from the lake's folder
+    rows: int
+    bytes: int
+
+
+class Total(msgspec.Struct, frozen=True):
+    segments: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Batches that were trimmed before the lake had them: it was off."""
+
+    first: int
+    last: int
+
+
+class Next(msgspec.Struct, frozen=True):
+    first: int
+    last: int
+
+
+class Done(msgspec.Struct, frozen=True):
+    format: int
+    lake: str  #: its name, made by chance; each of its segments has it
+    first: int  #: batch it begins with
+    last: int  #: and the newest that is in it
+    crc: int  #: of the batch `last`: another journal has another one
+    era: int = 0
+    at: float = 0.0  #: of its newest event
+    newest: list[File] = []  #: files of the last range
+    dates: dict[str, Total] = {}
+    gaps: list[Gap] = []
+    expired: str = ""  #: this date, and all before it, were let go (`lake.keep_days`)
+
+    @property
+    def rows(self) -> int:
+        return sum(total.rows for total in self.dates.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(total.bytes for total in self.dates.values())
+
+    @property
+    def segments(self) -> int:
+        return sum(total.segments for total in self.dates.values())
+
+
+def read_done(folder: Path) -> Done | None:
+    """None: there is no lake yet. Raises Damaged."""
+    found = _read(folder / DONE, Done)
+    if found is not None and found.format > FORMAT:
+        raise Damaged(f"the lake in {folder} has format {found.format}, this program writes {FORMAT}: use a newer one")
+    return found
+
+
+def read_next(folder: Path) -> Next | None:
+    return _read(folder / NEXT, Next)
+
+
+def write(folder: Path, what: Done | Next) -> None:
+    write_whole(folder / (DONE if isinstance(what, Done) else NEXT), [msgspec.json.encode(what) + b"\n"])
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Damaged(
+            f"{path} cannot be read: {error}; the lake's files are untouched. Put it back from a copy of the lake, or "
+            "name another folder in lake.dir"
+        ) from error
+
+
+def segment_path(day: date, first: int, last: int) -> str:
+    return f"{EVENTS_FOLDER}/date={day.isoformat()}/{first:012d}-{last:012d}.parquet"
+
+
+def added(totals: dict[str, Total], files: list[File]) -> dict[str, Total]:
+    """The totals of each date with these files."""
+    totals = dict(totals)
+    for file in files:
+        day = date_of(file.path)
+        before = totals.get(day, Total())
+        totals[day] = Total(before.segments + 1, before.rows + file.rows, before.bytes + file.bytes)
+    return totals
+
+
+def date_of(path: str) -> str:
+    return path.split("/")[1].removeprefix("date=")

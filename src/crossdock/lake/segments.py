@@ -1,0 +1,186 @@
+"""The lake as its readers find it: which segments count, what is set aside and why, and what is missing.
+
+Nothing here changes a file. A segment counts if its own metadata says that it is what its name and place say, of this
+lake and of a version that this program reads, up to the position in `_done.json`; and no row of it counts twice.
+All else is named: a file that is torn, foreign, newer or a duplicate is never dropped in silence.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, VERSION_KEY
+from crossdock.lake.manifest import EVENTS_FOLDER, Done, read_done
+from crossdock.lake.parts import day_of
+from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
+from crossdock.lake.tables import date_named
+
+_FOLDER: Final = re.compile(r"date=(\d{4}-\d\d-\d\d)")
+_NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
+
+#: A date may go, or a segment come, while its folder is looked at; then it is looked at again.
+_TRIES: Final = 3
+
+Progress = Callable[[str, int, int], None]
+
+
+class Segment(NamedTuple):
+    path: Path
+    date: str
+    first: int  #: batch
+    last: int
+    rows: int
+    bytes: int
+
+
+class Aside(NamedTuple):
+    path: Path
+    why: str
+
+
+class Look(NamedTuple):
+    folder: Path
+    done: Done | None  #: None: there is no lake yet
+    segments: list[Segment]  #: that count, in the order of their batches
+    aside: list[Aside]
+    missing: list[str]  #: sentences
+    pending: list[Path]  #: files of the range that is being written; they count when it is done
+
+    @property
+    def faults(self) -> list[str]:
+        return [*(f"{each.path} is set aside: {each.why}" for each in self.aside), *self.missing]
+
+
+class _Unfit(Exception):
+    """Why a file does not count."""
+
+
+def look(folder: Path) -> Look:
+    """Raises Damaged when the lake's own word cannot be read."""
+    found = _look_once(folder)
+    for _ in range(_TRIES):
+        if not found.faults or read_done(folder) == found.done:
+            break
+        found = _look_once(folder)
+    return found
+
+
+def _look_once(folder: Path) -> Look:
+    done = read_done(folder)
+    segments: list[Segment] = []
+    aside: list[Aside] = []
+    pending: list[Path] = []
+    for path in _files(folder / EVENTS_FOLDER):
+        if done is None:
+            pending.append(path)
+            continue
+        try:
+            segment = _segment(path, done)
+            if segment.last > done.last:
+                pending.append(path)
+            elif not _is_expired(segment.date, done):
+                segments.append(segment)
+        except _Unfit as error:
+            aside.append(Aside(path, str(error)))
+    counted = list(_once(sorted(segments, key=lambda each: (each.date, each.first, -each.last)), aside))
+    counted.sort(key=lambda each: (each.first, each.date))
+    return Look(folder, done, counted, aside, list(_missing(done, counted)), pending)
+
+
+def _is_expired(day: str, done: Done) -> bool:
+    return day <= done.expired and day not in done.dates
+
+
+def _files(events: Path) -> Iterator[Path]:
+    for folder in sorted(events.iterdir()) if events.is_dir() else ():
+        if folder.is_dir():
+            yield from sorted(folder.iterdir())
+        else:
+            yield folder
+
+
+def _segment(path: Path, done: Done) -> Segment:
+    folder, name = _FOLDER.fullmatch(path.parent.name), _NAME.fullmatch(path.name)
+    if folder is None or name is None:
+        raise _Unfit("it is foreign: no segment has such a name")
+    day, first, last = folder[1], int(name[1]), int(name[2])
+    try:
+        size, footer = path.stat().st_size, pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as error:
+        raise _Unfit(f"it is torn: {str(error).splitlines()[0]}") from error
+    said = footer.metadata or {}
+    version = said.get(VERSION_KEY, b"")
+    if not version.isdigit():
+        raise _Unfit("it is foreign: Crossdock did not write it")
+    if int(version) > LAKE_VERSION:
+        raise _Unfit(f"it is of version {int(version)}, this program reads up to {LAKE_VERSION}: use a newer one")
+    if said.get(LAKE_KEY) != done.lake.encode():
+        raise _Unfit("it is foreign: a segment of another lake")
+    if said.get(RANGE_KEY) != f"{first}-{last}".encode() or said.get(DATE_KEY) != day.encode():
+        own = b" ".join((said.get(DATE_KEY, b""), said.get(RANGE_KEY, b""))).decode("utf-8", "replace")
+        raise _Unfit(f"it is a duplicate: by its own word it is {own}")
+    if any(first <= gap.last and last >= gap.first for gap in done.gaps):
+        raise _Unfit("it was never finished: its batches are named as a gap")
+    names = footer.schema.to_arrow_schema().names
+    if names != EVENTS.names[: len(names)]:
+        raise _Unfit("it is foreign: its columns are not those of the events table")
+    return Segment(path, day, first, last, footer.num_rows, size)
+
+
+def _once(segments: Iterable[Segment], aside: list[Aside]) -> Iterator[Segment]:
+    """No batch of a date twice: of two files that share one, the one that begins first, or is longer, counts."""
+    before: Segment | None = None
+    for segment in segments:
+        if before is not None and before.date == segment.date and segment.first <= before.last:
+            aside.append(Aside(segment.path, f"it is a duplicate: {before.path.name} has batches of it"))
+            continue
+        before = segment
+        yield segment
+
+
+def _missing(done: Done | None, segments: list[Segment]) -> Iterator[str]:
+    if done is None:
+        return
+    for day, told in sorted(done.dates.items()):
+        here = [segment for segment in segments if segment.date == day]
+        rows = sum(segment.rows for segment in here)
+        if (len(here), rows) != (told.segments, told.rows):
+            yield (
+                f"of date {day}, {len(here):,} of {told.segments:,} segments are there and whole, with {rows:,} of "
+                f"{told.rows:,} rows; put the others back from a copy of the lake"
+            )
+
+
+def verify(found: Look, progress: Progress = lambda what, done, of: None) -> list[str]:
+    """Read every page of what counts: its checksums, and that its rows belong there. Slow; the faults it found."""
+    faults = []
+    for at, segment in enumerate(found.segments):
+        progress("lake", at, len(found.segments))
+        try:
+            _verify(segment)
+        except (OSError, pa.ArrowException) as error:
+            faults.append(f"{segment.path} is damaged: {str(error).splitlines()[0]}")
+        except _Unfit as error:
+            faults.append(f"{segment.path} is damaged: {error}")
+    progress("lake", 1, 1)
+    return faults
+
+
+def _verify(segment: Segment) -> None:
+    seen: set[int] = set()
+    with pq.ParquetFile(segment.path, page_checksum_verification=True) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            seen.update(table["seq"].to_pylist())
+            days = pc.min_max(table["at"]).as_py().values()
+            if any(date_named(day_of(at)).isoformat() != segment.date for at in days):
+                raise _Unfit("rows of another date are in it")
+    if len(seen) != segment.rows:
+        raise _Unfit("a row is in it twice")
+    if seen and not (segment.first <= min(seen) >> SEQ_SHIFT and max(seen) >> SEQ_SHIFT <= segment.last):
+        raise _Unfit("rows of other batches are in it")

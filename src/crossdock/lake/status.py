@@ -1,0 +1,67 @@
+"""What `crossdock lake status` tells: how far the lake is behind its journal, how large it is, and what is wrong."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from crossdock.journal.folder import in_use_by
+from crossdock.journal.reader import NoJournal
+from crossdock.lake import manifest
+from crossdock.lake.segments import Look
+from crossdock.lake.tail import OF_ANOTHER, Tail, is_of
+from crossdock.model.events import decode_batch
+
+
+class Lag(msgspec.Struct):
+    batches: int
+    bytes: int
+    seconds: float  #: since the oldest batch that is not in the lake
+
+
+class Status(msgspec.Struct):
+    folder: str
+    on: bool
+    writer: str  #: the process that writes to it, "": none does
+    segments: int = 0
+    rows: int = 0
+    bytes: int = 0
+    oldest: str = ""  #: date
+    newest: str = ""
+    first: int = 0  #: batch
+    last: int = 0
+    at: float = 0.0  #: of the newest event
+    pending: int = 0  #: files that are just being written
+    lag: Lag | None = None  #: None: there is no journal to compare it with
+    gaps: list[manifest.Gap] = []
+    faults: list[str] = []
+
+
+def status(found: Look, data: Path, *, on: bool) -> Status:
+    folder, done = found.folder, found.done
+    told = Status(str(folder), on, in_use_by(folder), pending=len(found.pending), faults=found.faults)
+    if done is not None:
+        dates = sorted({segment.date for segment in found.segments})
+        told.oldest, told.newest = (dates[0], dates[-1]) if dates else ("", "")
+        told.segments = len(found.segments)
+        told.rows = sum(segment.rows for segment in found.segments)
+        told.bytes = sum(segment.bytes for segment in found.segments)
+        told.first, told.last, told.at, told.gaps = done.first, done.last, done.at, done.gaps
+    try:
+        tail = Tail(data)
+    except NoJournal:
+        return told
+    try:
+        told.lag = lag(tail, told.last)
+        if done is not None and not is_of(done, tail):
+            told.faults = [f"{folder} {OF_ANOTHER}", *told.faults]
+    finally:
+        tail.close()
+    return told
+
+
+def lag(tail: Tail, position: int) -> Lag:
+    after = max(position, tail.first - 1)
+    oldest = next(tail.read(after), None)
+    seconds = 0.0 if oldest is None else max(0.0, time.time() - decode_batch(oldest[1]).wall)
+    return Lag(max(0, tail.last - after), tail.behind(after), seconds)

@@ -1,0 +1,93 @@
+"""From batches of the journal to tables, one for each date: `Tables` is what the writer and the tests go through."""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from crossdock.lake import kinds, kinds_few
+from crossdock.lake.parts import DAY, day_of
+from crossdock.lake.payloads import Payloads
+from crossdock.lake.rows import Rows
+from crossdock.lake.schema import SEQ_SHIFT
+from crossdock.model.errors import Damaged
+from crossdock.model.events import EVENT_VERSION, Batch, Flushed, decode_batch
+
+_KINDS: Final = {**kinds.KINDS, **kinds_few.KINDS}
+_EPOCH: Final = date(1970, 1, 1)
+
+#: Days a Python date can name; `at` is the server's own clock, but clocks have been seen anywhere.
+_DAYS: Final = ((date.min - _EPOCH).days, (date.max - _EPOCH).days)
+
+
+def date_named(day: int) -> date:
+    """Of days since 1970; one that no calendar has is the nearest that it has."""
+    return _EPOCH + timedelta(days=min(max(day, _DAYS[0]), _DAYS[1]))
+
+
+#: Rows of a date that become a table, and a row group of its file. A row takes about a kilobyte until then.
+CUT_AT: Final = 50_000
+
+#: Or so many bytes of batches: payloads may be large.
+_CUT_BYTES: Final = 32 * 1024 * 1024
+
+Take = Callable[[date, pa.Table], None]
+
+
+class Tables:
+    """Rows of consecutive batches, handed to `take` by date, some ten thousand at a time. `era` is the first one's."""
+
+    def __init__(self, take: Take, era: int = 0, payloads: Payloads | None = None) -> None:
+        self._take = take
+        self._payloads = payloads or Payloads()
+        self.era = era  #: of the next row
+        self.at = 0.0  #: of the last event
+        self.rows = 0
+        self._open: dict[int, Rows] = {}
+        self._begin = self._end = 0.0  #: of the date under way
+        self._rows = Rows(0, self._payloads)
+        self._uncut = self._uncut_bytes = 0
+
+    def add(self, seq: int, data: bytes) -> None:
+        """A batch as the journal has it. Raises Damaged if it is none, or a newer one."""
+        try:
+            batch = decode_batch(data)
+        except msgspec.MsgspecError as error:
+            raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
+        if batch.version > EVENT_VERSION:
+            raise Damaged(f"batch {seq} was written by a newer Crossdock; this one reads events up to {EVENT_VERSION}")
+        self._uncut_bytes += len(data)
+        self.add_batch(seq, batch)
+
+    def add_batch(self, seq: int, batch: Batch) -> None:
+        first = number = seq << SEQ_SHIFT
+        for event in batch.events:
+            kind = _KINDS.get(type(event))
+            if kind is None:
+                continue
+            at = event.at
+            if not self._begin <= at < self._end:
+                self._turn_to(at)
+            number = kind(self._rows, number, event)
+            if type(event) is Flushed:
+                self.cut()
+                self.era += 1
+            self.at = at
+        self.rows += number - first
+        self._uncut += number - first
+        if self._uncut >= CUT_AT or self._uncut_bytes >= _CUT_BYTES:
+            self.cut()
+
+    def _turn_to(self, at: float) -> None:
+        day = min(max(day_of(at), _DAYS[0]), _DAYS[1])
+        self._begin, self._end = float(day * DAY), float((day + 1) * DAY)
+        self._rows = self._open.setdefault(day, Rows(day, self._payloads))
+
+    def cut(self) -> None:
+        """Hand over all that was collected."""
+        for day, rows in sorted(self._open.items()):
+            if len(rows):
+                self._take(date_named(day), rows.cut(self.era))
+        self._uncut = self._uncut_bytes = 0

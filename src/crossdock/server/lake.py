@@ -1,0 +1,156 @@
+"""Keeps the lake: starts its process when there is something to write, holds the journal for it, and watches it.
+
+The process runs at the lowest priority in the server's own session: it takes what nobody else wants. If it falls too
+far behind it runs at the server's until it has caught up; the journal can only be trimmed behind it.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crossdock.lake import manifest
+from crossdock.lake.options import Options, Position
+from crossdock.model.errors import Damaged
+from crossdock.server import room
+from crossdock.server.scribe import Scribe
+from crossdock.server.turn import Turn
+from crossdock.settings import Settings
+
+log = logging.getLogger("crossdock.lake")
+
+#: The name of its hold in the journal.
+HOLD: Final = "lake"
+
+#: Further behind than this it runs at the server's priority, until it is nearer than a quarter of it.
+BEHIND_BYTES: Final = 256 * 1024 * 1024
+
+#: A process that ended is started again after this long, and after twice as long each time it ends without progress.
+RETRY_S: Final = 1.0
+_RETRY_AT_MOST_S: Final = 60.0
+
+
+def folder_of(settings: Settings) -> Path:
+    """A name that is not absolute is one inside the data folder."""
+    return settings.server.data / settings.lake.dir
+
+
+def options_of(settings: Settings) -> Options:
+    lake, folder = settings.lake, folder_of(settings)
+    return Options(
+        data=settings.server.data,
+        folder=folder,
+        payloads=lake.payloads,
+        redact=tuple(name for part in lake.redact.split(",") if (name := part.strip())),
+        segment_bytes=lake.segment_mib * room.MIB,
+        segment_s=lake.segment_s,
+        keep_days=lake.keep_days,
+        keep_free=room.watermark(settings.server.data, settings.journal.free_mib),
+    )
+
+
+class LakeKeeper:
+    def __init__(self, settings: Settings, turn: Turn, scribe: Scribe, last_seq: Callable[[], int]) -> None:
+        self._options = options_of(settings)
+        self._turn = turn
+        self._scribe = scribe
+        self._last_seq = last_seq
+        self._task: asyncio.Task[None] | None = None
+        self._child: asyncio.subprocess.Process | None = None
+        self._raised = False
+        self._rest_s = RETRY_S
+        self._rest_until = 0.0
+        self._waiting_since: float | None = None
+        self._behind = 0  #: bytes it had not read when it last said so
+        self._written = 0  #: by the server until then
+        self._trouble = ""
+        self.last = self._position()
+
+    def _position(self) -> int | None:
+        """The newest batch that is in the lake; None: it cannot be known now, and nothing more is trimmed."""
+        try:
+            done = manifest.read_done(self._options.folder)
+        except Damaged as error:
+            log.error("the lake cannot be written to: %s", error)
+            return None
+        return 0 if done is None else done.last
+
+    def hold(self, first: int) -> None:
+        """Before anything is trimmed. `first` is the oldest batch of the journal."""
+        self._scribe.hold(HOLD, max(self.last or 0, first, 1) - 1)
+
+    def look(self) -> None:
+        """Called every second."""
+        now = time.monotonic()
+        if self._task is not None:
+            self._set_priority()
+        elif now >= self._rest_until and self.last is not None and self._last_seq() > self.last:
+            self._waiting_since = self._waiting_since or now
+            enough = self._turn.written_bytes - self._written >= self._options.segment_bytes
+            if enough or now - self._waiting_since >= self._options.segment_s:
+                self._task = asyncio.create_task(self._run())
+
+    @property
+    def behind(self) -> int:
+        """At most so many bytes of the journal are not in the lake's drafts yet."""
+        return self._behind + self._turn.written_bytes - self._written
+
+    def _set_priority(self) -> None:
+        if self._child is None or self._child.returncode is not None:
+            return
+        raise_it = self.behind > (BEHIND_BYTES // 4 if self._raised else BEHIND_BYTES)
+        if raise_it is not self._raised:
+            self._raised = raise_it
+            policy = os.SCHED_OTHER if raise_it else os.SCHED_IDLE
+            os.sched_setscheduler(self._child.pid, policy, os.sched_param(0))
+            word = "falls behind the journal; it now runs at the server's priority" if raise_it else "has caught up"
+            log.log(logging.WARNING if raise_it else logging.INFO, "the lake %s", word)
+
+    async def _run(self) -> None:
+        try:
+            self._child = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "crossdock.lake.exporter", msgspec.json.encode(self._options, enc_hook=str),
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            # Its stdin stays open: the child ends when that does, with the server.
+            if self._child.stdout is not None:
+                async for line in self._child.stdout:
+                    self._heard(msgspec.json.decode(line, type=Position))
+            code = await self._child.wait()
+            log.error(
+                "the lake's process ended (exit code %d)%s; the journal keeps what it has not taken; next try in %d s",
+                code, f": {self._trouble}" if self._trouble else "", self._rest_s,
+            )  # fmt: skip
+        finally:
+            self._rest_until = time.monotonic() + self._rest_s
+            self._rest_s = min(2 * self._rest_s, _RETRY_AT_MOST_S)
+            self._task = self._child = None
+            self._raised = False
+            self._trouble = ""
+
+    def _heard(self, position: Position) -> None:
+        if position.trouble and position.trouble != self._trouble:
+            log.warning("the lake: %s", position.trouble)
+        self._trouble = position.trouble
+        if position.last < 0:
+            return
+        self._behind, self._written = position.behind, self._turn.written_bytes
+        if position.last != self.last:
+            self.last = position.last
+            self._rest_s = RETRY_S
+            self._waiting_since = None
+            # The newest batch stays: by it the lake knows its journal again.
+            self._scribe.hold(HOLD, max(position.last, 1) - 1)
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            if self._child is not None:
+                self._child.kill()
+            await asyncio.gather(self._task, return_exceptions=True)

@@ -1,0 +1,173 @@
+"""The lake of a real server: jobs of all doors, worked through each other, are rows; and what the operator sees."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from crossdock.client.stream import connect
+from crossdock.journal.reader import Reader
+from crossdock.journal.recovery import recover
+from tests.lake.ledger import booked, open_leases, same_pages
+from tests.lake.source import Row, rows_in
+from tests.support.command_line import Operator
+from tests.support.peer import Peer
+from tests.support.peers import PEERS, reach
+from tests.support.qless_peer import ViaQless
+from tests.support.server import Server
+
+#: A segment a fifth of a second.
+LAKE: Final = {"lake.segment_s": 0.2, "lake.redact": "password"}
+EACH: Final = 6
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", LAKE, doors=(*PEERS, "redis")) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Operator:
+    return Operator(tmp_path, server_data="data")
+
+
+def caught_up(operator: Operator) -> Any:
+    """What `status` tells once all of the journal is in the lake."""
+    give_up = time.monotonic() + 60
+    while True:
+        told = json.loads(operator.run("lake", "status", "--json").out)
+        if told["last"] and not told["lag"]["batches"]:
+            return told
+        assert time.monotonic() < give_up, told
+        time.sleep(0.1)
+
+
+def work(server: Server) -> None:
+    """Each door pushes, and the next one works it; of what each pushed one fails and one is never settled."""
+    peers: list[Peer] = [reach(server, door, f"{door}-worker") for door in PEERS]
+    peers.append(ViaQless(connect("Redis", "127.0.0.1", server.ports["redis"], "", 20.0), "qless-worker"))
+    for turn, origin in enumerate(peers):
+        worker = peers[(turn + 1) % len(peers)]
+        queue = f"mail-{origin.door}"
+        for n in range(EACH):
+            origin.push(queue, {"password": "hunter2", "n": n})
+        for n in range(EACH):
+            got = worker.fetch(queue)
+            assert got is not None
+            if n == 0:
+                assert worker.fail(got.ident)
+            elif n > 1:
+                assert worker.succeed(got.ident)
+    for peer in peers:
+        peer.close()
+
+
+def test_jobs_of_all_doors_are_rows_that_add_up_to_the_live_statistics(
+    server: Server, operator: Operator, tmp_path: Path
+) -> None:
+    work(server)
+    told = caught_up(operator)
+    assert (told["sound"], told["faults"], told["gaps"], told["on"]) == (True, [], [], True)
+    assert server.stop() == 0
+    rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
+    doors = {*PEERS, "qless"}
+    assert {row["origin"] for row in rows if row["event"] == "pushed"} == doors
+    pairs = {(row["origin"], row["lease_via"]) for row in rows if row["outcome"] == "succeeded"}
+    assert {origin for origin, _ in pairs} == {via for _, via in pairs} == doors
+    assert all(origin != via for origin, via in pairs), "each was worked through another door"
+    assert {row["outcome"] for row in rows} >= {None, "succeeded", "failed"}
+    pushed = [row for row in rows if row["event"] == "pushed"]
+    assert len(pushed) == EACH * len(doors)
+    assert all(b"hunter2" not in _payload(row) and b"[redacted]" in _payload(row) for row in pushed)
+    memory = recover(Reader(tmp_path / "data")).memory
+    assert same_pages(memory.stats, booked(rows))
+    assert open_leases(rows) == {job.lease.token for job in memory.jobs.values() if job.lease is not None}
+
+
+def _payload(row: Row) -> bytes:
+    payload: bytes = row["payload"]
+    return payload
+
+
+def test_the_operator_is_told_what_is_wrong(server: Server, operator: Operator, tmp_path: Path) -> None:
+    work(server)
+    told = caught_up(operator)
+    text = operator.tell("lake", "status")
+    assert f"{told['rows']:,} rows" in text and "nothing: all of the journal is in it" in text
+    warnings = [line for line in operator.run("doctor").out.splitlines() if line.startswith("warning: ")]
+    assert not any("lake" in warning for warning in warnings)
+    assert "sound: " in operator.tell("check")
+    segment = min((tmp_path / "data" / "lake").glob("events/*/*.parquet"))
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-9])
+    for verb in (("lake", "status"), ("doctor",), ("check",)):
+        ended = operator.run(*verb)
+        assert ended.code == 1
+        assert f"{segment.name} is set aside: it is torn" in ended.out
+    segment.write_bytes(whole)
+    stray = segment.with_name("copy.parquet")
+    stray.write_bytes(whole)
+    assert "foreign" in operator.run("lake", "status").out
+    stray.unlink()
+    (tmp_path / "data" / "lake" / "_done.json").write_bytes(b"{")
+    for verb in (("lake", "status"), ("doctor",), ("check",)):
+        ended = operator.run(*verb)
+        assert ended.code == 1 and "_done.json cannot be read" in ended.out + ended.err
+
+
+def test_a_flush_leaves_the_past_and_begins_a_new_era(server: Server, operator: Operator, tmp_path: Path) -> None:
+    work(server)
+    with server.client() as client:
+        client.call("FLUSH")
+        client.push("job-after-flush")
+    caught_up(operator)
+    assert server.stop() == 0
+    rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
+    (flushed,) = [row for row in rows if row["event"] == "flushed"]
+    assert {row["era"] for row in rows if row["seq"] <= flushed["seq"]} == {0}
+    after = [row for row in rows if row["seq"] > flushed["seq"]]
+    assert [row["jid"] for row in after if row["event"] == "pushed"] == ["job-after-flush"]
+    assert {row["era"] for row in after} == {1}
+    assert same_pages(recover(Reader(tmp_path / "data")).memory.stats, booked(rows))
+
+
+def test_a_server_with_the_lake_off_has_none(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", {"lake.on": "false", "lake.segment_s": 0.05}) as server:
+        with server.client() as client:
+            client.push("some-job")
+        server.restart()
+        with server.client() as client:
+            client.push("some-other-job")
+        assert not (tmp_path / "data" / "lake").exists()
+        told = Operator(tmp_path, server_data="data", lake_on="false").tell("lake", "status")
+        assert "lake.on is false" in told and "nothing yet" in told
+
+
+def test_a_backup_goes_without_it_and_the_restored_server_begins_its_own(
+    server: Server, operator: Operator, tmp_path: Path
+) -> None:
+    work(server)
+    before = caught_up(operator)
+    with server.client() as client:
+        client.push("job-not-in-the-lake")
+        operator.tell("backup", "copy")
+        client.push("job-after-the-backup")
+    caught_up(operator)
+    assert server.stop() == 0
+    operator.tell("restore", "copy", "--data", "new")
+    assert not (tmp_path / "new" / "lake").exists()
+    with Server(tmp_path / "new", {"lake.segment_s": 0.2}) as restored:
+        with restored.client() as client:
+            client.push("job-of-the-new-server")
+        new = Operator(tmp_path, server_data="new")
+        assert caught_up(new)["sound"]
+        jids = {row["jid"] for row in rows_in(tmp_path / "new" / "lake").values()}
+        assert {"job-not-in-the-lake", "job-of-the-new-server"} <= jids and "job-after-the-backup" not in jids
+        old = Operator(tmp_path, server_data="new", lake_dir=tmp_path / "data" / "lake")
+        ended = old.run("lake", "status")
+        assert ended.code == 1 and "another journal" in ended.out
+    assert before["first"] == 1

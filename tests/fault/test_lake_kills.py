@@ -1,0 +1,188 @@
+"""The lake's process and its server killed again and again under load: every row is there once, and nothing is trimmed
+that is not in the lake."""
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final, Self
+
+import pytest
+
+from crossdock.journal.folder import in_use_by
+from crossdock.journal.reader import Reader
+from crossdock.journal.recovery import recover
+from crossdock.lake import manifest
+from crossdock.lake.tables import Tables
+from tests.lake.ledger import booked, same_pages
+from tests.lake.source import Row, rows_in
+from tests.support.faktory_client import Client, Gone, Refused, job
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+KILLS: Final = 14
+SETTINGS: Final = {"lake.segment_s": 0.15, "lake.segment_mib": 1}
+
+
+class Load:
+    """Pushes, works and fails jobs, and knows what was acknowledged."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.pushed: set[str] = set()
+        self.settled: set[str] = set()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                with self._server.client(wid="worker") as client:
+                    while not self._over.is_set():
+                        self._round(client)
+            except (OSError, Gone, Refused, LookupError):
+                time.sleep(0.01)  # it is being killed, and comes back on another port
+
+    def _round(self, client: Client) -> None:
+        jids = [f"job-{self._count + n:08d}" for n in range(20)]
+        self._count += 20
+        client.push_many([job(jid) for jid in jids])
+        self.pushed.update(jids)
+        for _ in range(20):
+            found = client.fetch("default")
+            if found is not None:
+                client.ack(found["jid"])
+                self.settled.add(found["jid"])
+
+
+def wait_until(true: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    give_up = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < give_up, f"waited in vain: {what}"
+        time.sleep(0.01)
+
+
+def position(lake: Path) -> int:
+    done = manifest.read_done(lake)
+    return 0 if done is None else done.last
+
+
+def left_in_the_journal(data: Path) -> dict[int, Row]:
+    found: dict[int, Row] = {}
+    tables = Tables(lambda _, table: found.update({row["seq"]: row for row in table.to_pylist()}))
+    reader = Reader(data)
+    for seq, batch in reader.read(reader.first - 1):
+        tables.add(seq, batch)
+    reader.close()
+    tables.cut()
+    return found
+
+
+def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
+    data, lake, random = tmp_path / "data", tmp_path / "data" / "lake", Random(11)
+    server = Server(data, SETTINGS, fault="short-tail").start()
+    killed: Counter[str] = Counter()
+    with Load(server) as load:
+        for kill in range(KILLS):
+            before = position(lake)
+            wait_until(lambda before=before: position(lake) > before, "the lake goes on")  # type: ignore[misc]
+            time.sleep(random.random() * 0.4)
+            if kill % 3 == 2:
+                server.restart()
+                killed["server"] += 1
+            elif pid := in_use_by(lake):
+                os.kill(int(pid), signal.SIGKILL)
+                killed["lake"] += 1
+        last = position(lake)
+        wait_until(lambda: position(lake) > last, "the lake goes on after the last kill")
+    reader = Reader(data)
+    until = reader.newest
+    reader.close()
+    wait_until(lambda: position(lake) >= until, "the lake has all that was written")
+    assert server.stop() == 0
+    server.close()
+    assert killed["lake"] >= 5 and killed["server"] >= 3
+    rows = rows_in(lake)
+    done = manifest.read_done(lake)
+    assert done is not None and (done.first, done.gaps) == (1, [])
+    left = left_in_the_journal(data)
+    assert min(left) >> 22 > 1, "the journal was trimmed"
+    assert {seq: {**row, "era": 0} for seq, row in rows.items() if seq in left} == {
+        seq: row for seq, row in left.items() if seq in rows
+    }
+    events = Counter((row["event"], row["jid"]) for row in rows.values())
+    assert [jid for jid in load.pushed if events["pushed", jid] != 1] == []
+    assert [jid for jid in load.settled if events["succeeded", jid] != 1] == []
+    assert len(load.settled) > 1_000
+    live = recover(Reader(data)).memory.stats
+    assert same_pages(live, booked(row for _, row in sorted(rows.items())))
+
+
+def test_the_journal_waits_for_a_lake_that_cannot_be_written(tmp_path: Path) -> None:
+    """Its manifest is damaged. Nothing is trimmed until that is cured, and then all of it comes."""
+    data, lake = tmp_path / "data", tmp_path / "data" / "lake"
+    lake.mkdir(parents=True)
+    (lake / manifest.DONE).write_bytes(b"not JSON")
+    server = Server(data, SETTINGS, fault="short-tail").start()
+    with Load(server) as load:
+        wait_until(lambda: len(list(data.glob("snapshot-*[0-9]"))) == 2, "two snapshots")
+        before = len(load.pushed)
+        wait_until(lambda: len(load.pushed) > before + 500, "the server works on")
+    reader = Reader(data)
+    assert (reader.first, dict(reader.holds())) == (1, {"lake": 0})
+    reader.close()
+    assert "the lake cannot be written to" in server.log()
+    (lake / manifest.DONE).unlink()
+    server.restart()
+    wait_until(lambda: position(lake) > 0, "the lake begins")
+    assert server.stop() == 0
+    server.close()
+    done = manifest.read_done(lake)
+    assert done is not None and (done.first, done.gaps) == (1, [])
+
+
+def test_off_and_on_again(tmp_path: Path) -> None:
+    """While it is off the journal is trimmed as if there were no lake; what is lost to it so is named as a gap."""
+    data, lake = tmp_path / "data", tmp_path / "data" / "lake"
+    server = Server(data, SETTINGS).start()
+    with Load(server):
+        wait_until(lambda: position(lake) > 5, "the lake goes on")
+    server.stop()
+    server.close()
+    until = position(lake)
+    server = Server(data, {**SETTINGS, "lake.on": "false"}, fault="short-tail").start()
+
+    def first() -> int:
+        reader = Reader(data)
+        try:
+            return reader.first
+        finally:
+            reader.close()
+
+    with Load(server):
+        wait_until(lambda: first() > until + 10, "the journal is trimmed")
+    server.stop()
+    server.close()
+    server = Server(data, SETTINGS).start()
+    wait_until(lambda: position(lake) > until, "the lake goes on")
+    server.stop()
+    server.close()
+    done = manifest.read_done(lake)
+    assert done is not None
+    ((gap),) = done.gaps
+    assert gap.first > until - 1 and gap.last >= until + 10
+    rows_in(lake)

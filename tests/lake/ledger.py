@@ -1,0 +1,70 @@
+"""What rows of the lake say, added up in plain Python: statistics, and leases with their ends."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.stats import DAY, QueueDay, Stats
+from crossdock.lake.tables import Tables
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch
+
+Row = dict[str, Any]
+
+
+def rows_of(batches: Iterable[Iterable[AnyEvent]]) -> list[Row]:
+    found: list[Row] = []
+    tables = Tables(lambda _, table: found.extend(table.to_pylist()))
+    for seq, events in enumerate(batches, 1):
+        tables.add_batch(seq, Batch(EVENT_VERSION, 0.0, 0.0, list(events)))
+    tables.cut()
+    return sorted(found, key=lambda row: int(row["seq"]))
+
+
+def booked(rows: Iterable[Row]) -> dict[str, dict[int, QueueDay]]:
+    """The pages that the rows of the newest era make."""
+    pages: defaultdict[str, dict[int, QueueDay]] = defaultdict(dict)
+    rows = list(rows)
+    newest = max((row["era"] + (row["event"] == "flushed") for row in rows), default=0)
+    for row in rows:
+        if row["era"] != newest or row["booked_day"] is None:
+            continue
+        page = pages[row["booked_queue"]].setdefault(row["booked_day"] * DAY, QueueDay())
+        if row["booked_wait"]:
+            page.wait.add([row["wait_s"]])
+        if row["booked_run"]:
+            page.run.add([row["run_s"]])
+        page.failures += row["booked_failures"] or 0
+        page.failed += row["booked_failed"] or 0
+        page.retries += row["booked_retries"] or 0
+    return dict(pages)
+
+
+def without_end(memory: Memory) -> Memory:
+    """The live statistics forget old days; what is compared with rows must not."""
+    memory.stats.stats_days = memory.stats.histogram_days = float("inf")
+    return memory
+
+
+def same_pages(stats: Stats, pages: dict[str, dict[int, QueueDay]]) -> bool:
+    return {queue: days for queue, days in stats.days.items() if days} == pages
+
+
+def open_leases(rows: Iterable[Row]) -> set[int]:
+    """Tokens that were leased and have no outcome yet. Raises if one has two, or one without a lease."""
+    open_: dict[int, Row] = {}
+    ended: Counter[int] = Counter()
+    for row in rows:
+        if row["event"] == "flushed":
+            open_.clear()
+        if row["event"] == "leased":
+            open_[row["token"]] = row
+        if row["outcome"] is not None:
+            lease = open_.pop(row["token"])
+            ended[row["token"]] += 1
+            assert (row["leased_at"], row["wait_s"], row["lease_via"]) == (lease["at"], lease["wait_s"], lease["via"])
+            assert (row["number"], row["jid"], row["worker"]) == (lease["number"], lease["jid"], lease["worker"])
+            assert row["attempt"] == lease["attempt"]
+            assert row["run_s"] is not None and row["beats"] is not None
+    assert not ended or max(ended.values()) == 1
+    return set(open_)

@@ -1,0 +1,37 @@
+"""The reference page says what the schema says, and its example runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from crossdock.lake import kinds, kinds_few
+from crossdock.lake.schema import EVENTS
+from tests.lake.source import ListSource, rows_of, story, write_all
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "lake.md").read_text("utf-8")
+
+
+def test_every_column_is_there_with_its_meaning() -> None:
+    told = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", PAGE.partition("## Events")[0], re.MULTILINE)
+    assert told == [
+        (field.name, str(field.type).replace(" ", ""), field.metadata[b"meaning"].decode()) for field in EVENTS
+    ]
+
+
+def test_every_event_is_there() -> None:
+    told = set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE))))
+    pushes = {"group-called", "spawned", "recurred"}  #: rows of these are `pushed`
+    made = {str(kind.__struct_config__.tag) for kind in (*kinds.KINDS, *kinds_few.KINDS)}
+    assert told >= made - pushes
+    assert {row["event"] for row in rows_of(story()).values()} <= told
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    write_all(tmp_path / "crossdock-data" / "lake", ListSource(story()))
+    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    example = example.replace(".to_pandas()", ".num_rows")  # pandas is the reader's own
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert int(done.stdout) > 10

@@ -1,0 +1,167 @@
+"""The lake's process, a step at a time, on a journal that a server has open; and its keeper's part."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crossdock.lake import manifest
+from crossdock.lake.exporter import Exporter
+from crossdock.lake.options import Options, Position
+from crossdock.lake.segments import look
+from crossdock.lake.status import status
+from crossdock.server.lake import BEHIND_BYTES, HOLD, LakeKeeper, folder_of, options_of
+from crossdock.settings import LakeSettings, ServerSettings, Settings
+from tests.lake.source import rows_in
+from tests.support.journals import Writer
+from tests.support.states import eventful
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(tmp_path / "data")
+    writer.tell(eventful())
+    yield writer
+    writer.close()
+
+
+def options(server: Writer, **more: Any) -> Options:
+    return Options(data=server.path, folder=server.path / "lake", **{"segment_s": 0.001, **more})
+
+
+def test_a_step_takes_all_and_publishes_what_is_old_enough(server: Writer) -> None:
+    told: list[Position] = []
+    exporter = Exporter(options(server), told.append)
+    assert exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    assert told[-1] == Position(server.journal.last, 0)
+    server.push("one-more-job")
+    assert exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    assert told[-1].last == server.journal.last
+    exporter.close()
+    assert {row["jid"] for row in rows_in(server.path / "lake").values()} >= {"one-more-job"}
+    seen = look(server.path / "lake")
+    assert len(seen.segments) == 2
+    now = status(seen, server.path, on=True)
+    assert now.lag is not None and (now.lag.batches, now.lag.bytes, now.faults) == (0, 0, [])
+    server.push("and-another")
+    now = status(seen, server.path, on=True)
+    assert now.lag is not None and now.lag.batches == 1 and now.lag.bytes > 0
+
+
+def test_a_segment_is_finished_when_it_is_large_enough(server: Writer) -> None:
+    exporter = Exporter(options(server, segment_s=3_600.0, segment_bytes=1), lambda position: None)
+    while exporter.step():
+        pass
+    exporter.close()
+    assert len({segment.first for segment in look(server.path / "lake").segments}) > 5
+
+
+def test_it_leaves_the_disks_last_room_to_the_journal(server: Writer) -> None:
+    told: list[Position] = []
+    exporter = Exporter(options(server, keep_free=1 << 60), told.append)
+    assert not exporter.step()
+    exporter.close()
+    assert "MiB are free" in told[-1].trouble and told[-1].behind > 0
+    assert manifest.read_done(server.path / "lake") is None
+
+
+def test_it_goes_on_behind_a_compaction(server: Writer) -> None:
+    """The journal is trimmed up to the hold, the batch before the lake's newest, and no further."""
+    exporter = Exporter(options(server), lambda position: None)
+    exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    done = manifest.read_done(server.path / "lake")
+    assert done is not None
+    server.journal.hold(HOLD, done.last - 1)
+    server.push("a-job-after-it")
+    server.compact()
+    server.compact()
+    assert server.journal.first == done.last
+    exporter.close()
+    exporter = Exporter(options(server), lambda position: None)
+    exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    exporter.close()
+    assert len(rows_in(server.path / "lake")) > 0
+    assert look(server.path / "lake").done.gaps == []  # type: ignore[union-attr]
+
+
+def test_a_restored_journal_is_a_fault(server: Writer, tmp_path: Path) -> None:
+    exporter = Exporter(options(server), lambda position: None)
+    exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    exporter.close()
+    other = Writer(tmp_path / "other")
+    other.push("something-else")
+    told = status(look(server.path / "lake"), other.path, on=True)
+    other.close()
+    assert "another journal" in told.faults[0]
+
+
+class Scribe:
+    def __init__(self) -> None:
+        self.holds: list[tuple[str, int]] = []
+
+    def hold(self, name: str, seq: int) -> None:
+        self.holds.append((name, seq))
+
+
+def keeper(settings: Settings, last: int = 0) -> tuple[LakeKeeper, Any, Scribe]:
+    turn, scribe = SimpleNamespace(written_bytes=0), Scribe()
+    return LakeKeeper(settings, turn, scribe, lambda: last), turn, scribe  # type: ignore[arg-type]
+
+
+def test_the_settings_become_options(tmp_path: Path) -> None:
+    lake = LakeSettings(dir=Path("history"), payloads="hash", redact=" a, b,,", segment_mib=2, keep_days=9)
+    settings = Settings(server=ServerSettings(data=tmp_path), lake=lake)
+    made = options_of(settings)
+    assert folder_of(settings) == tmp_path / "history"
+    assert (made.payloads, made.redact, made.segment_bytes, made.keep_days) == ("hash", ("a", "b"), 2 * 1024**2, 9)
+    elsewhere = Settings(server=ServerSettings(data=tmp_path), lake=LakeSettings(dir=Path("/mnt/lake")))
+    assert folder_of(elsewhere) == Path("/mnt/lake")
+
+
+def test_the_journal_is_held_at_the_lakes_position(tmp_path: Path) -> None:
+    settings = Settings(server=ServerSettings(data=tmp_path))
+    keeps, _, scribe = keeper(settings)
+    keeps.hold(41)
+    keeps._heard(Position(50, 0))
+    keeps._heard(Position(50, 10))
+    keeps._heard(Position(-1, 0, "it broke"))
+    assert scribe.holds == [(HOLD, 40), (HOLD, 49)]
+
+
+def test_far_behind_it_runs_at_the_servers_priority_until_it_has_caught_up(tmp_path: Path) -> None:
+    keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
+    be_idle = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"
+    idle = f"import os, sys; {be_idle}; print(1, flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", idle], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"1\n"
+        keeps._child = SimpleNamespace(pid=child.pid, returncode=None)  # type: ignore[assignment]
+        keeps._heard(Position(1, BEHIND_BYTES // 2))
+        keeps._set_priority()
+        assert os.sched_getscheduler(child.pid) == os.SCHED_IDLE
+        turn.written_bytes = BEHIND_BYTES // 2 + 1
+        keeps._set_priority()
+        assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER
+        keeps._heard(Position(2, BEHIND_BYTES // 2))
+        keeps._set_priority()
+        assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER, "not to and fro"
+        keeps._heard(Position(3, 1_000))
+        keeps._set_priority()
+        assert os.sched_getscheduler(child.pid) == os.SCHED_IDLE
+        assert child.stdin is not None
+        child.stdin.close()

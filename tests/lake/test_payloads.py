@@ -1,0 +1,68 @@
+"""Secrets that the settings name never get into the lake, however they are written."""
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from crossdock.lake.payloads import Payloads, replayed_from
+
+REDACTING = Payloads("full", ["password", "Token", "schlüssel"])
+
+
+@pytest.mark.parametrize(
+    ("payload", "shown"),
+    [
+        (b'{"password":"x","a":1}', {"password": "[redacted]", "a": 1}),
+        (b'[{"user":{"PassWord":{"deep":"x"}}}, 2]', [{"user": {"PassWord": "[redacted]"}}, 2]),
+        (b'[{"p\\u0061ssword": "x"}]', [{"password": "[redacted]"}]),
+        (b'{"token":[1,2],"tokens":3}', {"token": "[redacted]", "tokens": 3}),
+        ('{"SCHLÜSSEL":"x"}'.encode(), {"SCHLÜSSEL": "[redacted]"}),
+    ],
+)
+def test_named_fields_are_redacted_at_any_depth_and_in_any_case(payload: bytes, shown: object) -> None:
+    found, hashed = REDACTING.shown(payload)
+    assert found is not None and json.loads(found) == shown
+    assert hashed is None
+
+
+@pytest.mark.parametrize(
+    "payload", [b'{"a" : 1.50,  "b":"the password"}', b"[12345678901234567890123]", b"plain", '"größe"'.encode(), b""]
+)
+def test_what_has_no_such_field_stays_byte_for_byte(payload: bytes) -> None:
+    if payload == b"":
+        assert REDACTING.shown(b"") == (b"", None)
+    else:
+        assert REDACTING.shown(payload) == (payload, None)
+
+
+@pytest.mark.parametrize("payload", [b"password=x", b'{"password": "x"', b"\xff token", b"[" * 100_000 + b'"token"'])
+def test_what_may_hold_a_secret_and_is_not_json_is_left_out(payload: bytes) -> None:
+    assert REDACTING.shown(payload) == (None, None)
+
+
+def test_hashes_and_nothing() -> None:
+    assert Payloads("hash").shown(b"[1]") == (None, sha256(b"[1]").hexdigest())
+    assert Payloads("none").shown(b"[1]") == (None, None)
+    assert Payloads("full").shown(b"\xff\x00") == (b"\xff\x00", None)
+
+
+def test_custom_data_is_as_private_as_the_payload() -> None:
+    assert REDACTING.custom(b'{"token":"x"}') == b'{"token":"[redacted]"}'
+    assert Payloads().custom(b'{"a":1}') == b'{"a":1}'
+    assert Payloads("hash").custom(b'{"a":1}') is None
+    assert Payloads().custom(b"") is None
+
+
+@pytest.mark.parametrize(
+    ("custom", "jid"),
+    [
+        (b'{"replayed_from":"abc","x":[1]}', "abc"),
+        (b'{"x":"replayed_from"}', None),
+        (b'{"replayed_from":{"a":1}}', None),
+        (b'["replayed_from"]', None),
+        (b"{}", None),
+    ],
+)
+def test_a_replay_says_what_it_is_a_replay_of(custom: bytes, jid: str | None) -> None:
+    assert replayed_from(custom) == jid
