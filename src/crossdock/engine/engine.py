@@ -36,6 +36,7 @@ from crossdock.engine import (
 )
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import table as resqu
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
@@ -103,6 +104,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Surfaced: surfacing.surfaced,
     e.ThrottleSet: holding.throttle_set,
     e.ThrottleFreed: holding.throttle_freed,
+    **resqu.APPLY,
 }
 
 
@@ -165,6 +167,7 @@ class Engine:
             m.ClearInterval: intervals.clear_interval,
             m.SetThrottle: holding.set_throttle,
             m.FreeThrottle: holding.free_throttle,
+            **resqu.decisions(random),
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
