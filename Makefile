@@ -3,12 +3,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-quick bench lint docs lock clean
+.PHONY: help install install-pipeline up test test-quick bench bench-pipeline lint docs lock clean
 
 # A stamp's name holds a hash of all that its step depends on, so a second run is quick and a changed lock is seen.
 # The folder counts too: an editable install points into it.
 hash = $(shell { echo '$(CURDIR)'; cat $(1); } | sha256sum | cut -c1-16)
 SERVER := .venv/.server-$(call hash,pyproject.toml requirements/server.txt)
+PIPELINE := .venv/.pipeline-$(call hash,pyproject.toml requirements/server.txt requirements/pipeline.txt)
 TESTS := .venv/.tests-$(call hash,pyproject.toml requirements/server.txt requirements/test.txt requirements/throttles.txt)
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
@@ -18,10 +19,13 @@ COMPILE := .venv/lock/bin/uv --quiet pip compile --universal --python-version 3.
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name what; do \
-		printf '  make %-11s %s\n' "$$name" "$$what"; done
+		printf '  make %-17s %s\n' "$$name" "$$what"; done
 
 install: $(SERVER) ## .venv with the server alone
 	@echo 'installed; start it with: .venv/bin/crossdock up'
+
+install-pipeline: $(PIPELINE) ## and Spark, for crossdock pipeline (needs Java 17)
+	@echo 'installed; see docs/how-to/pipeline.md'
 
 up: $(SERVER) ## run the server; flags by ARGS='--data DIR …'
 	@exec .venv/bin/crossdock up $(ARGS)
@@ -30,14 +34,18 @@ test: lint ## lint, then every test
 	.venv/bin/python -m pytest --durations=10
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	.venv/bin/python -m pytest --durations=10 -n 3 -m 'not clients and not fault and not slow'
+	.venv/bin/python -m pytest --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://host:port ARGS=--lake
-	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://host:port, redis://…; ARGS=--lake
+	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') \
+		$(if $(SCRIPT),--script '$(SCRIPT)') $(ARGS)
+
+bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events, DuckDB beside it; ARGS='--millions 1'
+	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings
 	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md
@@ -46,7 +54,9 @@ lock: $(SERVER) ## choose the newest dependencies and write requirements/*.txt
 	test -d .venv/lock || .venv/bin/python -m venv .venv/lock
 	.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install '$(UV)'
 	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/server.txt > /dev/null
-	$(COMPILE) --upgrade --extra test -c requirements/server.txt pyproject.toml -o requirements/test.txt > /dev/null
+	$(COMPILE) --upgrade --extra pipeline -c requirements/server.txt pyproject.toml -o requirements/pipeline.txt > /dev/null
+	$(COMPILE) --upgrade --extra test --extra pipeline -c requirements/server.txt -c requirements/pipeline.txt \
+		pyproject.toml -o requirements/test.txt > /dev/null
 
 clean: ## remove .venv and caches; data stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis src/crossdock.egg-info
@@ -63,7 +73,13 @@ $(SERVER):
 	@echo 'installing the server: requirements/server.txt'
 	@$(PIP) install --require-hashes -r requirements/server.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
-	@rm -f .venv/.server-* .venv/.tests-*
+	@rm -f .venv/.server-* .venv/.pipeline-* .venv/.tests-*
+	@touch $@
+
+$(PIPELINE): $(SERVER)
+	@echo 'installing what the pipeline needs: requirements/pipeline.txt'
+	@$(PIP) install --require-hashes -r requirements/pipeline.txt
+	@rm -f .venv/.pipeline-*
 	@touch $@
 
 $(TESTS): $(SERVER)

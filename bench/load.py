@@ -53,7 +53,7 @@ def _load(order: Order, lanes: Sequence[Lane]) -> Load:
     if door == "faktory":
         return FaktoryLoad(lanes, order.queue)
     if door == "qless":
-        return QlessLoad(lanes, Qless(order.queue))
+        return QlessLoad(lanes, Qless(order.queue, order.target.call, order.target.script))
     if door == "resqu":
         return ResquLoad(lanes, order.queue)
     return DoorLoad(lanes, DOORS[door](order.queue))

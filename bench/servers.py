@@ -119,4 +119,5 @@ def running(target: Target) -> Contestant:
     def start(_: Path) -> Iterator[Target]:
         yield target
 
-    return Contestant(f"{target.door}://{target.host}:{target.port}", start, is_ours=False)
+    scheme = _BEHIND.get(target.door, target.door)
+    return Contestant(f"{scheme}://{target.host}:{target.port}", start, is_ours=False)

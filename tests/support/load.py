@@ -114,8 +114,8 @@ class Load(Crowd):
         got = peer.given()
         if got is not None:
             self._fetched += 1
-            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=crc(got.text), bound=peer.bound)
-            self.ops.append(op)
+            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=crc(got.text))
+            self.ops.append(op._replace(bound=peer.bound, lease_s=peer.lease_s))
         elif not peer.waits:
             self._stop.wait(0.01)
         return got

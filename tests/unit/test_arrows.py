@@ -16,6 +16,7 @@ _INNER: Final = {
     "engine": {"model", "engine"},
     "journal": {"model", "engine", "journal"},
     "lake": {"model", "journal", "lake"},
+    "pipeline": {"model", "lake", "client", "pipeline"},
     "wire": {"model", "engine", "wire"},
     "client": {"model", "wire", "client"},
     "settings": {"settings"},

@@ -45,6 +45,21 @@ def test_no_caller_s_time_ends_a_lease_of_another_door(floor: Floor, other: str)
     assert there.succeed(got.ident)
 
 
+def test_nor_one_that_a_heartbeat_here_has_renewed(floor: Floor) -> None:
+    there, here = floor.peer("faktory", "w"), floor.qless()
+    there.push("q", ["a"])
+    got = there.fetch("q")
+    assert got is not None
+    here.call("heartbeat", got.ident, "w", "{}")
+    assert alone(floor).lease.beats == 1
+    far = str(floor.desk.now.wall + 1e9)
+    assert here._ask("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
+    assert alone(floor).lease.via == "faktory"
+    floor.desk.advance(61)
+    there.look("q")
+    assert alone(floor).lease is None, "by the server's clock it ends as it was renewed"
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(floor: Floor, other: str) -> None:
     """Warned first, and given to whoever asks after the grace period."""

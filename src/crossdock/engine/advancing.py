@@ -105,7 +105,9 @@ def stalled(memory: Memory, event: Stalled) -> None:
 
 def renew(memory: Memory, command: Renew, now: Now) -> Decision[None]:
     job, lease = _held(memory, command.number)
-    at, until, end = later(memory, now), command.t + command.term, now.steady + command.term
+    at, end = later(memory, now), now.steady + command.term
+    # One that another door gave stays by the server's clock: no caller's time may end it.
+    until = None if lease.until is None else command.t + command.term
     lazy = job.rules.lapse is Lapse.LAZY
     event = Renewed(at, job.number, lease.token, float("inf") if lazy else end, command.t)
     event.until, event.late, event.payload = until, end if lazy else None, command.payload

@@ -5,7 +5,7 @@ first and lasts a while longer; the next time its job is handed over, or fails i
 """
 
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import inf
 
 from msgspec.structs import replace
@@ -85,10 +85,12 @@ def _over(memory: Memory, command: CatchUp, now: Now) -> Iterator[Number]:
 def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
     lazy = memory.lazy.queues[command.queue]
     if command.t is None:
-        yield from (number for due, number in lazy.due_at.islice(0, limit) if due <= now.wall)
+        come = takewhile(lambda waits: waits[0] <= now.wall, lazy.due_at)
+        yield from (number for _, number in islice(come, limit))
         return
-    begin = lazy.due.bisect_left((0.0, "", 0))  # the scripts look from 0 on
-    yield from (number for due, _, number in lazy.due.islice(begin, begin + limit) if due <= command.t)
+    t = command.t
+    ripe = takewhile(lambda waits: waits[0] <= t, lazy.due.irange((0.0, "", 0)))  # the scripts look from 0 on
+    yield from (number for _, _, number in islice(ripe, max(0, limit)))
 
 
 def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]) -> list[Number]:

@@ -98,7 +98,7 @@ def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
 
 def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
     group = memory.failed_in.get(command.group)
-    numbers = [number for _, number in group.islice(0, command.count)] if group is not None else []
+    numbers = [number for _, number in group.front(command.count)] if group is not None else []
     return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now)
 
 

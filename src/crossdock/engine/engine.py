@@ -150,7 +150,7 @@ class Engine:
             m.Renew: advancing.renew,
             m.CatchUp: catching_up.catch_up,
             m.LeaseThese: popping.lease_these,
-            m.Pop: lambda memory, command, now: None,
+            m.Pop: popping.pop,
             m.LeaseNow: partial(lease.lease_next, random),
             m.Unfail: editing.unfail,
             m.Revive: editing.revive,
@@ -171,7 +171,7 @@ class Engine:
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
-            m.Pop: popping.pop,
+            m.Pop: popping.pop_in_steps,
             c.LeaseNext: popping.lease_next,
         }
         self._woken = Now(0.0, 0.0)  #: whoever waits was asked about lazy deadlines up to then

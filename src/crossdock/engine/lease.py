@@ -153,7 +153,7 @@ def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, even
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(memory, command.worker, now)
-    for place in queue.ready.islice(0, EXPIRED_AT_MOST):
+    for place in queue.ready.front(EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
         if links.expired(job, now.wall):
             stale.append(row(job))
@@ -225,6 +225,8 @@ def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
     memory.lazy.lend(job, lease)
     if event.until is not None:
         memory.workers.give(event.worker, job.jid, event.until)
+        if event.t is not None:
+            memory.workers.seen[event.worker] = event.t
 
 
 def queue_seen(memory: Memory, event: QueueSeen) -> None:

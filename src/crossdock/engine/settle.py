@@ -3,7 +3,7 @@
 Failing is in `failing`, what a job with a freer door allows in `freely`.
 """
 
-from crossdock.engine import faces, freely, links, needs
+from crossdock.engine import faces, freely, links, needs, notebook
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, unleased
@@ -114,7 +114,9 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         faces.succeeded(memory, job, event)
         memory.place(job)
         if face_of(job) is not None:
-            memory.touched.append(Touched(retire=event.at if event.t is None else event.t))
+            t = event.at if event.t is None else event.t
+            if notebook.may_retire(memory, t):
+                memory.touched.append(Touched(retire=t))
             if memory.stale.jobs:
                 memory.stale.undone(job)
     if event.token:

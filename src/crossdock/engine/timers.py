@@ -51,7 +51,7 @@ def due_in(memory: Memory, now: Now) -> float | None:
 
 def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int) -> list[str]:
     names: list[str] = []
-    for end, *_, name in order.islice(0, limit):
+    for end, *_, name in order.front(limit):
         if end > until:
             break
         names.append(name)
@@ -61,7 +61,7 @@ def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], u
 def _due(memory: Memory, state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
     shelf = memory.shelves[state]
     jobs: list[Job] = []
-    for due, number in shelf.islice(0, limit + len(ended)):
+    for due, number in shelf.front(limit + len(ended)):
         if due > until or len(jobs) >= limit:
             break
         if number not in ended:

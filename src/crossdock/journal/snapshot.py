@@ -205,9 +205,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.keys.changes = rest.key_changes
     memory.scripts = rest.scripts
     memory.tags.restore(rest.tags, rest.uses, memory.jobs)
-    for worker, t in rest.seen.items():
-        memory.workers.see(worker, t)
-    memory.workers.given = rest.given
+    memory.workers.seen, memory.workers.given = rest.seen, rest.given
     memory.stale.restore(rest.stale_failed, rest.stale_done)
     memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
     memory.watched = rest.watched

@@ -6,7 +6,7 @@ All else is named: a file that is torn, foreign, newer or a duplicate is never d
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -60,17 +60,18 @@ class _Unfit(Exception):
     """Why a file does not count."""
 
 
-def look(folder: Path) -> Look:
-    """Raises Damaged when the lake's own word cannot be read."""
-    found = _look_once(folder)
+def look(folder: Path, known: Mapping[Path, Segment] | None = None) -> Look:
+    """Files that are `known` to count are not opened again. Raises Damaged when the lake's own word cannot be read."""
+    known = known or {}
+    found = _look_once(folder, known)
     for _ in range(_TRIES):
         if not found.faults or read_done(folder) == found.done:
             break
-        found = _look_once(folder)
+        found = _look_once(folder, known)
     return found
 
 
-def _look_once(folder: Path) -> Look:
+def _look_once(folder: Path, known: Mapping[Path, Segment]) -> Look:
     done = read_done(folder)
     segments: list[Segment] = []
     aside: list[Aside] = []
@@ -80,7 +81,7 @@ def _look_once(folder: Path) -> Look:
             pending.append(path)
             continue
         try:
-            segment = _segment(path, done)
+            segment = known.get(path) or _segment(path, done)
             if segment.last > done.last:
                 pending.append(path)
             elif not _is_expired(segment.date, done):

@@ -76,6 +76,7 @@ class Turn:
         self.now: Now = clock.now()
         self.ticked = Ticked()
         self.waits = Waits(self._has_work)
+        self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
         self._room = 0  #: jobs that may come before it is counted again how many there are
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
@@ -103,7 +104,10 @@ class Turn:
             raise
         if events:
             if not self._hard:
-                self._hard = any(type(event) not in SOFT for event in events)
+                for event in events:
+                    if type(event) not in SOFT:
+                        self._hard = True
+                        break
             self._events += events
             if self.memory.discarded and not self._freeing:
                 self._free()
@@ -158,9 +162,6 @@ class Turn:
         self._replies.append((outlet, data, granted))
         if not self._scheduled:
             self._schedule()
-
-    def together(self) -> AbstractContextManager[None]:
-        return self.waits.held()
 
     def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
         return self.channels.publish(channel, text, to_patterns=to_patterns)

@@ -15,9 +15,12 @@ VIA: Final = "qless"
 
 #: MODEL section 12.
 NAME_BYTES: Final = 255
+_SHORT: Final = NAME_BYTES // 4  #: characters that are never more bytes than that
 
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
+
+_JSON: Final = Form.JSON
 
 _INDEX_AT_MOST: Final = 2**52
 
@@ -39,7 +42,7 @@ class Denied(Raised):
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
-    __slots__ = ("_args", "desk", "dialect", "grant", "publish", "t")
+    __slots__ = ("_args", "desk", "dialect", "grant", "memory", "publish", "t")
 
     def __init__(
         self,
@@ -51,15 +54,12 @@ class Call:
         grant: Grant = lambda jobs: None,
     ) -> None:
         self.desk = desk
+        self.memory: Memory = desk.memory
         self.dialect = dialect
         self.t = dialect.clock.read(t, desk.now.wall)
         self._args = args
         self.publish = publish
         self.grant = grant
-
-    @property
-    def memory(self) -> Memory:
-        return self.desk.memory
 
     def __getitem__(self, index: int) -> str | None:
         return self._args[index] if index < len(self._args) else None
@@ -68,10 +68,11 @@ class Call:
         return list(self._args[begin:])
 
     def require(self, index: int, message: str) -> str:
-        value = self[index]
-        if value is None:
+        args = self._args
+        if index >= len(args):
             raise Raised(message)
-        return name(value)
+        value = args[index]
+        return value if len(value) <= _SHORT and "\0" not in value else name(value)
 
     def text(self, index: int, message: str) -> str:
         """As `require`, of any length."""
@@ -103,13 +104,13 @@ class Call:
 
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
-        if not isfinite(self.t) or abs(self.t) > _TIME_AT_MOST:
+        if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either
             raise Raised(f'Arg "now" missing or not a number: {lua.show(self.t)}')
 
 
 def name(value: str) -> str:
     """Of a job, a queue, a kind or a worker."""
-    if "\0" in value or len(value.encode()) > NAME_BYTES:
+    if "\0" in value or (len(value) > _SHORT and len(value.encode()) > NAME_BYTES):
         raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
@@ -147,11 +148,12 @@ def decoded(text: str | None) -> Any:
 
 def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
     """A job's data: any JSON but `false`; it is kept as it was written."""
+    payload = (text or "").encode("utf-8", "surrogateescape")
+    if cjson.is_plain(payload):
+        return payload, _JSON
     if decoded(text) is False:
         raise Raised(f"{refusal}{text}")
-    assert text is not None, "it was decoded"
-    form = Form.JSON if cjson.is_strict(text) else Form.RAW
-    return text.encode("utf-8", "surrogateescape"), form
+    return payload, Form.JSON if cjson.is_strict(text or "") else Form.RAW
 
 
 def options(pairs: list[str]) -> dict[str, str]:

@@ -36,23 +36,36 @@ def put(call: Call) -> Reply:
     kind = call.require(first + 2, 'Put(): Arg "klass" missing')
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
     delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
-    given = options(call.rest(first + 5))
+    worker = None if call.dialect.old else call[0]
+    head = (VIA, call.t, worker, jid, queue, kind, payload, form, delay)
+    more = call.rest(first + 5)
+    if not more and not call.dialect.throttled and not call.dialect.php:
+        call.writes()
+        command = Put(*head, old=call.dialect.old, sticky=call.dialect.in_scripts)
+    else:
+        command = _put(call, head, options(more))
+    full = call.desk.no_room(1)
+    if full is not None:
+        raise Raised(full)
+    call.desk.do(command)
+    return jid
+
+
+def _put(call: Call, head: tuple[Any, ...], given: dict[str, str]) -> Put:
+    """With what a put says behind its delay, or what its dialect says for it."""
+    jid, queue, delay = head[3], head[4], head[8]
     try:
         wanted = put_options.wanted(call, jid, queue, given, delayed=delay > 0)
     except Raised:
         put_options.half_done(call, jid, queue, given)
         raise
     call.writes()
-    command = Put(VIA, call.t, None if call.dialect.old else call[0], jid, queue, kind, payload, form, delay, *wanted)
+    command = Put(*head, *wanted)
     command = replace(command, keeps=call.dialect.throttled, old=call.dialect.old, sticky=call.dialect.in_scripts)
     if call.dialect.php:
         named = None if command.tags is None else tuple(tag for tag in command.tags if tag != "")
         command = replace(command, tags=named, backoff=put_options.backoff(call, given))
-    full = call.desk.no_room(1)
-    if full is not None:
-        raise Raised(full)
-    call.desk.do(command)
-    return jid
+    return command
 
 
 def requeue(call: Call) -> Reply:

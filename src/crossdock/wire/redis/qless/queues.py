@@ -36,12 +36,13 @@ def pop(call: Call) -> Reply:
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
+    dialect = call.dialect
+    abrupt = EXHAUSTED if dialect.in_scripts else ""
     term = config.heartbeat(call.memory, queue)
-    old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
-    unlimited = call.dialect.throttled
-    wanted = Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt, unlimited=unlimited)
-    jobs = call.desk.do(wanted)
-    call.grant(jobs)
+    limitless = dialect.throttled
+    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless))
+    if jobs:
+        call.grant(jobs)
     return jobs
 
 
@@ -67,7 +68,7 @@ def _page(call: Call, queue: str) -> Reply:
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
     memory = call.memory
     lazy = memory.lazy.of(queue)
-    over: Sequence[Any] = list(lazy.locks.islice(0, min(count, lazy.expired(call.t))))
+    over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
     if memory.strays.jobs:
         over = sorted([*over, *memory.strays.expired(queue, call.t)])[:count]
     found = [memory.jobs[number_] for _, _, number_ in over]
@@ -78,7 +79,7 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
     if known is not None:
         strays = list(memory.strays.work.get(queue, ()))
         if known.lanes is None or strays:
-            first = _with(list(known.ready.islice(0, left)), strays)
+            first = _with(list(known.ready.front(left)), strays)
             found += [memory.jobs[place[4]] for place in first[:left]]
         else:
             found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
@@ -106,7 +107,9 @@ def jobs(call: Call) -> Reply:
     lazy = memory.lazy.of(queue)
     if word in ("running", "stalled"):
         locks = _with(lazy.locks, list(memory.strays.locks.get(queue, ())))
-        over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
+        over, gone = lazy.over(call.t), lazy.expired(call.t)
+        if locks is not lazy.locks:
+            over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
         begin, end = (over, len(locks)) if word == "running" else (0, gone)
         page = ranged(end - begin, offset, count)
         found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
@@ -115,9 +118,8 @@ def jobs(call: Call) -> Reply:
     if word == "scheduled":
         call.writes()
         _due(call, queue)
-        others = [memory.jobs[each[2]] for each in memory.scheduled_in.get(queue, ())]
-        by_time = [*memory.lazy.of(queue).due, *((0.0, one.jid) for one in others if not _lazy(one))]
-    elif word == "depends":
+        return _scheduled(memory, queue, offset, count)
+    if word == "depends":
         by_time = _with(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
         by_time = lazy.slots
@@ -128,6 +130,20 @@ def jobs(call: Call) -> Reply:
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
 
 
+def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
+    """By callers' times, and behind them what other doors put off. A page costs what it shows and what is before it."""
+    due = memory.lazy.of(queue).due
+    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
+    others = (one.jid for one in waiting if not _lazy(one))
+    last = offset + count - 1
+    if offset < 0 or last < 0:  # counted from the end
+        every = [*(jid for _, jid, _ in due), *others]
+        return every[spanned(len(every), offset, last)]
+    found = [jid for _, jid, _ in due[spanned(len(due), offset, last)]]
+    behind = max(0, offset - len(due))
+    return found + list(islice(others, behind, behind + count - len(found)))
+
+
 def _lazy(one: Job) -> bool:
     face = face_of(one)
     return face is not None and face.due is not None
@@ -135,11 +151,13 @@ def _lazy(one: Job) -> bool:
 
 def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
     """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
-    if memory.leased_in.get(queue, 0) <= len(memory.lazy.of(queue).locks) or 0 <= count <= before:
+    there = memory.leased_in.get(queue, 0) - len(memory.lazy.of(queue).locks)
+    wanted = there if count < 0 else min(there, count - before)
+    if wanted <= 0:
         return []
     leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
-    here = [one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None]
-    return here if count < 0 else here[: count - before]
+    here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
+    return list(islice(here, wanted))
 
 
 def counts(call: Call, name: str) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""The stages that are measured, each by Spark and by DuckDB over the same files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import duckdb
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from crossdock.pipeline.transforms.attempts import attempts
+from crossdock.pipeline.transforms.bookings import bookings
+
+_STATS: Final = ("booked_day", "booked_queue", "kind", "wait_s", "run_s")
+
+#: The same grouped pass as transforms/bookings.py.
+_ONE_PASS: Final = """
+    with booked as (
+        select booked_day, era, booked_queue, kind,
+            case when booked_wait then 'wait' when booked_run then 'run' else 'count' end as event,
+            case when booked_wait then wait_s when booked_run then run_s end as value,
+            floor(value) as whole, booked_failures, booked_failed, booked_retries
+        from read_parquet($files) where booked_day is not null
+    )
+    select booked_day, era, booked_queue, kind, event,
+        case when whole < 60 then whole
+            when whole < 3600 then 59 + floor(whole / 60)
+            when whole < 86400 then 115 + floor(whole / 900)
+            when whole < 259200 then 187 + floor(whole / 3600)
+            else 256 + floor(whole / 86400) end as fine,
+        case when value > 0 then ceil(ln(value) / ln(1.04)) else -10000 end as log,
+        count(value) as n, avg(value) as mean, var_pop(value) * count(value) as m2, max(value) as max,
+        sum(booked_failures), sum(booked_failed), sum(booked_retries)
+    from booked group by all
+"""
+
+_ATTEMPTS: Final = """
+    copy (
+        select date '1970-01-01' + floor("at" / 86400)::int as date, seq, era, jid, number, attempt, queue, kind,
+            origin, lease_via, via, worker, make_timestamp((leased_at * 1e6)::bigint) as leased_at,
+            make_timestamp(("at" * 1e6)::bigint) as closed_at, outcome, state, wait_s, run_s, beats, lost, error_group,
+            error_message
+        from read_parquet({files}) where outcome is not null
+    ) to '{folder}' (format parquet, compression zstd, partition_by (date), overwrite_or_ignore)
+"""
+
+
+def spark_scan(events: DataFrame) -> None:
+    _to_nobody(events.where(F.col("booked_day").isNotNull()).select(*_STATS))
+
+
+def spark_stats(events: DataFrame) -> None:
+    _to_nobody(bookings(events))
+
+
+def spark_attempts(events: DataFrame, folder: Path) -> None:
+    attempts(events).write.partitionBy("date").mode("overwrite").parquet(str(folder))
+
+
+def duck_scan(files: Sequence[str]) -> None:
+    columns = ", ".join(f"max({name})" for name in _STATS)
+    duckdb.execute(f"select {columns} from read_parquet($files) where booked_day is not null", {"files": list(files)})
+
+
+def duck_stats(files: Sequence[str]) -> int:
+    return len(duckdb.execute(_ONE_PASS, {"files": list(files)}).fetchall())
+
+
+def duck_attempts(files: Sequence[str], folder: Path) -> None:
+    named = "[" + ", ".join(f"'{file}'" for file in files) + "]"
+    duckdb.execute(_ATTEMPTS.format(files=named, folder=folder))
+
+
+def _to_nobody(rows: DataFrame) -> None:
+    rows.write.format("noop").mode("overwrite").save()

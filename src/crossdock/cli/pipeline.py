@@ -1,0 +1,243 @@
+"""`crossdock pipeline`: tables that Spark makes of the lake, on this machine or on a cluster."""
+
+import signal
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
+from crossdock.cli.meter import meter
+from crossdock.cli.show import columns, size, some
+from crossdock.pipeline.errors import PipelineError
+from crossdock.server.lake import folder_of
+
+if TYPE_CHECKING:
+    from crossdock.pipeline.status import Status
+    from crossdock.pipeline.works import Progress, Works
+
+_EXAMPLES = """\b
+Examples:
+  crossdock pipeline run                           all that is new, then stop
+  crossdock pipeline stream                        as it comes, until Ctrl-C
+  crossdock pipeline rebuild --day 2026-11-15      one day anew from the events
+  crossdock pipeline status                        what is in the tables, and what is not yet
+  crossdock pipeline run --master spark://host:7077 --lake /mnt/lake --tables /mnt/tables
+"""
+
+
+@click.group("pipeline", epilog=_EXAMPLES)
+def pipeline() -> None:
+    """Statistics, attempts, failures and more, made by Spark of every transition in the lake."""
+
+
+class TablesCommand(OperatorCommand):
+    """A verb that works on the tables, and knows where they and the lake are."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        folder = click.Path(path_type=Path, file_okay=False)
+        self.params += [
+            click.Option(
+                ["--lake"], type=folder, metavar="DIR", help="The lake; without it the one the settings name."
+            ),
+            click.Option(
+                ["--tables"], type=folder, metavar="DIR", help="The tables; without it `tables` in the data folder."
+            ),
+        ]
+
+
+class SparkCommand(TablesCommand):
+    """And one that needs Spark for it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += [
+            click.Option(
+                ["--master"],
+                default="",
+                metavar="URL",
+                help="Where Spark runs: local[N], spark://…, sc://…. Without it spark-submit's, or this machine.",
+            ),
+            click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
+            click.Option(
+                ["--cds"],
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="An archive of Java classes that halves Spark's start; made at the end of the first run with it.",
+            ),
+            click.Option(
+                ["--wait"],
+                type=click.FloatRange(0, 86_400),
+                default=600.0,
+                metavar="SECONDS",
+                help="How long to wait for another process that writes the tables. [600]",
+            ),
+        ]
+
+
+def _folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
+    """Lake, tables, and how many days the lake keeps."""
+    lake, tables = values.pop("lake"), values.pop("tables")
+    settings = settings_of(values).settings
+    return lake or folder_of(settings), tables or settings.server.data / "tables", settings.lake.keep_days
+
+
+def _needs_spark() -> None:
+    """Raises PipelineError with what to install."""
+    for name in ("pyspark", "deltalake"):
+        if find_spec(name) is None:
+            raise PipelineError(
+                f"{name} is not installed: the pipeline needs what `make install-pipeline` installs, "
+                "or pip install 'crossdock[pipeline]'"
+            )
+
+
+def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+    _needs_spark()
+    from crossdock.pipeline.session import start
+    from crossdock.pipeline.works import Works
+
+    conf = {}
+    for text in values.pop("conf"):
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"--conf {text} is not KEY=VALUE")
+        conf[key] = value
+    master, cds = values.pop("master"), values.pop("cds")
+    lake, tables, keep_days = _folders(values)
+    progress("starting Spark", 0, 1)
+    return Works(start(master, conf, cds), lake, tables, keep_days=keep_days, progress=progress)
+
+
+@pipeline.command("run", cls=SparkCommand, epilog=_EXAMPLES)
+def run(as_json: bool, wait: float, **values: Any) -> int:
+    """Take in every segment that is new, bring the tables in step, and stop.
+
+    It may be killed at any moment and started again: each event is counted once. Exit code 1 if a segment was set
+    aside.
+    """
+    with meter() as progress:
+        works = _works(values, progress)
+        from crossdock.pipeline.lock import writing
+        from crossdock.pipeline.run import run as run_all
+
+        with writing(works.tables_folder, wait):
+            ran = run_all(works)
+        works.spark.stop()
+    if as_json:
+        print_json(ran._asdict())
+    else:
+        taken = f"{some(ran.rows, 'event')} of {some(ran.segments, 'segment')}"
+        click.echo(f"took in {taken}, made {some(ran.days, 'day')} of tables")
+    if ran.faults:
+        tell(f"set aside {some(ran.faults, 'segment')}: `crossdock pipeline status` names them")
+    return 1 if ran.faults else 0
+
+
+@pipeline.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
+@click.option(
+    "--every", type=click.FloatRange(0.1, 3_600), default=5.0, metavar="SECONDS", help="Look for segments. [5]"
+)
+@click.option(
+    "--refresh", type=click.FloatRange(1, 86_400), default=60.0, metavar="SECONDS", help="Tables follow. [60]"
+)
+def stream(as_json: bool, wait: float, every: float, refresh: float, **values: Any) -> None:
+    """Take in segments as they come, until Ctrl-C or SIGTERM.
+
+    Attempts are there with each batch; the other tables follow every --refresh seconds.
+    """
+    if values["master"].startswith("sc://"):
+        raise click.UsageError(
+            "a Connect server runs the batches of a stream itself, without the ledger: give stream another --master, "
+            "or call run again and again"
+        )
+    stop = threading.Event()
+    with meter() as progress:
+        works = _works(values, progress)
+    from crossdock.pipeline.ingest import Batch
+    from crossdock.pipeline.stream import Stream
+
+    def heard(batch: Batch) -> None:
+        if as_json:
+            print_json(batch._asdict())
+        else:
+            click.echo(f"batch {batch.number:,}: {some(batch.rows, 'event')} of {some(batch.segments, 'segment')}")
+        if batch.faults:
+            tell(f"set aside {some(batch.faults, 'segment')}: `crossdock pipeline status` names them")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    streaming = Stream(works, every_s=every, refresh_s=refresh, wait_s=wait)
+    streaming.heard = heard
+    tell("streaming; Ctrl-C ends it")
+    streaming.run(stop)
+    works.spark.stop()
+
+
+@pipeline.command("rebuild", cls=SparkCommand, epilog=_EXAMPLES)
+@click.option(
+    "--day", "days", type=click.DateTime(["%Y-%m-%d"]), multiple=True, help="This day alone; may be repeated."
+)
+def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) -> None:
+    """Make all tables anew from the events, or those of some days.
+
+    Days of which the lake no longer has all segments stay as they are.
+    """
+    with meter() as progress:
+        works = _works(values, progress)
+        from crossdock.pipeline.lock import writing
+        from crossdock.pipeline.rebuild import rebuild as rebuild_days
+
+        with writing(works.tables_folder, wait):
+            works.prepare()
+            made = rebuild_days(works, [day.date() for day in days] or None)
+        works.spark.stop()
+    if as_json:
+        print_json(made._asdict())
+    else:
+        left = f"; left {some(made.kept, 'day')} as they were, whose events are gone" if made.kept else ""
+        click.echo(f"rebuilt from {some(made.rows, 'event')} of {some(made.segments, 'segment')}{left}")
+
+
+@pipeline.command("status", cls=TablesCommand, epilog=_EXAMPLES)
+def status(as_json: bool, **values: Any) -> int:
+    """Show what the tables hold, how far behind the lake they are, and what was set aside.
+
+    Starts no Spark and changes nothing. Exit code 1 if a segment is set aside or missing.
+    """
+    _needs_spark()
+    from crossdock.pipeline.status import status as status_of
+
+    lake, tables, _ = _folders(values)
+    told = status_of(lake.absolute(), tables.absolute())
+    if as_json:
+        print_json(msgspec.to_builtins(told))
+    else:
+        click.echo(_text(told))
+    return 1 if told.set_aside or told.missing else 0
+
+
+def _text(told: "Status") -> str:
+    waiting = f"{some(told.waiting, 'segment')}, {size(told.waiting_bytes)}" if told.waiting else "nothing"
+    lines = [
+        f"taken in   {some(told.events, 'event')} of {some(told.segments, 'segment')}, {told.batch:,} batches",
+        f"waiting    {waiting}",
+        "",
+        columns(
+            ("TABLE", ">ROWS", ">FILES", ">SIZE", "FROM", "TO", ">BATCH"),
+            [
+                (each.name, f"{each.rows:,}", f"{each.files:,}", size(each.bytes), str(each.first or "-"),
+                 str(each.last or "-"), f"{each.batch:,}")
+                for each in told.tables
+            ],
+        ),
+    ]  # fmt: skip
+    rebuilt = sum(kind == "rebuilt" for kind in told.days.values())
+    lines += ["", f"days       {len(told.days):,}, of which {rebuilt:,} are rebuilt and the others are sums of batches"]
+    lines += [f"fault: {name} is set aside: {why}" for name, why in told.set_aside.items()]
+    lines += [f"fault: {sentence}" for sentence in told.missing]
+    return "\n".join(lines)

@@ -1,0 +1,64 @@
+"""Making tables anew from the lake's events: all of them, or those of some days."""
+
+import datetime as dt
+from collections.abc import Collection
+from typing import NamedTuple
+
+from pyspark.sql import functions as F
+
+from crossdock.pipeline.catalog import FACTS
+from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.ingest import finish
+from crossdock.pipeline.ledger import BATCH
+from crossdock.pipeline.refresh import refresh
+from crossdock.pipeline.segments import Segment
+from crossdock.pipeline.works import Works
+
+
+class Rebuilt(NamedTuple):
+    segments: int
+    rows: int
+    kept: int  #: days left as they were, since the lake has no longer all of their segments
+
+
+def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
+    """The facts of these days, or of all, from the segments in the ledger; then the tables made of them.
+
+    What a day held is replaced by one commit a table, so it is never there twice; and a segment that is not in the
+    ledger yet is not counted, so the next batch does not count it again. Raises PipelineError.
+    """
+    batch = works.ledger.newest
+    if not batch:
+        raise PipelineError("there are no tables yet; `crossdock pipeline run` makes them")
+    if days is not None:
+        finish(works)  # a table that lacks a batch is mended by a rebuild of all days only
+    sound = [each for each in works.ledger.segments if not each.fault]
+    gone = [each for each in sound if not (works.lake / each.name).exists()]
+    missing = set(gone)
+    there = [each for each in sound if each not in missing and _wanted(each, days)]
+    untouched = _covered(works, gone)
+    for done, fact in enumerate(FACTS):
+        works.progress(f"rebuilding {fact.name}", done, len(FACTS))
+        table = works.catalog[fact.name]
+        rows = fact.of(works.events(there))
+        replaced = [file for file in table.files() if days is None or file.date in days]
+        if days is not None:
+            rows = rows.where(F.col("date").isin(sorted(days)))
+        if untouched:
+            rows = rows.where(~F.col("date").isin(sorted(untouched)))
+            replaced = [file for file in replaced if file.date not in untouched]
+        if fact.merge is not None:
+            rows = rows.repartition(F.col("date"))
+        table.write(rows, f"r{batch:08d}", replace=replaced, done=(BATCH, batch))
+    refresh(works, again=days)
+    return Rebuilt(len(there), sum(each.rows for each in there), len(untouched))
+
+
+def _wanted(segment: Segment, days: Collection[dt.date] | None) -> bool:
+    return days is None or any(segment.covers(day) for day in days)
+
+
+def _covered(works: Works, gone: Collection[Segment]) -> set[dt.date]:
+    """Days of the facts that these segments may have had a part in."""
+    dates = {file.date for fact in FACTS for file in works.catalog[fact.name].files()}
+    return {date for date in dates if any(each.covers(date) for each in gone)}

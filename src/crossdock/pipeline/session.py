@@ -1,0 +1,76 @@
+"""The Spark session. Where it runs comes from outside: `--master`, or spark-submit's own settings."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from crossdock.pipeline.java import check_java
+
+#: Days are UTC days, files are zstd, and times are what every Parquet reader knows. The rest is for one machine:
+#: no UI, nothing beyond loopback, few shuffle partitions, output of many dates without a sort.
+TABLES: Final[Mapping[str, str]] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.maxConcurrentOutputFileWriters": "32",
+    "spark.sql.files.openCostInBytes": "65536",
+    "spark.ui.showConsoleProgress": "false",
+}
+LOCAL: Final[Mapping[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "3g",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+#: Errors only: Spark's first words are about libraries that nobody here misses.
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+
+
+def start(master: str = "", conf: Mapping[str, str] | None = None, cds: Path | None = None) -> SparkSession:
+    """A session, or the one that is there. Without a master: spark-submit's, else all processors of this machine.
+
+    `cds` is an archive of loaded classes that halves the start of the JVM: made at its end if it is not there yet.
+    Raises NoJava.
+    """
+    # Workers must run this Python, whatever the PATH says: theirs may lack what ours has.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    connect = master.startswith("sc://")
+    builder = SparkSession.builder.appName("crossdock pipeline")
+    if connect:
+        builder = builder.remote(master)
+    else:
+        if not submitted:
+            check_java()
+        master = master or ("" if submitted else "local[*]")
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.master(master) if master else builder
+    for key, value in _conf(master, connect, conf or {}, cds).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _conf(master: str, connect: bool, given: Mapping[str, str], cds: Path | None) -> dict[str, str]:
+    if connect:
+        # The server has the rest; what belongs to a session goes with it.
+        return {key: value for key, value in {**TABLES, **given}.items() if key.startswith("spark.sql.session")}
+    local = LOCAL if master.startswith("local") else {}
+    whole = {**TABLES, **local, **given}
+    options = [whole.get("spark.driver.extraJavaOptions", "-XX:+UseParallelGC" if local else "")]
+    if local:
+        options.append(f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
+    if cds is not None:
+        how = "SharedArchiveFile" if cds.exists() else "ArchiveClassesAtExit"
+        options.append(f"-XX:{how}={cds} -Xlog:cds=off -Xlog:cds+dynamic=off")
+    if any(options):
+        whole["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
+    return whole

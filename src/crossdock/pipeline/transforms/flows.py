@@ -1,0 +1,169 @@
+"""Table `flows`: jobs that belong together by needs, groups and callbacks, and the longest way through them.
+
+A flow is a connected part of one graph. Its nodes are jobs and groups; a job comes before those that need it, a member
+before its group, a group before its callbacks and before its parent. The walk over it stops after STEPS steps.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+FLOWS: Final = StructType(
+    [
+        StructField("date", DateType()),  # of its first job's push
+        StructField("number", LongType()),  # of its first job, and so is the next
+        StructField("jid", StringType()),
+        StructField("groups", ArrayType(StringType())),
+        StructField("jobs", LongType()),
+        StructField("links", LongType()),
+        StructField("depth", LongType()),  # jobs on the longest chain
+        StructField("succeeded", LongType()),
+        StructField("failed", LongType()),
+        StructField("open", LongType()),  # neither, as far as attempts tell
+        StructField("pushed_at", TimestampType()),
+        StructField("closed_at", TimestampType()),  # of the last attempt so far
+        StructField("run_s", DoubleType()),
+        StructField("critical_s", DoubleType()),  # run time on the longest way: what no number of workers saves
+    ]
+)
+
+#: Bound of the walk. A chain of more jobs than this is measured up to here, a circle goes round.
+STEPS: Final = 64
+
+
+def flows(links: DataFrame, attempts: DataFrame, earlier: DataFrame) -> DataFrame:
+    """`attempts` of the days of these links, and later. Flows that began with links of `earlier` are left out."""
+    edges = _edges(links).localCheckpoint()
+    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(_nodes(links)).distinct()
+    nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint()
+    walked = _walk(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
+    old = _nodes(earlier).join(walked, "node").select("flow").distinct()
+    walked = walked.join(old, "flow", "left_anti")
+    names = links.where(F.col("group_name").isNotNull()).select(_group("group_name").alias("node"), "group_name")
+    whole = nodes.join(walked, "node").join(names.distinct(), "node", "left")
+    number_of_links = edges.groupBy(F.col("after").alias("node")).agg(F.count("*").alias("links"))
+    whole = whole.join(number_of_links, "node", "left")
+    grouped = whole.groupBy("flow").agg(
+        F.min(F.when(F.col("pushed_at").isNotNull(), F.struct("node", "jid", "date", "pushed_at"))).alias("first"),
+        F.array_sort(F.collect_set("group_name")).alias("groups"),
+        F.count_if(F.col("node") > 0).alias("jobs"),
+        F.max("depth").alias("depth"),
+        F.count_if(F.col("end") == "succeeded").alias("succeeded"),
+        F.count_if(F.col("end") == "failed").alias("failed"),
+        F.max("closed_at").alias("closed_at"),
+        F.coalesce(F.sum("run_s"), F.lit(0.0)).alias("run_s"),
+        F.max("far").alias("critical_s"),
+        F.coalesce(F.sum("links"), F.lit(0)).alias("links"),
+    )
+    counted = grouped.select(
+        F.col("first.date").alias("date"),
+        F.col("first.node").alias("number"),
+        F.col("first.jid").alias("jid"),
+        "groups",
+        "jobs",
+        "links",
+        F.col("depth").cast("long").alias("depth"),
+        "succeeded",
+        "failed",
+        (F.col("jobs") - F.col("succeeded") - F.col("failed")).alias("open"),
+        F.col("first.pushed_at").alias("pushed_at"),
+        "closed_at",
+        "run_s",
+        "critical_s",
+    )
+    return counted.where(F.col("date").isNotNull()).select(*FLOWS.fieldNames())
+
+
+def _group(name: str) -> Column:
+    """A group's node: below all numbers of jobs."""
+    return -F.abs(F.xxhash64(name)) - 1
+
+
+def _nodes(links: DataFrame) -> DataFrame:
+    """Those that links are about, not those that they only name."""
+    jobs = links.select(F.col("number").alias("node"))
+    groups = links.where(F.col("number").isNull()).select(_group("group_name"))
+    return jobs.union(groups).where(F.col("node").isNotNull()).distinct()
+
+
+def _edges(links: DataFrame) -> DataFrame:
+    job = F.col("number").isNotNull()
+    last = links.where(job & F.col("needs").isNotNull()).groupBy("number").agg(F.max_by("needs", "seq").alias("needs"))
+    need = F.col("need")
+    needs = last.select("number", F.explode("needs").alias("need")).select(
+        F.when(need < 0, F.col("number") + need).otherwise(need).alias("before"), F.col("number").alias("after")
+    )
+    member = links.where(job & F.col("group_name").isNotNull()).select("number", _group("group_name"))
+    called = links.where(job & F.col("callback_of").isNotNull()).select(_group("callback_of"), "number")
+    child = links.where(F.col("parent_group").isNotNull()).select(_group("group_name"), _group("parent_group"))
+    edges = needs.union(member).union(called).union(child).distinct()
+    return edges.where(F.col("before") != F.col("after"))  # who needs itself waits for good
+
+
+def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
+    """What is known of each job: its push, if it has links of its own, and its attempts."""
+    linked = links.where(F.col("number").isNotNull())
+    needed = linked.select(F.explode("needs").alias("number"))
+    numbers = linked.select("number").union(needed).distinct()
+    pushed = linked.groupBy("number").agg(F.min(F.struct("seq", "date", "jid", "at")).alias("push"))
+    ran = attempts.join(numbers, "number", "left_semi").groupBy("number").agg(
+        F.sum("run_s").alias("run_s"),
+        F.max("closed_at").alias("closed_at"),
+        F.max(F.struct("seq", "outcome", "state")).alias("last"),
+    )  # fmt: skip
+    failed = F.col("last.outcome").isin("failed", "lost") & F.col("last.state").isin("failed", "dead", "gone")
+    end = F.when(F.col("last.outcome") == "succeeded", "succeeded").when(failed, "failed")
+    return numbers.join(pushed, "number", "left").join(ran, "number", "left").select(
+        F.col("number").alias("node"),
+        F.col("push.date").alias("date"),
+        F.col("push.jid").alias("jid"),
+        F.col("push.at").alias("pushed_at"),
+        "run_s",
+        "closed_at",
+        end.alias("end"),
+    )  # fmt: skip
+
+
+def _walk(nodes: DataFrame, edges: DataFrame) -> DataFrame:
+    """Of each node the smallest one it is connected with, which names its flow, and how far it is from where its flow
+    begins, by run time and in jobs, itself included. Each step every node hears what its neighbours know."""
+    both = edges.select("before", "after", F.lit(True).alias("on")).union(
+        edges.select("after", "before", F.lit(False))
+    )  # fmt: skip
+    both = both.localCheckpoint()
+    own = F.when(F.col("node") > 0, 1).otherwise(0)
+    known = nodes.select("node", "cost", F.col("node").alias("flow"), F.col("cost").alias("far"), own.alias("depth"))
+    known = known.localCheckpoint()
+    for _ in range(STEPS):
+        heard = both.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
+            F.min("flow").alias("heard_flow"),
+            F.max(F.when(F.col("on"), F.col("far"))).alias("heard_far"),
+            F.max(F.when(F.col("on"), F.col("depth"))).alias("heard_depth"),
+        )  # fmt: skip
+        flow = F.least("flow", F.coalesce("heard_flow", "flow"))
+        far = F.col("cost") + F.coalesce("heard_far", F.lit(0.0))
+        depth = own + F.coalesce("heard_depth", F.lit(0))
+        step = known.join(heard, F.col("node") == F.col("after"), "left").select(
+            "node",
+            "cost",
+            flow.alias("flow"),
+            far.alias("far"),
+            depth.alias("depth"),
+            ((flow != F.col("flow")) | (far != F.col("far")) | (depth != F.col("depth"))).alias("moved"),
+        )
+        step = step.localCheckpoint(eager=False)
+        known = step.drop("moved")
+        if not step.where("moved").count():
+            break
+    return known.select("node", "flow", "far", "depth")

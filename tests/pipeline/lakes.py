@@ -1,0 +1,33 @@
+"""A lake for tests, by the lake's own writer: a batch of the journal is a segment a date."""
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+
+from crossdock.lake.writer import Writer
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from tests.lake.source import ListSource
+
+EPOCH = dt.date(1970, 1, 1)
+
+
+class Lake:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._source = ListSource([])
+        self._writer = Writer(folder, self._source)
+
+    def add(self, events: Sequence[AnyEvent]) -> None:
+        """One batch."""
+        self._source.batches.append(encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, list(events))))
+        for _ in self._writer.take(lambda: False):
+            pass
+        self._writer.publish()
+
+    def cut(self, events: Sequence[AnyEvent], size: int) -> None:
+        """As many batches as it takes."""
+        for first in range(0, len(events), size):
+            self.add(events[first : first + size])
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,167 @@
+"""Increments and rebuilds: the same rows, each once, and nothing touched that need not be."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from crossdock.pipeline import ledger
+from crossdock.pipeline.errors import PipelineError, TablesInUse
+from crossdock.pipeline.lock import writing
+from crossdock.pipeline.rebuild import rebuild
+from crossdock.pipeline.run import run
+from crossdock.pipeline.status import status
+from crossdock.pipeline.works import Works
+from tests.pipeline.conftest import Grown
+from tests.pipeline.lakes import Lake
+from tests.pipeline.loads import Elsewhere
+from tests.pipeline.pictures import assert_same, picture, rows, versions
+from tests.support.floor import Floor, InProcess
+
+
+def test_a_run_without_news_changes_nothing(grown: Grown) -> None:
+    before = versions(grown.works)
+    assert run(grown.works) == (0, 0, 0, 0, 0)
+    assert versions(grown.works) == before
+
+
+def test_a_rebuild_equals_the_increments(grown: Grown) -> None:
+    works = grown.works
+    before = picture(works)
+    assert all(before.values()), "every table has rows"
+    assert set(status(works.lake, works.tables_folder).days.values()) == {"deltas"}
+    rebuilt = rebuild(works)
+    assert rebuilt == (sum(each.segments for each in grown.ran), sum(each.rows for each in grown.ran), 0)
+    assert_same(picture(works), before)
+    told = status(works.lake, works.tables_folder)
+    assert set(told.days.values()) == {"rebuilt"}, "a day is never both"
+    assert run(works).rows == 0
+
+
+def test_a_rebuild_of_one_day_leaves_the_others(grown: Grown) -> None:
+    works = grown.works
+    before, files = picture(works), versions(works)
+    day = sorted(files["bookings"])[2]
+    rebuild(works, [dt.date.fromisoformat(day)])
+    assert_same(picture(works), before)
+    after = versions(works)
+    for table, days in files.items():
+        for each, paths in days.items():
+            # A queue's depth is summed up from the beginning: the forecasts of later days follow.
+            anew = each == day or (table == "forecast" and each > day)
+            assert (after[table][each] != paths) == (anew and table != "flows"), (table, each)
+
+
+def test_late_bookings_touch_only_their_days(works: Works) -> None:
+    floor = Floor()
+    lake = Lake(works.lake)
+    late = Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
+    peer = floor.qless()
+    for _ in range(3):
+        peer.push("q", {})
+        got = peer.fetch("q")
+        assert got is not None and peer.succeed(got.ident)
+        floor.desk.advance(86_400)
+    lake.add(floor.desk.events)
+    run(works)
+    before, written = versions(works), len(floor.desk.events)
+    late.hours = -48.0
+    late.push("q", {})
+    got = late.fetch("q")
+    assert got is not None and late.succeed(got.ident)
+    lake.add(floor.desk.events[written:])
+    run(works)
+    after = versions(works)
+    for table in ("daily", "histogram"):
+        changed = [day for day in before[table] if before[table][day] != after[table][day]]
+        assert changed == ["2026-11-16"], "two days before the server's date"
+    assert sorted(after["attempts"]) == [*sorted(before["attempts"]), "2026-11-18"]
+    found = [row for row in rows(works.tables_folder, "daily") if row["date"] == dt.date(2026, 11, 16)]
+    assert [row["run_total"] for row in found] == [2]
+    lake.close()
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Mortal:
+    """Commits of all tables, each of which may be the last thing that happens, or the last that does not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.after = False  #: it dies when the commit is made, not just before
+        for place, name in ((DeltaTable, "create_write_transaction"), (ledger, "write_deltalake")):
+            self._make_mortal(monkeypatch, place, name)
+
+    def _make_mortal(self, monkeypatch: pytest.MonkeyPatch, place: object, name: str) -> None:
+        real = getattr(place, name)
+
+        def once(*args: object, **kwargs: object) -> None:
+            if self.after:
+                real(*args, **kwargs)
+            raise Died
+
+        monkeypatch.setattr(place, name, once)
+
+
+@pytest.mark.slow
+def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
+    """Each life ends at its first commit, every other one just after it: so all points are passed, one a life."""
+    floor = Floor()
+    peer = floor.qless()
+    lake = Lake(tmp_path / "lake")
+    first = peer.push("q", {})
+    peer.push("q", {}, depends=f'["{first}"]')
+    for _ in range(3):
+        got = peer.fetch("q")
+        if got is not None:
+            (peer.fail if got.ident == first else peer.succeed)(got.ident)
+        floor.desk.advance(50_000)
+    lake.cut(floor.desk.events, 4)
+    untroubled = Works(spark, tmp_path / "lake", tmp_path / "untroubled")
+    run(untroubled)
+    lives, after = 0, False
+    while True:
+        works = Works(spark, tmp_path / "lake", tmp_path / "tables")
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            for table in works.catalog:
+                table.create()
+            Mortal(monkeypatch).after = after
+            try:
+                run(works)
+                break
+            except Died:
+                lives, after = lives + 1, not after
+    assert lives >= 2 * 14, "ledger, five facts and eight tables"
+    assert_same(picture(works), picture(untroubled))
+    assert run(works).rows == 0
+    lake.close()
+
+
+def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: Works) -> None:
+    floor = Floor()
+    lake = Lake(works.lake)
+    for _ in range(2):
+        floor.qless().push("q", {})
+        lake.add(floor.desk.events)
+        floor.desk.events.clear()
+        run(works)
+    lake.close()
+    before = picture(works)
+    works.catalog["tallies"].folder.rename(works.tables_folder / "gone")
+    with pytest.raises(
+        PipelineError, match="the table tallies ends with batch 0 and the ledger with 2: run `crossdock"
+    ):
+        run(works)
+    works.prepare()
+    rebuild(works)
+    assert_same(picture(works), before)
+
+
+def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
+    with writing(tmp_path, 0), pytest.raises(TablesInUse, match="is writing the tables in"), writing(tmp_path, 0.1):
+        pass
+    with writing(tmp_path, 0):
+        pass

@@ -1,0 +1,71 @@
+"""The tables as others open them: the examples of the docs, run as they stand, and every column that they name."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import polars as pl
+import pytest
+from deltalake import DeltaTable
+
+from crossdock.pipeline.catalog import FACTS, VIEWS
+from tests.pipeline.conftest import Grown
+from tests.pipeline.pictures import PUBLIC, rows
+
+ROOT: Final = Path(__file__).parents[2]
+_BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def examples() -> list[str]:
+    return _BLOCK.findall((ROOT / "docs/how-to/pipeline.md").read_text("utf-8"))
+
+
+def told(grown: Grown, block: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", block],
+        cwd=grown.works.tables_folder.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_examples_of_duckdb_polars_and_pandas(grown: Grown) -> None:
+    blocks = [block for block in examples() if "pyspark" not in block and "crossdock" not in block]
+    assert len(blocks) == 4
+    duck, polars, pandas, moments = (told(grown, block) for block in blocks)
+    assert "billing" in duck and "jid" in polars and "error_group" in pandas
+    runs = sum(row["run_total"] for row in rows(grown.works.tables_folder, "daily") if row["queue"] == "mail")
+    assert moments.split()[0] == str(runs)
+
+
+@pytest.mark.slow
+def test_the_example_of_spark(grown: Grown) -> None:
+    [block] = [block for block in examples() if "crossdock" in block]
+    assert "|billing|" in told(grown, block)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_readers_see_the_same_rows(grown: Grown, name: str) -> None:
+    folder = grown.works.tables_folder / name
+    count = len(rows(grown.works.tables_folder, name))
+    found = DeltaTable(folder).to_pyarrow_dataset()  # noqa: F841  DuckDB finds it by its name
+    assert duckdb.execute("select count(*) from found").fetchall() == [(count,)]
+    assert pl.scan_delta(folder).collect().height == count
+    assert len(DeltaTable(folder).to_pandas()) == count
+    assert grown.works.catalog[name].read(grown.works.spark).count() == count
+
+
+def test_every_column_is_documented() -> None:
+    page = (ROOT / "docs/reference/tables.md").read_text("utf-8")
+    chapters = {text.split("\n", 1)[0]: text for text in page.split("\n## ")[1:]}
+    schemas = {each.name: each.schema for each in (*FACTS, *VIEWS)}
+    for name in PUBLIC:
+        named = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`.*?) \|", chapters[name], re.MULTILINE))))
+        assert named == set(schemas[name].fieldNames()), name

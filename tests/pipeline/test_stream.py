@@ -1,0 +1,77 @@
+"""The stream makes the same tables as a run, and what Spark hands it twice is counted once."""
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.run import run
+from crossdock.pipeline.stream import Stream
+from crossdock.pipeline.works import Works
+from tests.pipeline.lakes import Lake
+from tests.pipeline.loads import MixedLoad
+from tests.pipeline.pictures import assert_same, picture
+
+
+@contextmanager
+def streaming(works: Works) -> Iterator[list[int]]:
+    """Rows of each batch as they come; what it raises is raised here."""
+    stop, heard, failed = threading.Event(), [], []
+    stream = Stream(works, every_s=0.1, refresh_s=600.0)
+    stream.heard = lambda batch: heard.append(batch.rows)
+
+    def go() -> None:
+        try:
+            stream.run(stop)
+        except BaseException as error:  # noqa: BLE001  it is raised again
+            failed.append(error)
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        stop.set()
+        thread.join(120)
+    if failed:
+        raise failed[0]
+
+
+def wait_for(heard: list[int], rows: int) -> None:
+    give_up = time.monotonic() + 120
+    while sum(heard) < rows:
+        assert time.monotonic() < give_up, heard
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_stream_makes_what_a_run_makes(works: Works) -> None:
+    load, lake = MixedLoad(4), Lake(works.lake)
+    load.go(40)
+    lake.add(load.events)
+    written = len(load.events)
+    with streaming(works) as heard:
+        wait_for(heard, 1)
+        first = sum(heard)
+        load.go(40)
+        lake.cut(load.events[written:], 40)
+        wait_for(heard, first + 1)
+    lake.close()
+    once = Works(works.spark, works.lake, works.tables_folder.with_name("once"))
+    ran = run(once)
+    assert_same(picture(works), picture(once))
+    assert sum(heard) == ran.rows
+    shutil.rmtree(works.tables_folder / "_checkpoint")
+    with streaming(works) as again:
+        time.sleep(1)  # it is handed all names anew, and none of them is new
+    assert again == []
+    assert_same(picture(works), picture(once))
+
+
+def test_without_a_lake_it_says_so(works: Works) -> None:
+    with pytest.raises(PipelineError, match=r"there is no lake in .* yet: start the server, or name"), streaming(works):
+        pass

@@ -1,0 +1,158 @@
+"""Each table of a few events whose answer can be told by hand."""
+
+import datetime as dt
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from crossdock.pipeline.transforms.attempts import attempts
+from crossdock.pipeline.transforms.failing import failing, failures
+from crossdock.pipeline.transforms.flows import flows
+from crossdock.pipeline.transforms.hourly import forecast, hourly
+from crossdock.pipeline.transforms.links import links
+from crossdock.pipeline.transforms.tallies import tallies
+from crossdock.pipeline.transforms.workers import retries, workers
+from tests.pipeline.frames import DAY, HOUR, SIX, events, told
+
+
+def test_attempts_are_the_rows_with_an_outcome(spark: SparkSession) -> None:
+    lease = {"queue": "q", "number": 7, "jid": "j", "origin": "workq", "lease_via": "faktory", "via": "masenko"}
+    found = attempts(
+        events(
+            spark,
+            {"event": "leased", **lease},
+            {"event": "failed", **lease, "outcome": "lost", "state": "retrying", "leased_at": SIX - 2.5, "wait_s": 0.25,
+             "run_s": 2.5, "worker": "w", "attempt": 1, "lost": True, "error_group": "G", "error_message": "M"},
+            {"event": "failed", **lease, "state": "failed"},
+        )
+    )  # fmt: skip
+    [row] = found.collect()
+    assert (row.door_in, row.door_out, row.settled_by, row.outcome, row.worker) == (
+        "workq",
+        "faktory",
+        "masenko",
+        "lost",
+        "w",
+    )
+    assert (row.wait_s, row.run_s, row.date) == (0.25, 2.5, dt.date(2026, 11, 15))
+    assert (row.closed_at - row.leased_at).total_seconds() == 2.5
+
+
+def test_what_comes_into_a_queue_and_leaves_it(spark: SparkSession) -> None:
+    q = {"queue": "q"}
+    rows: list[dict[str, Any]] = [
+        *({"event": "pushed", **q} for _ in range(6)),
+        {"event": "leased", **q},
+        {"event": "succeeded", **q, "state": "gone", "at": SIX + HOUR},
+        {"event": "failed", **q, "state": "retrying"},
+        {"event": "failed", **q, "state": "dead"},
+        {"event": "failed", **q, "state": "ready", "to_queue": "dead-letters"},
+        {"event": "advanced", **q, "state": "ready", "to_queue": "next"},
+        {"event": "moved", **q, "state": "ready", "to_queue": "q"},
+        {"event": "moved", **q, "state": "ready", "to_queue": "q", "failed_at": SIX - 1},
+        {"event": "removed", **q, "state": "gone", "why": "canceled"},
+        {"event": "removed", **q, "state": "gone", "why": "purged"},
+        {"event": "removed", **q, "state": "gone", "why": "canceled", "failed_at": SIX - 1},
+        {"event": "revived", **q, "state": "ready", "to_queue": "q"},
+        {"event": "lapsed", **q, "state": "ready"},
+        {"event": "queue-paused", **q},
+    ]
+    facts = tallies(events(spark, *rows))
+    found = told(
+        hourly(facts), "queue", "hour", "arrived", "departed", "leased", "succeeded", "failed", "lapsed", "depth_change"
+    )
+    six, seven = SIX, SIX + HOUR
+    assert found == [
+        ("dead-letters", six, 1, 0, 0, 0, 0, 0, 1),
+        ("next", six, 1, 0, 0, 0, 0, 0, 1),
+        ("q", six, 9, 5, 1, 0, 3, 1, 4),
+        ("q", seven, 0, 1, 0, 1, 0, 0, -1),
+    ]
+    rates = told(forecast(facts), "queue", "hour", "depth", "empty_in_s")
+    assert rates[2:] == [("q", six, 4, None), ("q", seven, 3, None)], "more came than went in the last hours"
+    more = facts.union(
+        facts.where("hour > '2026-11-15 18:30'").selectExpr(
+            "date", "hour + interval 4 hours", "era", "queue", "kind", "arrived", "departed", *facts.columns[-4:]
+        )
+    )
+    [*_, last] = told(forecast(more).where("queue = 'q'"), "hour", "depth", "service_rate", "empty_in_s")
+    assert last == (SIX + 5 * HOUR, 2, 1 / 10_800, 21_600.0)
+
+
+def test_failures_by_group(spark: SparkSession) -> None:
+    rows = [
+        {"event": "failed", "queue": "q", "number": number, "jid": f"j{number}", "error_group": "G",
+         "error_message": f"{number} " + "x" * 900, "at": SIX + number, "seq": seq}
+        for seq, number in enumerate([1, 2, 3, 4, 5, 6, 7, 1])
+    ]  # fmt: skip
+    rows.append({"event": "failed", "queue": "q", "number": 8, "jid": "j8", "at": SIX})
+    whole, first, second = (failing(events(spark, *part)) for part in (rows, rows[:4], rows[4:]))
+    for facts in (whole, first.union(second)):
+        none, some = failures(facts).orderBy("error_group").collect()
+        assert (none.error_group, none.n, none.jobs, len(none.examples)) == ("", 1, 1, 1)
+        assert (some.n, some.jobs, some.first.second, some.last.second) == (8, 7, 1, 7)
+        assert [example.jid for example in some.examples] == ["j1", "j2", "j3", "j4", "j5"]
+        assert {len(example.message) for example in some.examples} == {500}
+
+
+def test_workers_are_busy_in_the_hours_they_worked(spark: SparkSession) -> None:
+    lease = {"event": "succeeded", "worker": "w", "lease_via": "faktory", "queue": "q", "attempt": 1}
+    late = SIX + 6 * HOUR + 600  # ten past midnight
+    found = attempts(
+        events(
+            spark,
+            {**lease, "outcome": "succeeded", "leased_at": SIX, "at": SIX + 60, "run_s": 60.0},
+            {**lease, "outcome": "lost", "leased_at": late - 1_200, "at": late, "run_s": 1_200.0, "attempt": 2},
+            {**lease, "outcome": "returned", "leased_at": SIX + 5, "at": SIX, "run_s": -5.0},
+        )
+    )
+    rows = told(workers(found), "date", "hour", "busy_s", "attempts", "succeeded", "spent", "other")
+    assert rows == [
+        (dt.date(2026, 11, 15), SIX, 60.0, 2, 1, 0, 1),
+        (dt.date(2026, 11, 16), SIX + 5 * HOUR, 600.0, 0, 0, 0, 0),
+        (dt.date(2026, 11, 16), SIX + 6 * HOUR, 600.0, 1, 0, 1, 0),
+    ]
+    cost = told(retries(found), "date", "attempts", "again", "spent", "run_s", "spent_s")
+    assert cost == [
+        (dt.date(2026, 11, 15), 2, 0, 0, 55.0, 0.0),
+        (dt.date(2026, 11, 16), 1, 1, 1, 1_200.0, 1_200.0),
+    ]
+
+
+def test_flows_and_their_longest_way(spark: SparkSession) -> None:
+    """1 and 2 are in a group whose callback is 3; 5 needs 4, and 6 needs 4 and 5; 7 needs what was pushed long ago."""
+    linked: list[dict[str, Any]] = [
+        {"event": "group-opened", "group_name": "g"},
+        {"event": "pushed", "number": 1, "jid": "a", "queue": "q", "group_name": "g"},
+        {"event": "pushed", "number": 2, "jid": "b", "queue": "q", "group_name": "g"},
+        {"event": "pushed", "number": 3, "jid": "c", "queue": "q", "callback_of": "g", "callback": "success"},
+        {"event": "pushed", "number": 5, "jid": "e", "queue": "q", "needs": [4]},
+        {"event": "pushed", "number": 6, "jid": "f", "queue": "q", "needs": [-2, 5], "at": SIX + DAY},
+        {"event": "pushed", "number": 7, "jid": "h", "queue": "q", "needs": [0]},
+        {"event": "configured", "why": "stats-history", "detail": "9"},
+    ]
+    ran = [
+        (1, 10.0, "succeeded"), (2, 30.0, "succeeded"), (3, 5.0, "succeeded"),
+        (4, 7.0, "succeeded"), (5, 1.0, "lost"), (5, 2.0, "failed"),
+    ]  # fmt: skip
+    closed = [
+        {"event": "succeeded", "number": number, "outcome": outcome, "state": "gone", "run_s": run_s, "at": SIX + run_s}
+        for number, run_s, outcome in ran
+    ]
+    earlier = links(events(spark, {"event": "pushed", "number": 0, "jid": "z", "needs": [-1]}))
+    found = flows(links(events(spark, *linked)), attempts(events(spark, *closed)), earlier)
+    rows = told(
+        found, "number", "jid", "groups", "jobs", "links", "depth", "succeeded", "failed", "open", "run_s", "critical_s"
+    )
+    assert rows == [
+        (1, "a", ["g"], 3, 3, 2, 3, 0, 0, 45.0, 35.0),
+        (5, "e", [], 3, 3, 3, 1, 1, 1, 10.0, 10.0),
+    ]
+    assert told(found, "date") == [(dt.date(2026, 11, 15),)] * 2
+
+
+def test_a_job_that_needs_itself_goes_nowhere(spark: SparkSession) -> None:
+    mine = links(events(spark, {"event": "pushed", "number": 1, "jid": "a", "needs": [1]}))
+    nothing = events(spark)
+    [row] = flows(mine, attempts(nothing), links(nothing)).collect()
+    assert (row.jobs, row.links, row.depth, row.open) == (1, 0, 1, 1)
