@@ -72,6 +72,7 @@ class Rescheduled(ClosingEvent, tag="rescheduled"):
     to: Spec
     failures: int  #: it has now
     message: str = ""
+    leased_via: str = ""  #: as in `Succeeded`
 
 
 class Taken(JobEvent, tag="taken"):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from crossdock.engine import admit, links
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, failure
-from crossdock.engine.lease import closing, end_lease
+from crossdock.engine.lease import closing, end_lease, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.resqu.uniques import face_of, lock_of, routed
@@ -43,7 +43,8 @@ def next_run(memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: 
     else:
         to = Spec(job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.rules, due)
     at = just_after(later(memory, now))  # behind all that came at this reading of the clock
-    return Rescheduled(*closing(job, lease, at, via), failed, to, failures, _SAID if failed else "")
+    said = _SAID if failed else ""
+    return Rescheduled(*closing(job, lease, at, via), failed, to, failures, said, leased_via(lease, via))
 
 
 def stirred(memory: Memory, job: Job, event: Rescheduled) -> tuple[str, ...]:
