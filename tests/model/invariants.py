@@ -187,7 +187,6 @@ def lists_are_whole(memory: Memory) -> None:
         assert since
         assert list(tags.jobs[tag]) == sorted((t, memory.jobs[number].jid, number) for number, t in since.items())
     assert list(tags.top) == sorted((uses, tag) for tag, uses in tags.uses.items())
-    assert list(memory.workers.recent) == sorted((t, name) for name, t in memory.workers.seen.items())
 
 
 def batches_are_whole(memory: Memory) -> None:

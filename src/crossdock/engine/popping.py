@@ -49,9 +49,9 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     lazy = memory.lazy.queues.get(name)
     if memory.throttles or memory.strays.jobs or (lazy is not None and lazy.has_come(command.t, now.steady)):
         return None
+    count = _count(memory, command)
     if queue is not None and queue.lanes is not None:
         return None
-    count = _count(memory, command)
     if queue is None or count < 1 or not queue.ready:
         return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
     known, ready = memory.jobs, queue.ready
@@ -236,15 +236,16 @@ def _leases(
         waited = t - (job.since if face is None else face.time)
         if whole:
             waited = floor(t) - _put(job)
-        if job.state is HELD:
-            waited = t - lanes.since(memory, job)
+        queue = job.queue
+        if job.state is HELD:  # in a batch, which came to this queue as a whole
+            queue, waited = command.queue, t - lanes.since(memory, job)
         lazy = job.rules.lapse is _LAZY
         events.append(
             Leased(
                 at,
                 job.number,
                 job.jid,
-                command.queue,
+                queue,
                 job.kind,
                 job.origin,
                 via,

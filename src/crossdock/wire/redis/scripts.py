@@ -57,6 +57,10 @@ class Scripts:
         self.handlers: dict[str | None, Handler] = {
             dialect: library.handle for library in libraries for dialect in library.dialects
         }
+        #: Hashes that are answered though nobody has loaded their texts, and their dialects
+        self.at_once = {
+            sha: dialect for library in libraries if library.at_once for sha, dialect in library.hashes.items()
+        }
         #: FCALL's names and their dialects; of two libraries with the same the first counts
         self.functions = {
             name.encode(): dialect for library in reversed(libraries) for name, dialect in library.functions.items()
@@ -71,10 +75,6 @@ class Scripts:
             if found is not None:
                 return found
         return None
-
-    def hashed(self, sha: str) -> str | None:
-        """The dialect of a hash that is answered though nobody has loaded its text."""
-        return next((each.hashes[sha] for each in self._libraries if each.at_once and sha in each.hashes), None)
 
 
 def sha1(text: bytes) -> str:
@@ -104,8 +104,8 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    dialect = context.desk.memory.scripts.get(sha) or context.door.scripts.hashed(sha)
-    return _call(context, dialect, args, NO_SCRIPT, sha)
+    known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha)
+    return _call(context, known, args, NO_SCRIPT, sha)
 
 
 def fcall(context: Context, args: list[bytes]) -> Result:
@@ -138,8 +138,8 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded, hashed = context.desk.memory.scripts, context.door.scripts.hashed
-    return [int(sha in loaded or hashed(sha) is not None) for sha in (arg.decode("latin-1").lower() for arg in args)]
+    loaded, at_once = context.desk.memory.scripts, context.door.scripts.at_once
+    return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 
 def _script_flush(context: Context, args: list[bytes]) -> Result:
