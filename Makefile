@@ -40,8 +40,9 @@ lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 
-bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless AGAINST=faktory://host:port ARGS=--lake
-	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
+bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://…, redis://…; ARGS=--lake
+	.venv/bin/python -m bench.run $(if $(DOOR),--door '$(DOOR)') $(if $(AGAINST),--against '$(AGAINST)') \
+		$(if $(SCRIPT),--script '$(SCRIPT)') $(ARGS)
 
 bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events, DuckDB beside it; ARGS='--millions 1'
 	.venv/bin/python -m bench.pipeline.run $(ARGS)

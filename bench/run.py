@@ -17,6 +17,7 @@ from bench.backlog import backlog
 from bench.compare import compare
 from bench.doors import DOORS
 from bench.doors.compare import compare_door, compare_qless
+from bench.doors.endpoint import with_script
 from bench.driver import LoadFailed
 from bench.idle import idle
 from bench.lake import lake
@@ -24,6 +25,7 @@ from bench.machine import describe
 from bench.memory import memory
 from bench.process import ServerFailed
 from bench.replies import Unexpected
+from bench.resqu import compare_resqu
 from bench.restart import restart
 from bench.servers import Contestant, running, yardstick
 from bench.sizes import QUICK, Sizes
@@ -31,7 +33,7 @@ from bench.table import show_goals
 from bench.target import parse
 
 #: Doors that have a load. The modes, and what they are compared with, are Faktory's.
-_DOORS: Final = ("faktory", *DOORS)
+_DOORS: Final = ("faktory", *DOORS, "resqu")
 _MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle, "lake": lake}
 
 
@@ -41,7 +43,9 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--door", default="faktory", metavar="DOOR", help=f"which door to load: {', '.join(_DOORS)}")
     parser.add_argument("--against", action="append", default=[], metavar="faktory://[:password@]host:port",
-                        help="a running server to compare with; may be repeated")  # fmt: skip
+                        help="a running server to compare with, redis:// for qless; may be repeated")  # fmt: skip
+    parser.add_argument("--script", default="", metavar="NAME|HASH|FILE",
+                        help="what to call at redis://: a function, a loaded script, or one to load")  # fmt: skip
     parser.add_argument("--yardstick", default=os.environ.get("CROSSDOCK_YARDSTICK", ""), metavar="FILE",
                         help="a server run as FILE PORT sync DATABASE; default: $CROSSDOCK_YARDSTICK")  # fmt: skip
     parser.add_argument("--backlog", action="store_true", help="the phases beside 1,000 and 1,000,000 queued jobs")
@@ -60,8 +64,10 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     found.door = found.door or "faktory"
     if found.door not in _DOORS:
         parser.error(f"there is no load for the door {found.door}; one of: {', '.join(_DOORS)}")
-    if found.door != "faktory" and (found.all or any(found.against) or any(getattr(found, mode) for mode in _MODES)):
-        parser.error("the modes and --against are for the door faktory")
+    if found.door != "faktory" and (found.all or any(getattr(found, mode) for mode in _MODES)):
+        parser.error("the modes are for the door faktory")
+    if any(found.against) and found.door not in ("faktory", "qless"):
+        parser.error("--against is for the doors faktory and qless")
     return found
 
 
@@ -72,8 +78,14 @@ def _sizes(arguments: argparse.Namespace) -> Sizes:
 
 def _others(arguments: argparse.Namespace) -> list[Contestant]:
     """`make` hands an unset variable on as an empty word."""
+    targets = [parse(url) for url in arguments.against if url]
+    for target in targets:
+        if target.door != arguments.door:
+            raise ValueError(f"--against of the door {arguments.door} is another one's: {target.host}:{target.port}")
+    if arguments.door == "qless":
+        return [running(with_script(target, arguments.script)) for target in targets]
     others = [yardstick(Path(arguments.yardstick))] if arguments.yardstick else []
-    return others + [running(parse(url)) for url in arguments.against if url]
+    return others + [running(target) for target in targets]
 
 
 def main(words: Sequence[str]) -> int:
@@ -83,7 +95,9 @@ def main(words: Sequence[str]) -> int:
         asked = [name for name in _MODES if arguments.all or getattr(arguments, name)]
         describe(arguments.folder)
         if arguments.door == "qless":
-            goals = compare_qless(sizes, arguments.folder)
+            goals = compare_qless(sizes, others, arguments.folder)
+        elif arguments.door == "resqu":
+            goals = compare_resqu(sizes, arguments.folder)
         elif arguments.door != "faktory":
             goals = compare_door(arguments.door, sizes, others, arguments.folder)
         else:

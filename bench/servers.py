@@ -18,7 +18,7 @@ from bench.target import Target
 _DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
 
 #: Loads that are named after their clients.
-_BEHIND: Final = {"qless": "redis"}
+_BEHIND: Final = {"qless": "redis", "resqu": "redis"}
 _DOOR: Final = re.compile(r"^ +(\w+) +(\S+):(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(r"^ready", re.MULTILINE)
 
@@ -119,4 +119,5 @@ def running(target: Target) -> Contestant:
     def start(_: Path) -> Iterator[Target]:
         yield target
 
-    return Contestant(f"{target.door}://{target.host}:{target.port}", start, is_ours=False)
+    scheme = _BEHIND.get(target.door, target.door)
+    return Contestant(f"{scheme}://{target.host}:{target.port}", start, is_ours=False)

@@ -1,4 +1,5 @@
-"""How many steps the interpreter takes for a PUSH, a FETCH and an ACK, function by function.
+"""How many steps the interpreter takes for a PUSH, a FETCH and an ACK, or a put, a pop and a complete, function by
+function.
 
 A count, not a time: it is the same on a machine that has other work to do, so it shows what a change to the way of
 every job costs or saves. Connection, session, engine and encoding are the real ones; sockets and disk are left out.
@@ -13,6 +14,7 @@ from random import Random
 from types import FrameType
 from typing import Any, Final
 
+from bench.doors.qless import MANY, Qless
 from bench.faktory import job_text
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
@@ -21,6 +23,9 @@ from crossdock.server.connection import Connection
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
 from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless.service import Qless as QlessService
+from crossdock.wire.session import Door
 
 _A_TURN: Final = 32  #: requests that share a batch, as with 64 connections
 
@@ -36,8 +41,12 @@ class _Scribe:
 
 
 class _Transport(asyncio.Transport):
-    def write(self, data: object) -> None:
-        """To nobody."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """There is no buffer."""
@@ -53,12 +62,14 @@ class _Host:
 class Bench:
     """One connection, and the turns that its requests are part of."""
 
-    def __init__(self) -> None:
+    def __init__(self, door: str = "faktory") -> None:
         self._loop, self._scribe = asyncio.new_event_loop(), _Scribe()
         turn = Turn(Engine(Memory(), Random(1)), self._scribe, Clock(), self._loop, 10**7)
-        self._peer = Connection(_Host(), FaktoryDoor(), turn, self._loop)
-        self._peer.connection_made(_Transport())
-        self._send([b'HELLO {"v":2,"wid":"w"}\r\n'])
+        self._peer = Connection(_Host(), _door(door), turn, self._loop)
+        self._transport = _Transport()
+        self._peer.connection_made(self._transport)
+        if door == "faktory":
+            self._send([b'HELLO {"v":2,"wid":"w"}\r\n'])
 
     def close(self) -> None:
         self._loop.close()
@@ -76,6 +87,7 @@ class Bench:
                 steps[f"{where} {frame.f_code.co_name}"] += 1
             return trace
 
+        self._transport.written.clear()
         before = sys.gettrace()
         sys.settrace(trace)
         try:
@@ -83,6 +95,11 @@ class Bench:
         finally:
             sys.settrace(before)
         return steps
+
+    @property
+    def replies(self) -> list[bytes]:
+        """To the requests that were counted last."""
+        return list(self._transport.written)
 
     def _send(self, requests: Sequence[bytes]) -> None:
         for first in range(0, len(requests), _A_TURN):
@@ -93,23 +110,44 @@ class Bench:
             self._scribe.durable()
 
 
+def _door(name: str) -> Door:
+    if name == "faktory":
+        return FaktoryDoor()
+    service = QlessService()
+    return RedisDoor(libraries=(service.library,), views=(service.view,), heralds=(service.tell,))
+
+
+def _faktory(jobs: int) -> dict[str, Counter[str]]:
+    bench, jids = Bench(), [b"%032d" % n for n in range(jobs)]
+    found = {
+        "PUSH": bench.count([b"PUSH %b\r\n" % (job_text(b"default") % jid) for jid in jids]),
+        "FETCH": bench.count([b"FETCH default\r\n"] * jobs),
+        "ACK": bench.count([b'ACK {"jid":"%b"}\r\n' % jid for jid in jids]),
+    }
+    bench.close()
+    return found
+
+
+def _qless(jobs: int) -> dict[str, Counter[str]]:
+    bench, client = Bench("qless"), Qless("default")
+    found = {"put": bench.count(client.pushes(jobs)), "pop": bench.count([client.take()] * jobs)}
+    found["complete"] = bench.count([client.settle(reply) for reply in bench.replies])
+    bench.count(client.pushes(jobs))
+    found[f"pop of {MANY}, a job"] = bench.count([client.take(MANY)] * (jobs // MANY + 1))
+    bench.close()
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=320, help="how many of each request (320)")
     parser.add_argument("--functions", type=int, default=12, help="how many functions to list (12)")
+    parser.add_argument("--door", default="faktory", choices=("faktory", "qless"))
     args = parser.parse_args()
-    jids = [b"%032d" % n for n in range(args.jobs)]
-    bench = Bench()
-    for name, requests in (
-        ("PUSH", [b"PUSH %b\r\n" % (job_text(b"default") % jid) for jid in jids]),
-        ("FETCH", [b"FETCH default\r\n"] * args.jobs),
-        ("ACK", [b'ACK {"jid":"%b"}\r\n' % jid for jid in jids]),
-    ):
-        steps = bench.count(requests)
+    for name, steps in (_faktory if args.door == "faktory" else _qless)(args.jobs).items():
         print(f"{name}: {steps.total() / args.jobs:,.0f} steps")
         for function, count in steps.most_common(args.functions):
             print(f"  {count / args.jobs:6.1f}  {function}")
-    bench.close()
 
 
 if __name__ == "__main__":

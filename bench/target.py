@@ -2,6 +2,7 @@
 
 import hashlib
 import socket
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -16,6 +17,12 @@ class Target(msgspec.Struct, frozen=True):
     host: str
     port: int
     password: str = ""
+    call: str = "FCALL"  #: of a Redis endpoint: how its script is called
+    script: str = "qless"  #: and by what name
+
+
+#: The schemes of other servers' addresses: which load they get, and on which port.
+_SCHEMES: Final = {"faktory": ("faktory", 7419), "redis": ("qless", 6379)}
 
 
 class _Greeting(msgspec.Struct):
@@ -25,11 +32,12 @@ class _Greeting(msgspec.Struct):
 
 
 def parse(url: str) -> Target:
-    """`faktory://[:password@]host[:port]`. Raises ValueError."""
+    """`faktory://[:password@]host[:port]`, or `redis://…` alike. Raises ValueError."""
     parts = urlsplit(url)
-    if parts.scheme != "faktory" or not parts.hostname or parts.path not in ("", "/"):
-        raise ValueError(f"{url} is not of the form faktory://[:password@]host[:port]")
-    return Target("faktory", parts.hostname, parts.port or 7419, unquote(parts.password or ""))
+    if parts.scheme not in _SCHEMES or not parts.hostname or parts.path not in ("", "/"):
+        raise ValueError(f"{url} is not of the form faktory://[:password@]host[:port] or redis://[:password@]host[:port]")
+    door, port = _SCHEMES[parts.scheme]
+    return Target(door, parts.hostname, parts.port or port, unquote(parts.password or ""))
 
 
 def connect(target: Target) -> socket.socket:
@@ -39,6 +47,8 @@ def connect(target: Target) -> socket.socket:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if target.door == "faktory":
             _shake_hands(connection, target.password)
+        elif target.door == "qless" and target.password:
+            _authenticate(connection, target.password.encode())
     except BaseException:
         connection.close()
         raise
@@ -60,6 +70,13 @@ def _shake_hands(connection: socket.socket, password: str) -> None:
     line = read_line(connection)
     if line != b"+OK":
         raise Unexpected(f"unexpected answer to HELLO: {line!r}")
+
+
+def _authenticate(connection: socket.socket, password: bytes) -> None:
+    connection.sendall(b"*2\r\n$4\r\nAUTH\r\n$%d\r\n%b\r\n" % (len(password), password))
+    line = read_line(connection)
+    if line != b"+OK":
+        raise Unexpected(f"unexpected answer to AUTH: {line!r}")
 
 
 def read_line(connection: socket.socket) -> bytes:

@@ -89,3 +89,15 @@ def test_numbers_go_on_after_everything_was_trimmed(store: Store, journal: Journ
     again = store.open()
     assert again.append(b"eleven") == 11
     assert list(again.read(10)) == [(11, b"eleven")]
+
+
+def test_a_reader_that_is_released_holds_nothing_up(store: Store, journal: Journal) -> None:
+    fill(journal, 10)
+    journal.install(store.snapshot(6))
+    journal.install(store.snapshot(8))
+    journal.hold("lake", 2)
+    journal.release("nobody")
+    assert journal.trim(100) == 2
+    journal.release("lake")
+    assert journal.trim(100) == 4
+    assert first_left(journal, 6) == 7

@@ -1,5 +1,7 @@
 """The bench runs, checks what it is told, and gives no figure for a server that answers wrongly. Never how fast."""
 
+import hashlib
+import json
 import os
 import re
 import socketserver
@@ -12,13 +14,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import redis
+from bench.doors.endpoint import with_script
 from bench.doors.masenko import Masenko
 from bench.doors.workq import Workq
 from bench.driver import Driver, LoadFailed
 from bench.faktory import job_text
 from bench.replies import Unexpected
 from bench.steps import Bench as Steps
-from bench.target import Target
+from bench.target import Target, parse
 
 from tests.support.server import Server
 
@@ -176,11 +180,76 @@ def test_the_bench_prints_no_table_when_a_load_has_failed(tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir()), "temporary folders stay behind"
 
 
-@pytest.mark.parametrize("words", [("--door", "redis"), ("--against", "http://127.0.0.1:1"), ("--against", "x")])
-def test_what_cannot_be_measured_is_said(words: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--door", "redis"),
+        ("--against", "http://127.0.0.1:1"),
+        ("--against", "x"),
+        ("--against", "redis://127.0.0.1:1"),
+        ("--against", "faktory://127.0.0.1:1", "--door", "qless"),
+        ("--against", "redis://127.0.0.1:1", "--door", "workq"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(words: tuple[str, ...]) -> None:
     done = bench("--quick", *words)
     assert done.returncode != 0
-    assert words[1] in done.stderr
+    assert any(each in done.stderr for each in (words[1], "127.0.0.1:1", "--against is for"))
+    assert rows(done.stdout) == {}
+
+
+#: Recognised by what it contains: a text of qless' unified scripts, of nobody's build.
+_TEXT: Final = b"local QlessAPI = {} -- function(now, me, queue"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", ["", "qless", "hash", "file"])
+def test_the_scripts_of_another_endpoint(tmp_path: Path, named: str) -> None:
+    file = tmp_path / "qless.lua"
+    file.write_bytes(_TEXT)
+    with Server(tmp_path / "other", {"redis.password": "s3cret"}, doors=("redis",)) as other:
+        where = f"127.0.0.1:{other.ports['redis']}"
+        script = {"hash": hashlib.sha1(_TEXT).hexdigest(), "file": str(file)}.get(named, named)
+        target = parse(f"redis://:s3cret@{where}")
+        if named == "hash":
+            with_script(target, str(file))  # which loads it
+        words = ("--door", "qless", "--jobs", "200", "--against", f"redis://:s3cret@{where}", "--script", script)
+        done = bench("--quick", *words, "--folder", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        with redis.Redis(port=other.ports["redis"], password="s3cret") as client:
+            queues = json.loads(client.fcall("qless", 0, "queues", "1"))
+    assert [each["running"] + each["waiting"] for each in queues] == [0, 0], "jobs stay behind"
+    found = rows(done.stdout)
+    phases = ["put", "pop", "complete", "pop of 50"]
+    for name in ("Crossdock always", f"redis://{where}"):
+        assert [cells[0] for cells in found[name]] == phases * 2
+    assert f"whole jobs, 16 connections: Crossdock / redis://{where}" in found
+    assert "s3cret" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("named", ["", "reqless", "0" * 40])
+def test_an_endpoint_without_the_script_is_told_of(tmp_path: Path, named: str) -> None:
+    class Bare(socketserver.StreamRequestHandler):
+        """A Redis that nobody has loaded anything into."""
+
+        def handle(self) -> None:
+            count = int(self.rfile.readline()[1:])
+            words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(count)]
+            if words[0] == b"SCRIPT":
+                self.wfile.write(b"*%d\r\n" % (count - 2) + b":0\r\n" * (count - 2))
+            elif words[0] == b"FCALL":
+                self.wfile.write(b"-ERR Function not found\r\n")
+            else:
+                self.wfile.write(b"-NOSCRIPT No matching script. Please use EVAL.\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Bare) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"redis://127.0.0.1:{server.server_address[1]}"
+        done = bench("--quick", "--door", "qless", "--against", url, "--script", named, "--folder", str(tmp_path))
+        server.shutdown()
+    assert done.returncode == 1
+    assert url in done.stderr
+    assert (f"does not answer {named}" if named else "has no script of qless") in done.stderr
     assert rows(done.stdout) == {}
 
 

@@ -12,10 +12,11 @@ import pytest
 from crossdock.client.errors import Broken
 from crossdock.client.stream import connect
 from tests.support.peer import Got, Peer
-from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq, reach
+from tests.support.peers import LISTENING, PEERS, ViaFaktory, ViaMasenko, ViaWorkq, reach
 from tests.support.server import Server
 
 DOORS = sorted(PEERS)
+WAITING = [door for door in DOORS if PEERS[door].waits]
 
 #: What a door says to one who waits when the server stops, and then.
 LAST_WORDS = {
@@ -27,7 +28,7 @@ LAST_WORDS = {
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("crossing") / "data", doors=DOORS) as server:
+    with Server(tmp_path_factory.mktemp("crossing") / "data", doors=LISTENING) as server:
         yield server
 
 
@@ -71,7 +72,7 @@ def test_pushed_failed_retried_and_settled(visit: Visit, by: str, through: str) 
     got = fetched(worker, queue)
     assert got.text == "word"
     assert worker.fail(got.ident)
-    if by != "workq":  # whose jobs are ready again at once
+    if pusher.backs_off and not worker.says_when:
         visit.requeue()
     got = fetched(third, queue)
     assert got.text == "word"
@@ -88,7 +89,7 @@ def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: S
     fetched(lost, queue)
     waits.ask(queue, wait_s=20.0)
     lost.close()
-    if by != "workq":
+    if PEERS[by].backs_off:
         visit.requeue()
     got = waits.given()
     assert got is not None and got.text == "word"
@@ -96,7 +97,7 @@ def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: S
 
 
 def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
-    waits = [visit.peer(door) for door in (*DOORS, *reversed(DOORS))]
+    waits = [visit.peer(door) for door in (*WAITING, *reversed(WAITING))]
     for each in waits:
         each.ask("row", wait_s=10.0)
         visit.faktory.look("row")  # sent after it: it waits by now
@@ -117,9 +118,9 @@ def test_a_result_of_whatever_door(visit: Visit) -> None:
 
 def test_a_stop_while_all_wait(tmp_path: Path) -> None:
     """Waits end with their empty answer. What is bound to a connection is ready at the next start, uncounted."""
-    server = Server(tmp_path / "data", doors=DOORS)
+    server = Server(tmp_path / "data", doors=LISTENING)
     with server, ExitStack() as stack:
-        waits = {door: stack.enter_context(closing(reach(server, door))) for door in DOORS}
+        waits = {door: stack.enter_context(closing(reach(server, door))) for door in WAITING}
         holds = {door: stack.enter_context(closing(reach(server, door))) for door in DOORS}
         for door, peer in holds.items():
             peer.push(f"held-{door}", "word")

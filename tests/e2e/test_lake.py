@@ -8,15 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.client.stream import connect
 from crossdock.journal.reader import Reader
 from crossdock.journal.recovery import recover
 from tests.lake.ledger import booked, open_leases, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.command_line import Operator
-from tests.support.peer import Peer
-from tests.support.peers import PEERS, reach
-from tests.support.qless_peer import ViaQless
+from tests.support.peers import LISTENING, PEERS, reach
 from tests.support.server import Server
 
 #: A segment a fifth of a second.
@@ -26,7 +23,7 @@ EACH: Final = 6
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", LAKE, doors=(*PEERS, "redis")) as running:
+    with Server(tmp_path / "data", LAKE, doors=LISTENING) as running:
         yield running
 
 
@@ -37,19 +34,18 @@ def operator(tmp_path: Path) -> Operator:
 
 def caught_up(operator: Operator) -> Any:
     """What `status` tells once all of the journal is in the lake."""
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 240  # on a busy machine an idle process waits long
     while True:
         told = json.loads(operator.run("lake", "status", "--json").out)
         if told["last"] and not told["lag"]["batches"]:
             return told
         assert time.monotonic() < give_up, told
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 def work(server: Server) -> None:
     """Each door pushes, and the next one works it; of what each pushed one fails and one is never settled."""
-    peers: list[Peer] = [reach(server, door, f"{door}-worker") for door in PEERS]
-    peers.append(ViaQless(connect("Redis", "127.0.0.1", server.ports["redis"], "", 20.0), "qless-worker"))
+    peers = [reach(server, door, f"{door}-worker") for door in PEERS]
     for turn, origin in enumerate(peers):
         worker = peers[(turn + 1) % len(peers)]
         queue = f"mail-{origin.door}"
@@ -74,7 +70,7 @@ def test_jobs_of_all_doors_are_rows_that_add_up_to_the_live_statistics(
     assert (told["sound"], told["faults"], told["gaps"], told["on"]) == (True, [], [], True)
     assert server.stop() == 0
     rows = [row for _, row in sorted(rows_in(tmp_path / "data" / "lake").items())]
-    doors = {*PEERS, "qless"}
+    doors = set(PEERS)
     assert {row["origin"] for row in rows if row["event"] == "pushed"} == doors
     pairs = {(row["origin"], row["lease_via"]) for row in rows if row["outcome"] == "succeeded"}
     assert {origin for origin, _ in pairs} == {via for _, via in pairs} == doors

@@ -91,7 +91,7 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["jobs", "--state", "alive"], "Invalid value for '--state': 'alive' is not one of"),
         (["jobs", "--after", "nonsense"], "after is none of this server's cursors; leave it out to begin at the start"),
         (["job", "nobody"], "no job nobody is here; one that succeeded or was deleted is gone"),
-        (["retry"], "say which jobs: ids, or --state, --queue, --kind, --tag, --older-than, or --all"),
+        (["retry"], "say which jobs: ids, or --state, --queue, --kind, --tag, --failure, --older-than, or --all"),
         (["kill", "1", "--queue", "mail"], "give either ids or filters"),
         (["kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
         (["pause"], "say which queues: their names, or --all"),
@@ -180,7 +180,7 @@ def test_batches_and_cron(tmp_path: Path) -> None:
         assert (row["cron"], row["schedule"], row["zone"]) == ("nightly", "0 3 * * *", "UTC")
         bid = client.call("BATCH NEW", {"description": "import", "success": job("callback")}).decode()
         client.push("job-00001", custom={"bid": bid})
-        assert re.search(rf"{bid}  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
+        assert re.search(rf"{bid}  faktory  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
         client.call(f"BATCH COMMIT {bid}")
         (row,) = operator.json("batches")["batches"]
         assert (row["batch"], row["state"], row["total"], row["pending"]) == (bid, "running", 1, 1)
@@ -238,13 +238,33 @@ def test_the_how_to_is_true(tmp_path: Path) -> None:
         for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         for example in re.findall(r"^\$ crossdock (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
     ]
-    assert len(examples) == 18
+    assert len(examples) == 31
     with Server(tmp_path / "data", {"config": tmp_path / "crossdock.toml"}):
         operator = Operator(tmp_path)
         for command, expected in examples:
             ended = operator.run(*shlex.split(command))
-            said = (
-                ended.err + ended.out if "to retry" in ended.err or "to delete" in ended.err else ended.out + ended.err
-            )
+            first_counts = re.match(r"[\d,]+ jobs? to ", ended.err)
+            said = ended.err + ended.out if first_counts else ended.out + ended.err
             pattern = ".*".join(map(re.escape, expected.split("…")))
             assert re.fullmatch(pattern, said, re.DOTALL), f"$ crossdock {command}\n{said}"
+
+
+def test_plans(operator: Operator) -> None:
+    assert operator.tell("plan", "add", "shop", "P1M", "Jobs\\Invoices", '{"dry": false}', "--id", "monthly") == (
+        "shop_monthly\n"
+    )
+    made = operator.json("plan", "add", "shop", "10m", "Jobs\\Poll", "--uid", "poll", "--deferrable-by", "30")
+    assert made["plan"].startswith("shop_")
+    assert re.search(r"shop_monthly +P1M +\S+Z +\S+ +unassigned +Jobs\\Invoices", operator.tell("plans"))
+    rows = operator.json("plans", "--source", "shop")["plans"]
+    assert {row["interval"] for row in rows} == {"P1M", "PT600S"}
+    removed = operator.tell("plan", "rm", "shop_monthly", made["plan"])
+    assert removed == f"removed shop_monthly\nremoved {made['plan']}\n"
+    gone = operator.run("plan", "rm", "shop_monthly")
+    assert (gone.code, gone.err) == (1, "crossdock: there is no plan shop_monthly\n")
+    wrong = operator.run("plan", "add", "shop", "1.5s", "C")
+    assert (wrong.code, wrong.err) == (2, "crossdock: an interval is made of whole seconds\n")
+    wrong = operator.run("plan", "add", "shop", "1d", "C", "--deferrable-by", "5")
+    assert wrong.code == 2 and "--deferrable-by needs --uid" in wrong.err
+    wrong = operator.run("plan", "add", "shop", "1d", "C", "--start", "soon")
+    assert wrong.code == 2 and "'soon' is no time" in wrong.err

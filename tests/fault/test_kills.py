@@ -23,7 +23,7 @@ from crossdock.wire.payload import as_args
 from tests.support.accounting import Kind, Outcome, Verdict, account
 from tests.support.load import Load, named
 from tests.support.peer import Got
-from tests.support.peers import PEERS
+from tests.support.peers import LISTENING, PEERS
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
@@ -52,9 +52,9 @@ def results_lost(load: Load, jobs: dict[str, Job]) -> Iterator[str]:
 
 
 def left(jobs: dict[str, Job]) -> list[str]:
-    """What should have been handed out when all was worked off: only leases bound to nobody may outlive all."""
+    """What should have been handed out when all was worked off: only leases bound to no connection may outlive all."""
     kept = [job for job in jobs.values() if job.state not in DONE]
-    return [job.jid for job in kept if job.lease is None or job.lease.bound is not Bound.NOBODY]
+    return [job.jid for job in kept if job.lease is None or job.lease.bound is Bound.CONNECTION]
 
 
 def on_disk(data: Path) -> dict[str, Job]:
@@ -78,7 +78,7 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
     random = Random(19)
     pause = threading.Event()
     dead: list[float] = []
-    with Server(data, fault=fault, doors=PEERS) as server:
+    with Server(data, fault=fault, doors=LISTENING) as server:
         load = Load(server)
         load.start()
         for _ in range(kills):
@@ -112,7 +112,7 @@ def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     assert count[Kind.PUSH, Outcome.UNKNOWN] > 5, "kills hit pushes in flight"
     assert count[Kind.LOST, Outcome.OK] > 1
     assert verdict.again > 50, "failed jobs came again"
-    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 50, "each door's jobs by each door"
+    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 20, "each door's jobs by each door"
     assert installed(tmp_path / "data"), "compaction went on between the kills"
 
 

@@ -69,7 +69,7 @@ class Load:
                 self.settled.add(found["jid"])
 
 
-def wait_until(true: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+def wait_until(true: Callable[[], bool], what: str, seconds: float = 240.0) -> None:
     give_up = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < give_up, f"waited in vain: {what}"

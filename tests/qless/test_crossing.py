@@ -121,7 +121,7 @@ def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(desk: QlessD
 # Two clocks
 
 
-@pytest.mark.parametrize("later", [1e9, -1e9])
+@pytest.mark.parametrize("later", [1e9, -1e9, 4e15, -4e15])
 def test_no_callers_clock_ends_a_lease_or_a_wait_of_another_door(desk: QlessDesk, later: float) -> None:
     put(desk, "held")
     job = desk.do(c.LeaseNext("faktory", ["q"], "wid", TERMS))

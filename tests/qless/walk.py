@@ -12,7 +12,7 @@ from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.call import Raised
-from crossdock.wire.redis.qless.dialect import THROTTLES
+from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 
@@ -28,15 +28,13 @@ LOOKS = frozenset({"pop", "peek", "queues", "jobs", "workers", "stats", "length"
 
 
 class Walk:
-    """`throttled`: in the dialect in which jobs name throttles."""
+    """In one of three dialects: the unified, the one in which jobs name throttles, that of 2013."""
 
-    def __init__(self, seed: int, *, throttled: bool = False) -> None:
+    def __init__(self, seed: int, dialect: Dialect = UNIFIED) -> None:
         self.random = Random(seed)
         self.desk = QlessDesk()
-        self.calls = CALLS
-        if throttled:
-            self.desk.dialect = THROTTLES
-            self.calls = [*CALLS, *THROTTLE_CALLS]
+        self.desk.dialect = dialect
+        self.calls = [*CALLS, *THROTTLE_CALLS] if dialect.throttled else CALLS
         self.held: list[tuple[str, tuple[int, int]]] = []
 
     @property
@@ -128,7 +126,10 @@ class Walk:
         depends = json.dumps([self.one(JIDS)])
         ways: list[list[Any]] = [[], [], ["next", "b", "delay", 9], ["next", "a", "depends", depends]]
         more = self.random.choice([*ways, ["next", self.one(QUEUES)]])
-        return [*self.running(), "{}", *more]
+        jid, worker, queue = self.running()
+        if self.desk.dialect.old and self.random.random() < 0.3:
+            queue = self.one(QUEUES)  # nobody looks
+        return [jid, worker, queue, "{}", *more]
 
     def retry(self) -> list[Any]:
         jid, worker, queue = self.running()
@@ -148,7 +149,7 @@ class Walk:
             args += ["priority", random.choice([-1, 0, 3])]
         if self.desk.dialect.throttled and random.random() < 0.7:
             args += ["throttles", json.dumps(random.choices(GATES, k=2))]
-        return args
+        return args[1:] if self.desk.dialect.old else args
 
     def recur(self) -> list[Any]:
         return [self.one(QUEUES), "r", "klass", "{}", "interval", 20, 0, "backlog", self.random.choice([0, 1, 3])]

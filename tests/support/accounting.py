@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 
@@ -46,6 +47,7 @@ class Op(NamedTuple):
     crc: int = 0  #: of the payload, pushed or delivered
     bulk: int = 0  #: which transaction or bulk push it was part of
     bound: bool = False  #: a delivery whose lease ends with the connection
+    lease_s: float = inf  #: how long its door lends it, if that is less than the longest
 
 
 class Verdict(NamedTuple):
@@ -122,7 +124,7 @@ def _check_repeats(
 def _was_over(first: Op, second: Op, lease_s: float, kills: Sequence[float]) -> bool:
     """Had the first delivery's lease ended by itself when the second was heard of?"""
     killed = first.bound and any(first.began <= dead <= second.ended for dead in kills)
-    return killed or second.ended - first.began >= lease_s
+    return killed or second.ended - first.began >= min(lease_s, first.lease_s)
 
 
 def _ends(op: Op, first: Op, second: Op) -> bool:
@@ -139,7 +141,7 @@ def _was_wronged(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: 
     if op.outcome is not Outcome.REFUSED:
         return False
     mine = [fetch for fetch in fetches if fetch.client == op.client and fetch.ended <= op.began]
-    if not mine or op.ended - mine[-1].began >= lease_s:
+    if not mine or op.ended - mine[-1].began >= min(lease_s, mine[-1].lease_s):
         return False
     return not any(
         other.client == op.client and other.outcome is not Outcome.REFUSED and mine[-1].ended <= other.began < op.began

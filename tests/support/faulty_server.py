@@ -7,6 +7,8 @@
     lost-lease    a lease is forgotten at a restart: its job is handed out again
     kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
     half-done     a success fails in the middle of its change
+    no-needs      what a job needs is not waited for
+    twice-made    each slot of an interval makes its job once more
     short-tail    no fault: the journal is compacted after some thousand events
 """
 
@@ -15,12 +17,13 @@ import sys
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
-from crossdock.engine import timers
+from crossdock.engine import intervals, putting, timers
 from crossdock.engine.engine import _APPLY
 from crossdock.engine.memory import Memory
 from crossdock.journal.sqlite import SqliteJournal
-from crossdock.model.events import Succeeded
+from crossdock.model.events import Recurred, Succeeded
 from crossdock.model.job import Bound
 from crossdock.server import compactor
 from crossdock.server.scribe import Scribe
@@ -67,6 +70,22 @@ def half_done() -> None:
     _APPLY[Succeeded] = patched
 
 
+def no_needs() -> None:
+    putting.open_needs = lambda memory, jids, itself="", number=0: ()
+
+
+def twice_made() -> None:
+    slots = intervals._slots
+
+    def patched(*args: Any, **named: Any) -> Recurred:
+        event = slots(*args, **named)
+        event.next -= 0.05 if event.specs else 0.0
+        event.count -= 1 if event.specs else 0
+        return event
+
+    intervals._slots = patched
+
+
 def short_tail() -> None:
     compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
 
@@ -77,6 +96,8 @@ FAULTS = {
     "lost-lease": lost_lease,
     "kept-lease": kept_lease,
     "half-done": half_done,
+    "no-needs": no_needs,
+    "twice-made": twice_made,
     "short-tail": short_tail,
 }
 

@@ -4,9 +4,13 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.client.errors import Broken
+from crossdock.engine.catching_up import GRACE_S
+from crossdock.model.moves import CatchUp
+from crossdock.model.resqu import SetMapping
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.session import Door as AnyDoor
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support import conversation
@@ -15,12 +19,14 @@ from tests.support.masenko_peer import MasenkoPeer
 from tests.support.peer import Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
 from tests.support.qless_peer import ViaQless
+from tests.support.resqu_peer import ViaResqu
 
 
 def _redis(desk: PlainDesk) -> RedisDoor:
     qless = Qless()
     desk.herald = qless.tell
-    return RedisDoor(libraries=(qless.library,), views=(qless.view,))
+    resqu = Resqu()
+    return RedisDoor(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
 
 
 _BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
@@ -69,7 +75,7 @@ class Floor:
         self.doors = {name: build(self.desk) for name, build in _BUILT.items()}
 
     def peer(self, door: str, name: str = "") -> Peer:
-        return PEERS[door](InProcess(self.desk, self.doors[door]), name)
+        return PEERS[door](InProcess(self.desk, self.doors[PEERS[door].listens or door]), name)
 
     def faktory(self, name: str = "") -> ViaFaktory:
         return ViaFaktory(InProcess(self.desk, self.doors["faktory"]), name)
@@ -80,6 +86,11 @@ class Floor:
     def masenko(self) -> ViaMasenko:
         return ViaMasenko(InProcess(self.desk, self.doors["masenko"]))
 
+    def resqu(self, name: str = "") -> ViaResqu:
+        """The name of a job is that of its queue."""
+        self.desk.do(SetMapping({"default": {"q": "q"}}, {"default": {"q": "q"}}))
+        return ViaResqu(InProcess(self.desk, self.doors["redis"]), name)
+
     def qless(self) -> ViaQless:
         return ViaQless(InProcess(self.desk, self.doors["redis"]))
 
@@ -87,7 +98,16 @@ class Floor:
         """The worker of a job is never heard of again: its connection ends, and then its lease."""
         peer.close()
         if not peer.bound:
-            self.desk.advance(peer.lease_s)
+            self.lapse(peer.lease_s)
+
+    def lapse(self, seconds: float) -> None:
+        """So much time passes, and leases end with it. Those of qless' jobs do when somebody asks their queue: once,
+        and again when the worker that was warned has had its time."""
+        self.desk.advance(seconds)
+        if any(job.lease is not None and job.lease.late is not None for job in self.desk.memory.jobs.values()):
+            self.desk.do(CatchUp("", "q", None, 10))
+            self.desk.advance(GRACE_S)
+            self.desk.do(CatchUp("", "q", None, 10))
 
     def restarted(self) -> "Floor":
         return Floor(self.desk.restarted())

@@ -2,7 +2,6 @@
 recorded. A job is named by a UUID, the first word of its text: the doors have other names for it."""
 
 import itertools
-import threading
 import time
 import uuid
 import zlib
@@ -13,6 +12,7 @@ from typing import Final
 
 from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Kind, Op, Outcome
+from tests.support.crowd import Crowd
 from tests.support.peer import Got, Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, reach
 from tests.support.server import Server
@@ -22,7 +22,7 @@ BULK: Final = 12
 HELD: Final = 10
 QUEUE: Final = "default"
 TRIES: Final = 200  #: more than anybody fails a job here
-PRODUCERS, CONSUMERS = 6, 6  #: of all doors together
+PRODUCERS, CONSUMERS = 8, 8  #: of all doors together
 
 Role = Callable[[Peer, str, Random], None]
 
@@ -32,25 +32,22 @@ def named(text: str) -> str:
     return text.partition(" ")[0]
 
 
-class Load:
-    """`up` is set while the server can be reached. `finish` ends all threads and raises what went wrong in one."""
-
+class Load(Crowd):
     def __init__(self, server: Server) -> None:
+        super().__init__()
         self._server = server
-        self._stop = threading.Event()
-        self.up = threading.Event()
-        self._errors: list[BaseException] = []
         self._bulks = itertools.count(1)
-        self.ops: list[Op] = []  # list.append is atomic
         self.origins: dict[str, str] = {}  #: the doors jobs were pushed through
         self._fetched = self._pushed = 0
-        doors = [door for door in PEERS if door in server.ports]
-        self._threads = [
-            threading.Thread(target=self._run, args=(door, role, f"{door}-{role.__name__.strip('_')}-{n}"), daemon=True)
-            for door in doors
-            for role, count in self._roles(PEERS[door], len(doors))
-            for n in range(count)
-        ]
+        doors = [door for door, peer in PEERS.items() if (peer.listens or door) in server.ports]
+        for door in doors:
+            for role, count in self._roles(PEERS[door], len(doors)):
+                for n in range(count):
+                    self._engage(door, role, f"{door}-{role.__name__.strip('_')}-{n}")
+
+    def _engage(self, door: str, role: Role, name: str) -> None:
+        random = Random(name)
+        self._hire(lambda: closing(reach(self._server, door, name)), lambda peer: role(peer, name, random))
 
     def _roles(self, peer: type[Peer], doors: int) -> list[tuple[Role, int]]:
         roles: list[tuple[Role, int]] = [(self._produce, PRODUCERS // doors), (self._consume, CONSUMERS // doors)]
@@ -60,32 +57,6 @@ class Load:
         if peer is ViaFaktory:
             roles.append((self._requeue, 1))
         return roles
-
-    def start(self) -> None:
-        self.up.set()
-        for thread in self._threads:
-            thread.start()
-
-    def finish(self) -> None:
-        self._stop.set()
-        self.up.set()
-        for thread in self._threads:
-            thread.join(30)
-        if self._errors:
-            raise self._errors[0]
-        assert not any(thread.is_alive() for thread in self._threads), "a client hangs"
-
-    def _run(self, door: str, role: Role, name: str) -> None:
-        """Do the role's work again and again; connect anew whenever the connection was lost."""
-        random = Random(name)
-        try:
-            while not self._stop.is_set():
-                self.up.wait()
-                with suppress(Broken, NoServer), closing(reach(self._server, door, name)) as peer:
-                    while not self._stop.is_set():
-                        role(peer, name, random)
-        except BaseException as error:  # noqa: BLE001, raised again by `finish`
-            self._errors.append(error)
 
     def _record(self, op: Op, act: Callable[[], object]) -> None:
         """Carry out and note the outcome. A lost connection is noted, and raised again; False is a refusal.
@@ -114,7 +85,7 @@ class Load:
     def _produce(self, peer: Peer, name: str, random: Random) -> None:
         if self._make_room():
             ((job, text),) = self._texts(peer, random, 1).items()
-            op = Op(Kind.PUSH, name, job, time.monotonic(), 0.0, crc=_crc(text))
+            op = Op(Kind.PUSH, name, job, time.monotonic(), 0.0, crc=crc(text))
             self._record(op, lambda: peer.push(QUEUE, text, retry=TRIES, ident=job))
 
     def _produce_bulk(self, peer: Peer, name: str, random: Random) -> None:
@@ -131,7 +102,7 @@ class Load:
         finally:
             ended = time.monotonic()
             ops = [
-                Op(Kind.PUSH, name, job, began, ended, outcome, _crc(text), number) for job, text in texts.items()
+                Op(Kind.PUSH, name, job, began, ended, outcome, crc(text), number) for job, text in texts.items()
             ]
             if settled is not None:
                 ops.append(Op(Kind.ACK, name, settled, began, ended, outcome, bulk=number))
@@ -143,8 +114,10 @@ class Load:
         got = peer.given()
         if got is not None:
             self._fetched += 1
-            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=_crc(got.text), bound=peer.bound)
-            self.ops.append(op)
+            op = Op(Kind.FETCH, name, named(got.text), began, time.monotonic(), crc=crc(got.text))
+            self.ops.append(op._replace(bound=peer.bound, lease_s=peer.lease_s))
+        elif not peer.waits:
+            self._stop.wait(0.01)
         return got
 
     def _consume(self, peer: Peer, name: str, random: Random) -> None:
@@ -223,5 +196,5 @@ def _requeue(peer: Peer) -> None:
     peer.call('MUTATE {"cmd":"requeue","target":"retries"}')
 
 
-def _crc(text: str) -> int:
+def crc(text: str) -> int:
     return zlib.crc32(text.encode())

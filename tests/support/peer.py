@@ -39,8 +39,10 @@ class Got(NamedTuple):
         """The one string that was pushed, by whatever door."""
         payload = self.payload
         if isinstance(payload, bytes):
-            payload = json.loads(payload) if payload[:1] in (b"[", b'"') else payload.decode()
-        return str(payload[0] if isinstance(payload, list) else payload)
+            payload = json.loads(payload) if payload[:1] in (b"[", b'"', b"{") else payload.decode()
+        if isinstance(payload, list):
+            payload = payload[0]
+        return str(payload["payload"] if isinstance(payload, dict) else payload)
 
 
 class Peer(ABC):
@@ -48,10 +50,21 @@ class Peer(ABC):
     bound: ClassVar[bool] = False  #: what it is given ends with its connection
     lease_s: ClassVar[float]  #: how long its door lends a job of another door that says nothing about it
     atomic: ClassVar[bool] = False  #: `push_many` takes all or none
+    waits: ClassVar[bool] = True  #: who asks for a job may wait for it
+    by_name: ClassVar[bool] = False  #: what it is given nobody else of that door may settle, but one of its name
+    says_when: ClassVar[bool] = False  #: a failure through this door says when the next try is: at once
+    remembers: ClassVar[str] = "_given"  #: where its session has the leases it was given, if it has
+    #: Of jobs that come by this door
+    keeps: ClassVar[bool] = False  #: they stay after their success
+    backs_off: ClassVar[bool] = True  #: they wait for their next try
+    lapse_fails: ClassVar[bool] = True  #: a lease that ran out is a failure of theirs
+    replaces: ClassVar[bool] = False  #: a push of a live name moves that job
+    listens: ClassVar[str] = ""  #: at this door of the server, if it is called otherwise
 
     def __init__(self, wire: Wire, name: str = "") -> None:
         """`name` is the worker's, for doors that ask."""
         self.wire = wire
+        self.name = name
 
     @abstractmethod
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "") -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from crossdock.client.errors import Refused
 from crossdock.client.stream import connect
 from tests.support.peer import Got, Payload, Peer, Wire
+from tests.support.qless_peer import ViaQless
 from tests.support.server import Server
 
 
@@ -85,6 +86,8 @@ class ViaFaktory(Peer):
 class ViaWorkq(Peer):
     door = "workq"
     lease_s = 60.0
+    keeps = True
+    backs_off = lapse_fails = False
     ttl_ms = 86_400_000
 
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "", flags: str = "") -> str:
@@ -144,6 +147,7 @@ class ViaWorkq(Peer):
 class ViaMasenko(Peer):
     door = "masenko"
     bound = True
+    remembers = "_held"
     lease_s = float("inf")
     atomic = True
 
@@ -200,13 +204,15 @@ class ViaMasenko(Peer):
         return verb, json.loads(body)
 
 
-PEERS: Final[dict[str, type[Peer]]] = {peer.door: peer for peer in (ViaFaktory, ViaWorkq, ViaMasenko)}
+PEERS: Final[dict[str, type[Peer]]] = {peer.door: peer for peer in (ViaFaktory, ViaWorkq, ViaMasenko, ViaQless)}
 
+#: The doors of a server at which they listen.
+LISTENING: Final = [peer.listens or peer.door for peer in PEERS.values()]
 
 
 def reach(server: Server, door: str, name: str = "") -> Peer:
     """A peer of a real server. Raises NoServer."""
-    wire = connect(door, "127.0.0.1", server.ports[door], "", 20.0)
+    wire = connect(door, "127.0.0.1", server.ports[PEERS[door].listens or door], "", 20.0)
     try:
         return PEERS[door](wire, name)
     except BaseException:

@@ -10,14 +10,19 @@ from tests.support.peer import Got, Payload, Peer, Wire
 
 class ViaQless(Peer):
     door = "qless"
+    listens = "redis"
     lease_s = 60.0
+    waits = False
+    by_name = says_when = keeps = replaces = True
+    backs_off = False
+    remembers = ""  #: the lease is found by the worker's name
     _jids: Final = itertools.count(1)
     _names: Final = itertools.count(1)
 
     def __init__(self, wire: Wire, name: str = "") -> None:
-        super().__init__(wire, name)
-        self.name = name or f"worker-{next(self._names)}"
-        self._queues: dict[str, str] = {}  #: of what it was given
+        super().__init__(wire, name or f"worker-{next(self._names)}")
+        self._held: dict[str, tuple[str, str]] = {}  #: queue and data of what it was given
+        self._asked: list[str] = []
 
     def push(self, queue: str, payload: Payload, *, retry: int = 5, ident: str = "", depends: str = "[]") -> str:
         jid = ident or f"qless-{next(self._jids):08d}"
@@ -27,21 +32,36 @@ class ViaQless(Peer):
 
     def ask(self, *queues: str, wait_s: float = 1.0) -> None:
         """One queue a call, and nobody waits."""
-        self._asked = queues
+        self._asked = list(queues)
+        self._send_pop()
 
     def given(self) -> Got | None:
-        for queue in self._asked:
-            for job in json.loads(self.call("pop", queue, self.name, 1)):
-                self._queues[job["jid"]] = queue
+        while True:
+            queue = self._asked.pop(0)
+            for job in json.loads(self._reply()):
+                self._held[job["jid"]] = queue, job["data"]
                 return Got(job["jid"], job["klass"], json.loads(job["data"]))
-        return None
+            if not self._asked:
+                return None
+            self._send_pop()
+
+    def _send_pop(self) -> None:
+        self._send("FCALL", "qless", "0", "pop", self._time(), self._asked[0], self.name, "1")
 
     def succeed(self, ident: str, result: bytes = b"") -> bool:
-        return self._settles("complete", ident, self.name, self._queues.get(ident, "q"), "{}")
+        queue, data = self._about(ident)
+        return self._settles("complete", ident, self.name, queue, data)
 
     def fail(self, ident: str, message: str = "failed") -> bool:
         """Not for good: a retry that says why."""
-        return self._settles("retry", ident, self._queues.get(ident, "q"), self.name, 0, "Test", message)
+        return self._settles("retry", ident, self._about(ident)[0], self.name, 0, "Test", message)
+
+    def _about(self, ident: str) -> tuple[str, str]:
+        """A worker that comes back under its name asks for what it had."""
+        if ident not in self._held:
+            found = json.loads(self.call("get", ident) or "null")
+            return (found["queue"], found["data"]) if found is not None else ("q", "{}")
+        return self._held.pop(ident)
 
     def look(self, queue: str) -> int:
         waiting: int = json.loads(self.call("queues", queue))["waiting"]
@@ -49,8 +69,11 @@ class ViaQless(Peer):
 
     def call(self, command: str, *args: object) -> Any:
         """One command of the unified form. Raises Refused."""
+        return self._ask("FCALL", "qless", "0", command, self._time(), *map(str, args))
+
+    def _time(self) -> str:
         seconds, micros = self._ask("TIME")
-        return self._ask("FCALL", "qless", "0", command, f"{seconds}.{int(micros):06d}", *map(str, args))
+        return f"{seconds}.{int(micros):06d}"
 
     def _settles(self, command: str, *args: object) -> bool:
         try:
@@ -60,9 +83,12 @@ class ViaQless(Peer):
         return True
 
     def _ask(self, *words: str) -> Any:
+        self._send(*words)
+        return self._reply()
+
+    def _send(self, *words: str) -> None:
         parts = [word.encode() for word in words]
         self.wire.send(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts))
-        return self._reply()
 
     def _reply(self) -> Any:
         line = self.wire.line().decode()

@@ -8,7 +8,7 @@ from crossdock.model.keys import Kind, SetKey
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.scripts import Call, Library, ScriptError, sha1
 from crossdock.wire.redis.values import Block, Error, Result, Value
-from crossdock.wire.redis.views import PASS
+from crossdock.wire.redis.views import PASS, Page, hashed
 
 ECHO: Final = b"return\necho()"
 ECHO_SHA: Final = sha1(ECHO)
@@ -67,6 +67,12 @@ class Mirror:
 
     def keys(self, context: Context) -> Iterator[bytes]:
         yield b"mirror:score"
+
+    def page(self, context: Context, place: int, count: int) -> Page:
+        return hashed(self.keys(context), place, count)
+
+    def kind(self, key: bytes) -> Kind:
+        return Kind.SORTED
 
 
 MIRROR: Final = Mirror()

@@ -1,16 +1,15 @@
 """Clients that use what is special: batches, unique jobs, a throttled queue, and what cron brings. All is recorded."""
 
 import itertools
-import threading
 import time
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any, Final, NamedTuple
 
 from tests.support.accounting import Kind, Op, Outcome
+from tests.support.crowd import Crowd
 from tests.support.faktory_client import Client, Gone, Refused
 from tests.support.server import Server
 
@@ -25,51 +24,23 @@ class Batch(NamedTuple):
     committed: list[Outcome]  #: of its COMMIT, if it came to that
 
 
-class SpecialLoad:
-    """`up` is set while the server can be reached. `finish` ends all threads and raises what went wrong in one."""
-
+class SpecialLoad(Crowd):
     def __init__(self, server: Server) -> None:
+        super().__init__()
         self._server = server
-        self._stop = threading.Event()
-        self.up = threading.Event()
-        self._errors: list[BaseException] = []
         self._jids = itertools.count(1)
         self._open = 0  #: jobs pushed and not acknowledged
-        self.ops: list[Op] = []  # list.append is atomic
         self.batches: list[Batch] = []
         self.keys: dict[str, str] = {}  #: of unique jobs
         self.queues: dict[str, str] = {}  #: of delivered jobs
         roles = [(self._batch, 2), (self._unique, 2), (self._throttled, 1), (self._consume, 4), (self._requeue, 1)]
-        self._threads = [
-            threading.Thread(target=self._run, args=(role, f"{role.__name__.strip('_')}-{n}"), daemon=True)
-            for role, count in roles
-            for n in range(count)
-        ]
+        for role, count in roles:
+            for n in range(count):
+                self._engage(role, f"{role.__name__.strip('_')}-{n}")
 
-    def start(self) -> None:
-        self.up.set()
-        for thread in self._threads:
-            thread.start()
-
-    def finish(self) -> None:
-        self._stop.set()
-        self.up.set()
-        for thread in self._threads:
-            thread.join(30)
-        if self._errors:
-            raise self._errors[0]
-        assert not any(thread.is_alive() for thread in self._threads), "a client hangs"
-
-    def _run(self, role: Callable[[Client, str, Random], None], name: str) -> None:
+    def _engage(self, role: Callable[[Client, str, Random], None], name: str) -> None:
         random = Random(name)
-        try:
-            while not self._stop.is_set():
-                self.up.wait()
-                with suppress(Gone), self._server.client(wid=name) as client:
-                    while not self._stop.is_set():
-                        role(client, name, random)
-        except BaseException as error:  # noqa: BLE001, raised again by `finish`
-            self._errors.append(error)
+        self._hire(lambda: self._server.client(wid=name), lambda client: role(client, name, random))
 
     def _record(self, kind: Kind, name: str, jid: str, text: str, act: Callable[[], Any]) -> Outcome:
         """Carry out and note the outcome; a connection that was lost is told by it, too."""

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.control.messages import NAMES, VERBS
+from crossdock.wire.control.messages import VERBS
+from crossdock.wire.control.request import NAMES
 from crossdock.wire.control.session import LINE_BYTES
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Door, worker
@@ -158,7 +159,31 @@ values = st.recursive(
     max_leaves=8,
 )
 members = st.sampled_from(
-    ["after", "limit", "states", "queue", "kind", "tag", "older_than", "as_of", "ids", "id", "workers", "queues", "by"]
+    [
+        "after",
+        "limit",
+        "states",
+        "queue",
+        "kind",
+        "tag",
+        "older_than",
+        "as_of",
+        "ids",
+        "id",
+        "workers",
+        "queues",
+        "by",
+        "failure",
+        "to",
+        "tags",
+        "all",
+        "interval_s",
+        "offset_s",
+        "payload",
+        "priority",
+        "retries",
+        "backlog",
+    ]
 )
 harmless = sorted(set(VERBS) - {"delete"})
 FILLED = filled()

@@ -1,5 +1,6 @@
-"""Tags on the control door: jobs of all doors by tag, a page at a time, and actions on them."""
+"""Tags and tracked jobs on the control door: of jobs of all doors, a page at a time, and actions by tag."""
 
+import json
 from typing import Any
 
 import pytest
@@ -103,6 +104,68 @@ def test_actions_by_tag_touch_no_other(floor: Floor, peer: ControlPeer) -> None:
     assert len(floor.desk.memory.jobs) == 1 and not floor.desk.memory.tags.jobs
 
 
-@pytest.mark.parametrize("wrong", ["", 5])
-def test_a_tag_is_a_text(peer: ControlPeer, wrong: object) -> None:
-    assert peer.ask("jobs", tag=wrong)["error"].startswith("jobs: Expected `str")
+def test_a_tag_is_a_text(peer: ControlPeer) -> None:
+    assert peer.ask("jobs", tag=5)["error"].startswith("jobs: Expected `str")
+    assert peer.ask("jobs", tag="")["jobs"] == [], "a tag like others"
+
+
+def test_tags_by_name_and_by_jobs(floor: Floor, peer: ControlPeer) -> None:
+    three_doors(floor)
+    tag(floor.desk, 1, "b", 7)
+    tag(floor.desk, 2, "b", "")
+    rows = [{"tag": "", "jobs": 1}, {"tag": "7", "jobs": 1}, {"tag": "b", "jobs": 2}, {"tag": "urgent", "jobs": 3}]
+    assert peer.ask("tags") == {"tags": rows, "after": None}
+    assert peer.all("tags", limit=1) == rows
+    assert [row["tag"] for row in peer.ask("tags", by="jobs", limit=2)["tags"]] == ["urgent", "b"]
+
+
+def test_tag_and_untag(floor: Floor, peer: ControlPeer) -> None:
+    floor.peer("masenko").push("q", "a")
+    assert peer.ask("tag", id=1, tags=["x", "y", "x"])["tags"] == ["x", "y"]
+    assert peer.ask("tag", id=1, tags=["x"])["tags"] == ["x", "y"]
+    assert floor.desk.memory.tags.uses == {"x": 1, "y": 1}, "a tag that is there is not used again"
+    assert peer.ask("untag", id=1, tags=["x", "never had"])["tags"] == ["y"]
+    assert floor.desk.memory.tags.uses == {"y": 1}
+    assert peer.ask("tag", id="nobody", tags=["x"]) == {"error": "no job nobody is here"}
+    assert "length >= 1" in peer.ask("tag", id=1, tags=[])["error"]
+
+
+def test_a_tag_that_is_a_number_is_meant_by_its_text(floor: Floor, peer: ControlPeer) -> None:
+    floor.qless().call("put", "w", "q", "j1", "K", "{}", 0, "tags", '["a", 5, true]')
+    assert peer.ask("tag", id="j1", tags=["5"])["tags"] == ["a", "5", "true"]
+    assert peer.ask("untag", id="j1", tags=["5", "true"])["tags"] == ["a"]
+    assert set(floor.desk.memory.tags.jobs) == {"a"}
+
+
+def test_tracked_jobs_with_their_state(floor: Floor, peer: ControlPeer) -> None:
+    here = floor.qless()
+    for door in ("faktory", "workq"):
+        floor.peer(door).push("q", ["a"])
+    names = [floor.desk.memory.jobs[number].jid for number in (1, 2)]
+    assert peer.ask("track", ids=[1, names[1], "nobody"]) == {"done": names, "unknown": ["nobody"]}
+    assert peer.ask("track", ids=[2]) == {"done": [], "unknown": []}
+    assert {each["jid"] for each in json.loads(here.call("track"))["jobs"]} == set(names)
+    assert peer.ask("job", id=1)["job"]["tracked"] is not None
+    got = floor.faktory().fetch("q")
+    assert got is not None
+    rows = {row["jid"]: row["job"]["state"] for row in peer.all("tracked", limit=1)}
+    assert rows == {names[0]: "leased", names[1]: "ready"}
+    peer.ask("delete", ids=[names[1]])
+    assert [row["job"] for row in peer.ask("tracked")["tracked"] if row["jid"] == names[1]] == [None]
+    assert peer.ask("untrack", ids=[names[1], 1, "nobody"]) == {"done": [names[1], names[0]], "unknown": ["nobody"]}
+    assert peer.ask("tracked") == {"tracked": [], "after": None}
+
+
+def test_all_are_untracked_only_if_that_is_said(floor: Floor, peer: ControlPeer) -> None:
+    for _ in range(3):
+        floor.faktory().push("q", ["a"])
+    peer.ask("track", ids=[1, 2, 3])
+    assert peer.ask("untrack")["error"].startswith("say which jobs")
+    assert len(peer.ask("untrack", all=True)["done"]) == 3
+    assert not floor.desk.memory.watched
+
+
+def test_what_is_tracked_here_is_told_on_the_redis_door(floor: Floor, peer: ControlPeer) -> None:
+    floor.faktory().push("q", ["a"], ident="faktory-1")
+    peer.ask("track", ids=["faktory-1"])
+    assert '"tracked":true' in floor.qless().call("get", "faktory-1")

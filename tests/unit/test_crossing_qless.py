@@ -1,4 +1,4 @@
-"""qless and each other door (MODEL sections 2, 6 and 9): what comes by one is worked through the other."""
+"""qless and each other door (MODEL sections 2, 6 and 9): what test_crossing.py and its like do not ask of all doors."""
 
 import json
 from typing import Any
@@ -19,60 +19,6 @@ def floor() -> Floor:
 def alone(floor: Floor) -> Any:
     (job,) = floor.desk.memory.jobs.values()
     return job
-
-
-@pytest.mark.parametrize(
-    ("by", "sent", "shown"),
-    [
-        ("faktory", [1, "a"], [1, "a"]),
-        ("workq", b"text", {"payload": "text"}),
-        ("workq", b"\xff\0", {"payload": {"base64": "/wA="}}),
-        ("masenko", {"a": 1}, {"a": 1}),
-        ("masenko", None, {"payload": None}),
-    ],
-)
-def test_payloads_shown_by_qless(floor: Floor, by: str, sent: Any, shown: Any) -> None:
-    floor.peer(by).push("q", sent)
-    got = floor.qless().fetch("q")
-    assert got is not None and got.payload == shown
-
-
-@pytest.mark.parametrize(
-    ("through", "shown"), [("faktory", [{"a": 1}]), ("workq", b'{"a":1}'), ("masenko", {"a": 1})]
-)
-def test_payloads_of_qless(floor: Floor, through: str, shown: Any) -> None:
-    floor.qless().push("q", {"a": 1})
-    got = floor.peer(through).fetch("q")
-    assert got is not None and got.payload == shown
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_pushed_there_failed_here_and_settled_there(floor: Floor, other: str) -> None:
-    there, here = floor.peer(other), floor.qless()
-    there.push("q", ["payload"])
-    got = here.fetch("q")
-    assert got is not None
-    assert (alone(floor).lease.via, alone(floor).lease.worker) == ("qless", here.name)
-    assert here.fail(got.ident, "no luck")
-    floor.desk.advance(20)
-    again = there.fetch("q")
-    assert again is not None and alone(floor).failures == 1
-    assert there.succeed(again.ident)
-    assert here.look("q") == there.look("q") == 0
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_put_here_failed_there_and_settled_here(floor: Floor, other: str) -> None:
-    there, here = floor.peer(other), floor.qless()
-    here.push("q", ["payload"])
-    got = there.fetch("q")
-    assert got is not None
-    assert there.fail(got.ident, "no luck")
-    floor.desk.advance(20)
-    again = here.fetch("q")
-    assert again is not None
-    assert here.succeed(again.ident)
-    assert alone(floor).state is State.COMPLETE, "kept, as its own rules have it"
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -99,6 +45,21 @@ def test_no_caller_s_time_ends_a_lease_of_another_door(floor: Floor, other: str)
     assert there.succeed(got.ident)
 
 
+def test_nor_one_that_a_heartbeat_here_has_renewed(floor: Floor) -> None:
+    there, here = floor.peer("faktory", "w"), floor.qless()
+    there.push("q", ["a"])
+    got = there.fetch("q")
+    assert got is not None
+    here.call("heartbeat", got.ident, "w", "{}")
+    assert alone(floor).lease.beats == 1
+    far = str(floor.desk.now.wall + 1e9)
+    assert here._ask("FCALL", "qless", "0", "pop", far, "q", "other", "5") == "{}"
+    assert alone(floor).lease.via == "faktory"
+    floor.desk.advance(61)
+    there.look("q")
+    assert alone(floor).lease is None, "by the server's clock it ends as it was renewed"
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(floor: Floor, other: str) -> None:
     """Warned first, and given to whoever asks after the grace period."""
@@ -112,10 +73,35 @@ def test_a_lost_worker_of_qless_is_noticed_by_the_server_s_clock(floor: Floor, o
     assert got is not None and there.succeed(got.ident)
 
 
-def test_the_peer_of_the_other_name_may_not_settle(floor: Floor) -> None:
-    first, second = floor.qless(), floor.qless()
-    first.push("q", {})
-    got = first.fetch("q")
+@pytest.mark.parametrize("sent", [b"text", b"\xff\0", b'{"a" : 1}', b""])
+def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(floor: Floor, sent: bytes) -> None:
+    """Workers send all data with each heartbeat, failure and completion."""
+    there, here = floor.workq(), floor.qless()
+    there.push("q", sent)
+    got = here.fetch("q")
     assert got is not None
-    assert not second.succeed(got.ident)
-    assert first.succeed(got.ident)
+    data = json.dumps(got.payload, indent=1)
+    here.call("heartbeat", got.ident, here.name, data)
+    assert here.fail(got.ident)
+    again = there.fetch("q")
+    assert again is not None and again.payload == sent
+    assert there.fail(again.ident)
+    got = here.fetch("q")
+    assert got is not None
+    here.call("heartbeat", got.ident, here.name, '{"other": 1}')
+    assert alone(floor).payload == b'{"other": 1}', "what it did change is changed"
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: Floor, other: str) -> None:
+    """A chain over all doors: each of its jobs waits for one that another door settles."""
+    here, there = floor.qless(), floor.peer(other)
+    here.push("q", {"n": 1}, ident="first")
+    here.push("q", {"n": 2}, ident="second", depends='["first"]')
+    here.push("q", {"n": 3}, ident="third", depends='["first", "second"]')
+    for left in (2, 1, 0):
+        got = there.fetch("q")
+        assert got is not None
+        assert there.fetch("q") is None
+        assert there.succeed(got.ident)
+        assert sum(job.state is State.BLOCKED for job in floor.desk.memory.jobs.values()) == max(0, left - 1)

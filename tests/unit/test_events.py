@@ -32,6 +32,7 @@ from tests.model import invariants
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.coverage import KINDS
 from tests.model.key_reference import visible
+from tests.model.resqu_story import story_of_resqu
 
 FILE: Final = Path(__file__).parent / "data" / "journal-v1.jsonl"
 
@@ -132,6 +133,12 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "every-2": ("READY", 0, 0),
         "holder": ("LEASED", 1, 0),
         "unheld": ("READY", 0, 0),
+        "surfaced": ("LEASED", 2, 1),
+        "first of after it": ("HELD", 0, 0),
+        "again-2": ("SCHEDULED", 1, 1),
+        "after running": ("SCHEDULED", 0, 0),
+        "staged-1": ("HELD", 0, 0),
+        "staged-2": ("HELD", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
@@ -146,8 +153,24 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "elsewhere": False,
         "intervals": False,
         "gates": False,
+        "strays": False,
+        "beyond": False,
+        "units": False,
+        "unassigned": False,
+        "pool": False,
+        "batches": False,
     }
-    assert {name: lock.holder for name, lock in memory.locks.items()} == {"lock": 17}
+    assert {name: lock.holder for name, lock in memory.locks.items()} == {
+        "lock": 17,
+        "uid:handed": 0,
+        "uid:again": 43,
+        "uid:running": 44,
+    }
+    assert {name: (stage.phase.name, stage.total) for name, stage in memory.resqu.stages.items()} == {
+        "after it": ("ACTIVE", 1),
+        "lane": ("BACKLOG", 2),
+    }
+    assert list(memory.resqu.deferred) == ["uid:handed"]
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
         "group": (1, 0, Call.SUCCESS)
     }
@@ -165,7 +188,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "ql:q:gates": (["holder"], {}),
     }
     assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
-        ("again", "0 * * * *", "Europe/Berlin")
+        ("again", "0 * * * *", "Europe/Berlin"),
+        ("\0plan:acc_plan", "P1M", "UTC"),
     ]
     assert visible(memory, Now(0.0, 0.0)) == {
         b"string": (k.Kind.STRING, b"value", 0.0),
@@ -176,7 +200,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (34, 2, 9, 4)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (46, 2, 16, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -235,7 +259,8 @@ def test_a_kind_that_is_not_known_is_an_error() -> None:
 
 
 def test_only_what_changes_nothing_for_a_job_is_soft() -> None:
-    assert {e.QueueSeen, e.WorkerSeen} == e.SOFT
+    """A lock that a connection has reserved for its next push is free again after a restart: it need not be durable."""
+    assert {e.QueueSeen, e.WorkerSeen, e.Reserved, e.Unreserved} == e.SOFT
 
 
 def story() -> Bench:
@@ -390,14 +415,25 @@ def story_of_throttles(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_strays(bench: Bench) -> Bench:
+    """A completion that names another queue leaves a lock behind, which is handed over when it is over."""
+    bench.do(m.Put("qless", 1_300.0, None, "surfaced", "strays", "klass", b"{}", Form.JSON, old=True))
+    for t in (1_301.0, 1_400.0):  # leased, then warned of
+        bench.do(m.Pop("qless", t, "strays", "w", 1, 60.0))
+    number = newest_number(bench, "surfaced")
+    bench.do(m.Advance("qless", 1_401.0, number, b"{}", "beyond", under="another"))
+    bench.do(m.Pop("qless", 1_500.0, "strays", "w", 1, 60.0))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
 
 def main() -> None:
     """Print what the story has beyond the file."""
-    whole = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
-    for batch in whole.batches[len(lines()) :]:
+    bench = story_of_moves(story_of_keys(story_of_needs(story_of_records(story()))))
+    for batch in story_of_resqu(story_of_strays(story_of_throttles(bench))).batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

@@ -29,6 +29,7 @@ class ListJournal:
         self.done: list[str] = []
         self.trouble: list[Exception | None] = []
         self.trims: list[int | Exception] = []
+        self.holds: list[Exception | None] = []  #: what the next holds raise
 
     def append(self, batch: bytes) -> int:
         trouble = self.trouble.pop(0) if self.trouble else None
@@ -50,7 +51,10 @@ class ListJournal:
         self.done.append(f"install {snapshot.seq}")
 
     def hold(self, name: str, seq: int) -> None:
-        self.done.append(f"hold {name} {seq}")
+        trouble = self.holds.pop(0) if self.holds else None
+        self.done.append(f"{'failed ' if trouble else ''}hold {name} {seq}")
+        if trouble is not None:
+            raise trouble
 
     def release(self, name: str) -> None:
         raise NotImplementedError
@@ -113,6 +117,19 @@ def test_everything_happens_in_the_order_given(desk: Desk) -> None:
     assert appended(desk) == ["one", "install 1", "two", "sync", "three"]
     assert desk.durable == ["one", "two", "three"]
     assert installed == [True]
+
+
+def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(desk: Desk) -> None:
+    desk.journal.trims, desk.journal.holds = [0, 5], [None, FULL]
+    desk.append("one")
+    desk.append("two")
+    desk.scribe.hold("lake", 7)
+    desk.append("three")
+    desk.scribe.hold("lake", 8)
+    desk.append("four")
+    desk.finish(4)
+    assert desk.journal.done == ["one", "trim", "two", "hold lake 7", "three", "trim", "failed hold lake 8", "four"]
+    assert desk.failures == []
 
 
 def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""What retry, kill and delete share: jobs by name, or by filter with their number first, a question, and progress."""
+"""What retry, kill, delete and unfail share: jobs by name, or by filter with their number, a question, and progress."""
 
 import sys
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ class Verb(NamedTuple):
     states: tuple[str, ...]  #: which it reaches
     about: str
     examples: str
+    options: tuple[click.Option, ...] = ()  #: besides those that choose jobs; members of the request
 
 
 class NothingDone(CrossdockError):
@@ -36,24 +37,28 @@ def acting(verb: Verb) -> click.Command:
     @click.option("--all", "everything", is_flag=True, help="All jobs, whatever they are.")
     @click.option("--yes", is_flag=True, help="Do not ask.")
     def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool, **values: Any) -> None:
+        more = {str(option.name): values.pop(str(option.name)) for option in verb.options}
         filters = chosen(values)
         if ids and (filters or everything):
             raise click.UsageError("give either ids or filters")
         if not ids and not filters and not everything:
-            raise click.UsageError("say which jobs: ids, or --state, --queue, --kind, --tag, --older-than, or --all")
+            raise click.UsageError(
+                "say which jobs: ids, or --state, --queue, --kind, --tag, --failure, --older-than, or --all"
+            )
         with server(values) as client:
             if ids:
-                _by_id(client, verb, ids, as_json)
+                _by_id(client, verb, ids, more, as_json)
             else:
-                _by_filter(client, verb, filters | ({"all": True} if everything else {}), yes, as_json)
+                _by_filter(client, verb, filters | more | ({"all": True} if everything else {}), yes, as_json)
 
+    command.params = [*verb.options, *command.params]
     return command
 
 
-def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], as_json: bool) -> None:
+def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], more: dict[str, Any], as_json: bool) -> None:
     done, unknown, refused = 0, [], []
     for first in range(0, len(ids), _IDS):
-        answer = client.ask(verb.do, ids=ids[first : first + _IDS])
+        answer = client.ask(verb.do, ids=ids[first : first + _IDS], **more)
         done += answer["done"]
         unknown += answer["unknown"]
         refused += answer["refused"]

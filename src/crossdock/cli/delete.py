@@ -4,9 +4,9 @@ from crossdock.cli.acting import Verb, acting
 
 _ABOUT = """Delete jobs for good, by ID or filter.
 
-An ID is a number or a jid. Ready, scheduled, retrying and dead ones; leased ones by ID or with --state leased. A job
-that is leased is with its worker: it is not stopped, and what it will say of the job changes nothing. By filter it
-tells how many there are, asks, and touches only those it has counted.
+An ID is a number or a jid. All but leased and complete ones, and these by ID or with --state. A job that is leased is
+with its worker: it is not stopped, and what it will say of the job changes nothing. By filter it tells how many there
+are, asks, and touches only those it has counted.
 """
 
 _EXAMPLES = """\b
@@ -16,4 +16,6 @@ Examples:
   crossdock delete --state ready --queue mail --yes
 """
 
-delete = acting(Verb("delete", "deleted", ("ready", "retrying", "scheduled", "dead", "leased"), _ABOUT, _EXAMPLES))
+_STATES = ("ready", "retrying", "scheduled", "dead", "blocked", "held", "failed", "leased", "complete")
+
+delete = acting(Verb("delete", "deleted", _STATES, _ABOUT, _EXAMPLES))

@@ -7,6 +7,7 @@ from crossdock.cli.control import server, settings_of
 from crossdock.client.errors import NoServer, Refused
 from crossdock.client.faktory import FaktoryClient
 from crossdock.client.masenko import MasenkoClient
+from crossdock.client.qless import QlessClient
 from crossdock.client.worker import Worker
 from crossdock.client.workq import WorkqClient
 from crossdock.server import address
@@ -29,11 +30,16 @@ def masenko(values: dict[str, Any]) -> MasenkoClient:
     return _open("masenko", values, lambda at, _: MasenkoClient(at.host, at.port, at.path))
 
 
+def qless(values: dict[str, Any]) -> QlessClient:
+    return _open("redis", values, lambda at, settings: QlessClient(at.host, at.port, at.path, settings.redis.password))
+
+
 #: Clients that can take a job and settle it, by door.
 WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
     "faktory": faktory,
     "workq": workq,
     "masenko": masenko,
+    "qless": qless,
 }
 
 

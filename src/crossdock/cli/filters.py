@@ -33,11 +33,12 @@ def span(text: str) -> float | None:
 
 
 def filtered(*states: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds --state (one of these), --queue, --kind, --tag and --older-than."""
+    """Adds --state (one of these), --queue, --kind, --tag, --failure and --older-than."""
 
     def add(verb: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
             click.option("--older-than", type=Span(), metavar="SPAN", help="In its state for longer: 45s, 10m, 7d."),
+            click.option("--failure", metavar="GROUP", help="Failed or dead, of this group: crossdock failures."),
             click.option("--tag", metavar="TAG", help="With this tag."),
             click.option("--kind", metavar="KIND", help="Of this kind (Faktory jobtype)."),
             click.option("--queue", metavar="QUEUE", help="Of this queue."),
@@ -57,6 +58,6 @@ def filtered(*states: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def chosen(values: dict[str, Any]) -> dict[str, Any]:
     """The filters as the server takes them; only those that were given."""
-    found = {name: values.pop(name) for name in ("states", "queue", "kind", "tag", "older_than")}
+    found = {name: values.pop(name) for name in ("states", "queue", "kind", "tag", "failure", "older_than")}
     found["states"] = list(found["states"])
     return {name: value for name, value in found.items() if value not in (None, [])}

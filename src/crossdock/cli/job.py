@@ -15,7 +15,7 @@ Examples:
 """
 
 #: What is told in the first lines, and what stands in sections of its own.
-_PLAIN = ("jid", "queue", "kind", "origin", "priority", "attempts", "failures", "group", "expires")
+_PLAIN = ("jid", "queue", "kind", "origin", "priority", "attempts", "failures", "tracked", "group", "expires")
 _NESTED = ("lease", "error", "lock", "callback", "track", "rules")
 
 
@@ -24,8 +24,8 @@ _NESTED = ("lease", "error", "lock", "callback", "track", "rules")
 def job(ident: str, as_json: bool, **values: Any) -> None:
     """Show everything known of one job.
 
-    By its number or jid: fields, lease, last error, batch, lock, track and timeline. An arrow marks what is to come. Of
-    a job that is gone its track is shown, as long as that is kept.
+    By its number or jid: fields, lease, last error, needs, batch, lock, track and timeline. An arrow marks what is to
+    come. Of a job that is gone its track is shown, as long as that is kept.
     """
     with server(values) as client:
         answer = client.job(ident)
@@ -38,7 +38,7 @@ def job(ident: str, as_json: bool, **values: Any) -> None:
         return
     lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}", ""]
     lines += [f"  {name:9} {clean(str(found[name]))}" for name in _PLAIN if found[name] is not None]
-    lines += [f"  tags      {clean(', '.join(found['tags']))}"] if found["tags"] else []
+    lines += [f"  {name:9} {clean(', '.join(found[name]))}" for name in ("tags", "needs", "needed_by") if found[name]]
     texts = [(name, found[name]) for name in ("payload", "custom") if found.get(name) is not None]
     lines += [f"  {name:9} {clean(bytes(text).decode())}" for name, text in texts]
     if answer["same_jid"]:

@@ -15,6 +15,7 @@ Examples:
   crossdock jobs --state dead --kind invoice
   crossdock jobs --state ready --queue mail --older-than 10m --count
   crossdock jobs --tag customer-42
+  crossdock jobs --failure Timeout
   crossdock jobs --state retrying --limit 1000 --json
 """
 
@@ -31,7 +32,7 @@ def jobs(as_json: bool, limit: int, after: str | None, count: bool, **values: An
     """List jobs by state, queue, kind, tag and age.
 
     First what is leased, then ready jobs, queue by queue in the order they will be leased, then the others by their due
-    time; with --tag in the order they got it. FOR is how long a job has been in its state.
+    time; with --tag in the order they got it, with --failure newest first. FOR is how long a job has been in its state.
     """
     filters = chosen(values)
     with server(values) as client:

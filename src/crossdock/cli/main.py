@@ -17,8 +17,9 @@ from crossdock.model.errors import CrossdockError
 VERBS: Final = (
     "up", "doctor",
     "push", "try", "queues", "jobs", "job", "retry", "kill", "delete", "pause", "resume",
-    "workers", "quiet", "terminate", "batches", "cron", "top", "lake", "pipeline", "backup", "restore", "check",
-    "version",
+    "tags", "tag", "untag", "tracked", "track", "untrack", "failures", "unfail",
+    "workers", "quiet", "terminate", "batches", "cron", "plans", "plan", "recurring", "recur", "unrecur", "top",
+    "lake", "pipeline", "backup", "restore", "check", "version",
 )  # fmt: skip
 
 _EXAMPLES = """\b

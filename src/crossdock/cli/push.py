@@ -7,9 +7,9 @@ from typing import Any, Final
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json
-from crossdock.cli.doors import WORKERS, faktory, masenko, workq
+from crossdock.cli.doors import WORKERS, faktory, masenko, qless, workq
 from crossdock.cli.filters import Span
-from crossdock.cli.values import given, json_text, moment, whole_second
+from crossdock.cli.values import delay, given, json_text, moment, whole_second
 
 _EXAMPLES = """\b
 Examples:
@@ -19,6 +19,7 @@ Examples:
   crossdock push mail welcome '[42]' --listen faktory=10.0.0.5:7419
   crossdock push ping 'any text' --via workq --reserve-for 30 --ttl 2h
   crossdock push mail welcome '{"to": 42}' --via masenko --at 10m
+  crossdock push mail app.Welcome '{"to": 42}' --via qless --tag vip --needs 2c1d8c4e
 """
 
 
@@ -26,12 +27,16 @@ Examples:
 @click.argument("words", nargs=-1, required=True, metavar="QUEUE KIND ARGS_JSON")
 @click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The door. [faktory]")
 @click.option("--jid", metavar="JID", help="Its name; without it a random one. Workq: a UUID.")
-@click.option("--priority", type=int, metavar="N", help="Higher first. Faktory: 1 to 9 [5]; Workq: any [0].")
+@click.option("--priority", type=int, metavar="N", help="Higher first. Faktory: 1 to 9 [5]; others: any [0].")
 @click.option("--at", metavar="TIME|SPAN", help="Not before: 2026-12-01T03:00:00Z, or 45s, 10m, 2h, 7d from now.")
-@click.option("--retry", type=int, metavar="N", help="[Faktory 25; 0 drops it, -1 buries it. Workq 0, Masenko 20]")
+@click.option(
+    "--retry", type=int, metavar="N", help="[Faktory 25; 0 drops it, -1 buries it. Workq 0, Masenko 20, qless 5]"
+)
 @click.option("--reserve-for", type=int, metavar="SECONDS", help="How long a worker may take. [Faktory 1800, Workq 60]")
 @click.option("--ttl", type=Span(), metavar="SPAN", help="Workq: job and result are gone after this. [1d]")
 @click.option("--custom", metavar="JSON", help="Faktory: unique_for, expires_in, bid, track, or the worker's own.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="qless: to find it by. May be repeated.")
+@click.option("--needs", multiple=True, metavar="JID", help="qless: not before this job is done. May be repeated.")
 @click.option("--listen", multiple=True, metavar="DOOR=ADDRESS", help="Where the door is; else as the settings say.")
 def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None:
     """Push one job and print its jid once it is on disk.
@@ -39,6 +44,7 @@ def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None
     It goes through a door as any client's job would, at the address and with the password of the settings. Through
     Workq, whose queues hold one kind each: crossdock push NAME PAYLOAD --via workq, with a payload of any text.
     Through Masenko: crossdock push QUEUE NAME [PAYLOAD_JSON] --via masenko, and it prints the id that door gave it.
+    Through qless: crossdock push QUEUE KIND [DATA_JSON] --via qless.
     """
     named = _DOORS[via](words, values)
     if as_json:
@@ -48,7 +54,7 @@ def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None
 
 
 def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
-    options = given(values, "faktory", ("jid", "priority", "at", "retry", "reserve_for", "custom"), ("ttl",))
+    options = given(values, "faktory", "jid", "priority", "at", "retry", "reserve_for", "custom")
     if len(words) != 3:
         raise click.UsageError("give QUEUE KIND ARGS_JSON, such as: mail welcome '[42]'")
     if not 1 <= options.get("priority", 5) <= 9:
@@ -66,7 +72,7 @@ def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
-    options = given(values, "workq", ("jid", "priority", "at", "retry", "reserve_for", "ttl"), ("custom",))
+    options = given(values, "workq", "jid", "priority", "at", "retry", "reserve_for", "ttl")
     if len(words) != 2:
         raise click.UsageError("through Workq give NAME PAYLOAD, such as: ping 'any text'")
     if options.get("retry", 0) < 0:
@@ -89,7 +95,7 @@ def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _masenko(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
-    options = given(values, "masenko", ("at", "retry"), ("jid", "priority", "reserve_for", "ttl", "custom"))
+    options = given(values, "masenko", "at", "retry")
     if len(words) not in (2, 3):
         raise click.UsageError("through Masenko give QUEUE NAME and maybe PAYLOAD_JSON, such as: mail welcome '[42]'")
     task: dict[str, Any] = {"queue": words[0], "name": words[1]}
@@ -103,9 +109,23 @@ def _masenko(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
         return {"id": client.push(task)}
 
 
+def _qless(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    options = given(values, "qless", "jid", "priority", "at", "retry", "tags", "needs")
+    if len(words) not in (2, 3):
+        raise click.UsageError("through qless give QUEUE KIND and maybe DATA_JSON, such as: mail app.Welcome '{}'")
+    jid = options.get("jid") or uuid.uuid4().hex
+    data = json_text("DATA_JSON", words[2] if len(words) == 3 else "{}", "")
+    names = {"priority": "priority", "retry": "retries", "tags": "tags", "needs": "depends"}
+    more = {name: options[option] for option, name in names.items() if option in options}
+    with qless(values) as client:
+        client.put(words[0], jid, words[1], bytes(data), delay(options["at"]) if "at" in options else 0.0, **more)
+    return {"jid": jid}
+
+
 #: How a job goes through each door: its words and options, and what it is called there.
 _DOORS: Final[dict[str, Callable[[tuple[str, ...], dict[str, Any]], dict[str, Any]]]] = {
     "faktory": _faktory,
     "workq": _workq,
     "masenko": _masenko,
+    "qless": _qless,
 }

@@ -17,6 +17,7 @@ Examples:
   crossdock try mail reports                       look, then say what became of it
   crossdock try ping --via workq --done            take it and complete it
   crossdock try mail --fail "no such user" --wait 1m
+  crossdock try mail --via qless --done
   crossdock try mail --leave --json                for a program that settles it by itself
 """
 
@@ -26,7 +27,7 @@ Examples:
 @click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The door. [faktory]")
 @click.option("--wait", type=Span(), default="2s", metavar="SPAN", help="Wait so long for a job. [2s]")
 @click.option("--done", is_flag=True, help="It succeeded.")
-@click.option("--fail", "message", metavar="MESSAGE", help="It failed, and why.")
+@click.option("--fail", "message", metavar="MESSAGE", help="It failed, and why; through qless for good.")
 @click.option("--leave", is_flag=True, help="Leave it leased until the lease ends; Masenko's ends at once.")
 @click.option("--listen", multiple=True, metavar="DOOR=ADDRESS", help="Where the door is; else as the settings say.")
 def try_(queues: tuple[str, ...], via: str, wait: float, as_json: bool, **values: Any) -> int:

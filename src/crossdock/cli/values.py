@@ -1,7 +1,6 @@
 """What is written on the command line about a job: options of a door, JSON, times."""
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -10,13 +9,17 @@ import msgspec
 
 from crossdock.cli.filters import span
 
+#: The options of `push` that not every door has.
+_OF_DOORS: Final = ("jid", "priority", "at", "retry", "reserve_for", "ttl", "custom", "tags", "needs")
 
-def given(values: dict[str, Any], door: str, known: Sequence[str], foreign: Sequence[str]) -> dict[str, Any]:
+
+def given(values: dict[str, Any], door: str, *known: str) -> dict[str, Any]:
     """The options of a door that were given, taken out of `values`. One that only others know is wrong usage."""
-    found = {name: value for name in (*known, *foreign) if (value := values.pop(name)) is not None}
-    for name in foreign:
-        if name in found:
-            raise click.UsageError(f"--{name.replace('_', '-')} means nothing to the {door} door")
+    found = {name: value for name in _OF_DOORS if (value := values.pop(name)) not in (None, ())}
+    for name in found:
+        if name not in known:
+            flag = {"tags": "tag"}.get(name, name.replace("_", "-"))
+            raise click.UsageError(f"--{flag} means nothing to the {door} door")
     return found
 
 
@@ -44,6 +47,18 @@ def moment(text: str) -> str:
     if seconds is None:
         return text  # the server says what is wrong with it
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def delay(text: str) -> float:
+    """Seconds until a time as it is written, or that long from now."""
+    seconds = span(text)
+    if seconds is not None:
+        return seconds
+    try:
+        at = datetime.fromisoformat(text)
+        return max(0.0, (at - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError) as error:  # TypeError: a time without its zone
+        raise click.UsageError(f"--at {text!r} is no time; write for example 2026-12-01T03:00:00Z, or 10m") from error
 
 
 def whole_second(time: str) -> str:

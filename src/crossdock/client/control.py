@@ -52,8 +52,9 @@ class ControlClient(Closes):
         """One job. Its `payload` and `custom` are texts in JSON: a number in them may be too long for any type."""
         answer = self._ask("job", {"id": ident})
         found = {name: _value(raw) for name, raw in answer.items() if name != "job"}
-        members = {} if answer["job"] == b"null" else _members(answer["job"])
-        texts = {name: members.pop(name) for name in ("payload", "custom") if members.get(name, b"null") != b"null"}
+        members = {} if _is_null(answer["job"]) else _members(answer["job"])
+        named = [name for name in ("payload", "custom") if name in members and not _is_null(members[name])]
+        texts = {name: members.pop(name) for name in named}
         shown = {name: _value(raw) for name, raw in members.items()} | texts
         return {"job": shown or None} | found
 
@@ -78,6 +79,10 @@ class ControlClient(Closes):
 
     def close(self) -> None:
         self._stream.close()
+
+
+def _is_null(text: msgspec.Raw) -> bool:
+    return bytes(text) == b"null"
 
 
 def _members(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:

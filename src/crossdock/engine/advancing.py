@@ -8,7 +8,7 @@ from crossdock.engine.lease import closing, end_lease, leased_via
 from crossdock.engine.memory import READY, Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
-from crossdock.engine.settle import room
+from crossdock.engine.settle import leave_lock, room
 from crossdock.engine.standing import edges_of, face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
@@ -55,6 +55,10 @@ def advanced(memory: Memory, event: Advanced) -> None:
     job, t = memory.jobs[event.number], event.t
     memory.counters.processed += 1
     memory.stats.book(event.under or job.queue, t, RUN, event.run_s)
+    if event.under:
+        leave_lock(memory, job, event.under)
+    elif memory.strays.jobs:
+        memory.strays.out_of(job.number, job.queue)
     end_lease(memory, job, READY)
     before = face_of(job) or QlessFace()
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
@@ -69,7 +73,7 @@ def advanced(memory: Memory, event: Advanced) -> None:
         extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
     lines = faces.history(memory, extra.history, faces.entry(What.DONE, t), face)
     lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
-    job.extra = replace(extra, face=face, history=lines, error=None)
+    job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.payload = event.payload
     job.failures = 0
     job.due = event.due
@@ -101,7 +105,9 @@ def stalled(memory: Memory, event: Stalled) -> None:
 
 def renew(memory: Memory, command: Renew, now: Now) -> Decision[None]:
     job, lease = _held(memory, command.number)
-    at, until, end = later(memory, now), command.t + command.term, now.steady + command.term
+    at, end = later(memory, now), now.steady + command.term
+    # One that another door gave stays by the server's clock: no caller's time may end it.
+    until = None if lease.until is None else command.t + command.term
     lazy = job.rules.lapse is Lapse.LAZY
     event = Renewed(at, job.number, lease.token, float("inf") if lazy else end, command.t)
     event.until, event.late, event.payload = until, end if lazy else None, command.payload

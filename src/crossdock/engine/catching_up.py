@@ -5,14 +5,14 @@ first and lasts a while longer; the next time its job is handed over, or fails i
 """
 
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import inf
 
 from msgspec.structs import replace
 
 from crossdock.engine import faces, intervals
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, exhausted, put_off
+from crossdock.engine.failing import Told, exhausted, out_of_retries, put_off
 from crossdock.engine.lease import closing, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
@@ -85,10 +85,12 @@ def _over(memory: Memory, command: CatchUp, now: Now) -> Iterator[Number]:
 def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
     lazy = memory.lazy.queues[command.queue]
     if command.t is None:
-        yield from (number for due, number in lazy.due_at.islice(0, limit) if due <= now.wall)
+        come = takewhile(lambda waits: waits[0] <= now.wall, lazy.due_at)
+        yield from (number for _, number in islice(come, limit))
         return
-    begin = lazy.due.bisect_left((0.0, "", 0))  # the scripts look from 0 on
-    yield from (number for due, _, number in lazy.due.islice(begin, begin + limit) if due <= command.t)
+    t = command.t
+    ripe = takewhile(lambda waits: waits[0] <= t, lazy.due.irange((0.0, "", 0)))  # the scripts look from 0 on
+    yield from (number for _, _, number in islice(ripe, max(0, limit)))
 
 
 def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]) -> list[Number]:
@@ -112,18 +114,7 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         close = closing(job, lease, at, command.via, t)
         events.append(Lapsed(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
-    queue = _shown_queue(job)
-    told = Told(
-        command.via,
-        lease.worker,
-        f"failed-retries-{queue}",
-        (command.abrupt or 'Job exhausted retries in queue "%s"') % queue,
-        lost=True,
-        t=t,
-        said=False,
-        unbooked=command.unbooked,
-        named=bool(command.abrupt),
-    )
+    told = out_of_retries(job, lease, command.via, t, command.abrupt)._replace(unbooked=command.unbooked)
     events.append(exhausted(job, lease, at, now, told))
     return []
 
@@ -138,11 +129,6 @@ def _backoff(job: Job) -> float:
         return min(BACKOFF_AT_MOST, first * factor**job.failures)
     except OverflowError:
         return BACKOFF_AT_MOST
-
-
-def _shown_queue(job: Job) -> str:
-    face = face_of(job)
-    return face.queue if face is not None and face.queue else job.queue
 
 
 def warned(memory: Memory, event: Warned) -> None:

@@ -5,14 +5,14 @@ from msgspec.structs import replace
 from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
-from crossdock.engine.memory import READY, Memory
+from crossdock.engine.memory import DEAD, FAILED, READY, Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding
 from crossdock.engine.settle import room
 from crossdock.engine.standing import face_of
 from crossdock.model import moves as c
 from crossdock.model.clock import Now
-from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Row, Tagged
+from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Tagged
 from crossdock.model.faces import Tag, What
 from crossdock.model.job import Extra, Job, Links, Number
 
@@ -98,12 +98,21 @@ def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
 
 def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
     group = memory.failed_in.get(command.group)
-    numbers = [number for _, number in group.islice(0, command.count)] if group is not None else []
-    if not numbers:
+    numbers = [number for _, number in group.front(command.count)] if group is not None else []
+    return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now)
+
+
+def revive(memory: Memory, command: c.Revive, now: Now) -> Decision[int]:
+    jobs = [
+        job
+        for number in dict.fromkeys(command.numbers)
+        if (job := memory.jobs.get(number)) is not None and job.state in (FAILED, DEAD)
+    ]
+    if not jobs:
         return (), 0, ()
-    rows: list[Row] = last_rows((memory.jobs[number] for number in numbers), later(memory, now))
-    event = Revived(later(memory, now), command.via, command.t, command.queue, rows)
-    return (event,), len(numbers), (command.queue,)
+    at = later(memory, now)
+    event = Revived(at, command.via, command.t, command.queue, last_rows(jobs, at), command.listed)
+    return (event,), len(jobs), (command.queue,)
 
 
 def revived(memory: Memory, event: Revived) -> None:
@@ -114,7 +123,8 @@ def revived(memory: Memory, event: Revived) -> None:
         job.extra = replace(
             extra,
             history=faces.history(memory, extra.history, faces.entry(What.PUT, event.t, event.queue), face_of(job)),
+            result=None,
         )
         job.failures = 0
         job.due = 0.0
-        stand(memory, job, event.queue, event.at, event.t, listed=False, waits=False)
+        stand(memory, job, event.queue, event.at, event.t, listed=event.listed, waits=False)

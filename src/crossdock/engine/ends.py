@@ -40,7 +40,7 @@ def readied(jobs: Sequence[Job], now: Now) -> tuple[float, ...]:
 
 def over(memory: Memory, steady: float, limit: int) -> list[Job]:
     jobs: list[Job] = []
-    for end, number in memory.job_ends.islice(0, limit):
+    for end, number in memory.job_ends.front(limit):
         if end > steady:
             break
         jobs.append(memory.jobs[number])

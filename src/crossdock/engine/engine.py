@@ -28,6 +28,7 @@ from crossdock.engine import (
     recur,
     resolve,
     settle,
+    surfacing,
     throttles,
     timers,
     tracks,
@@ -35,6 +36,7 @@ from crossdock.engine import (
 )
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import table as resqu
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
@@ -99,8 +101,10 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Recurred: intervals.recurred,
     e.Held: holding.is_held,
     e.Unheld: holding.unheld,
+    e.Surfaced: surfacing.surfaced,
     e.ThrottleSet: holding.throttle_set,
     e.ThrottleFreed: holding.throttle_freed,
+    **resqu.APPLY,
 }
 
 
@@ -146,9 +150,10 @@ class Engine:
             m.Renew: advancing.renew,
             m.CatchUp: catching_up.catch_up,
             m.LeaseThese: popping.lease_these,
-            m.Pop: lambda memory, command, now: None,
+            m.Pop: popping.pop,
             m.LeaseNow: partial(lease.lease_next, random),
             m.Unfail: editing.unfail,
+            m.Revive: editing.revive,
             m.Cancel: editing.cancel,
             m.SetPriority: editing.set_priority,
             m.EditTags: editing.edit_tags,
@@ -162,10 +167,11 @@ class Engine:
             m.ClearInterval: intervals.clear_interval,
             m.SetThrottle: holding.set_throttle,
             m.FreeThrottle: holding.free_throttle,
+            **resqu.decisions(random),
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
-            m.Pop: popping.pop,
+            m.Pop: popping.pop_in_steps,
             c.LeaseNext: popping.lease_next,
         }
         self._woken = Now(0.0, 0.0)  #: whoever waits was asked about lazy deadlines up to then

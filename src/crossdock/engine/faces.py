@@ -18,14 +18,21 @@ from crossdock.model.states import State
 _HISTORY_DEFAULT = 100
 _HISTORY_AT_MOST = 1_000  #: of a job put by a script that knows no limit: all of it is in every reply
 
+# Looked up once: a member of an enumeration costs as much as a call.
+_POPPED = What.POPPED
+_DONE = What.DONE
+
 
 def history(
     memory: Memory, entries: tuple[Entry, ...], entry: Entry, face: QlessFace | None = None
 ) -> tuple[Entry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
-    old = face is not None and face.old
-    keep = _HISTORY_AT_MOST if old else number(memory, "max-job-history", _HISTORY_DEFAULT)
-    if keep > 0 and entries:
+    keep: float = _HISTORY_DEFAULT
+    if face is not None and face.old:
+        keep = _HISTORY_AT_MOST
+    elif memory.config:
+        keep = number(memory, "max-job-history", _HISTORY_DEFAULT)
+    if 0 < keep <= len(entries) + 1:
         entries = entries[:1] + entries[1:][2 - int(min(keep, 1e9)) :]
     return (*entries, entry)
 
@@ -57,8 +64,9 @@ def leased(memory: Memory, job: Job, event: Leased) -> None:
     face = face_of(job)
     if face is not None:
         t = event.at if event.t is None else event.t
+        memory.strays.popped(job.number, job.queue)
         shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
-        write(memory, job, shown, entry(What.POPPED, t, event.worker))
+        write(memory, job, shown, Entry(t // 1, _POPPED, event.worker))
 
 
 def returned(memory: Memory, job: Job, lease: Lease) -> None:
@@ -77,7 +85,7 @@ def succeeded(memory: Memory, job: Job, event: Succeeded) -> None:
         t = event.at if event.t is None else event.t
         shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
         job.failures = 0
-        write(memory, job, shown, entry(What.DONE, t), error=None)
+        write(memory, job, shown, Entry(t // 1, _DONE), error=None)
 
 
 def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None:

@@ -105,9 +105,21 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
         return Removed(at, "lapsed", via, last_rows([job], at))
     if rules.lapse is Lapse.RETURN and not _used_up(job):
         return Lapsed(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
+    if rules.lapse is Lapse.LAZY:  # its holder is gone for certain: there is nobody to warn
+        if job.failures < rules.max_failures:
+            return Lapsed(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
+        return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
     counted = rules.lapse is Lapse.FAILURE
     told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(memory, job, lease, now, told, random, final=not counted)
+
+
+def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> Told:
+    """What qless says of a job whose lease ran out once too often."""
+    face = face_of(job)
+    queue = face.queue if face is not None and face.queue else job.queue
+    message = (text or 'Job exhausted retries in queue "%s"') % queue
+    return Told(via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text))
 
 
 def _used_up(job: Job) -> bool:
@@ -201,6 +213,8 @@ def failed(memory: Memory, event: Failed) -> None:
     then = event.then
     lease = job.lease
     stays = not event.token and not event.to_queue and then is job.state
+    if memory.strays.jobs and then in _FINAL:
+        memory.strays.out_of(job.number, job.queue)
     if not stays:
         end_lease(memory, job, then)
     _count(memory, job, event)
@@ -213,7 +227,7 @@ def failed(memory: Memory, event: Failed) -> None:
             links.gone(memory, job, linked, event.at, success=False)
     else:
         if event.said or then in _FINAL:
-            job.extra = replace(job.extra or Extra(), error=event.failure)
+            job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
         faces.failed(memory, job, event, lease)
         if lease is not None and lease.until is not None and event.failure.worker not in ("", lease.worker):
             memory.workers.give(lease.worker, job.jid, lease.until)  # an old script asks whoever fails it to let go

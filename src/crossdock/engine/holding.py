@@ -19,7 +19,7 @@ from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.faces import What
 from crossdock.model.moves import FreeThrottle, SetThrottle
 from crossdock.model.records import Throttle
-from crossdock.model.states import move
+from crossdock.model.states import State, move
 
 _FOR_EVER = float("inf")
 
@@ -55,10 +55,10 @@ def room(memory: Memory, names: Iterable[str], t: float | None, now: Now) -> tup
         places = int(most - len(throttle.holders)) if most < _FOR_EVER else _AT_ONCE
         jids = [jid for _, jid in memory.pending[name].islice(0, max(0, places))]
         if jids:
-            jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and job.state in (HELD, READY)]
+            jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and face_of(job) is not None]
             at = later(memory, now)
             events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs]))
-            stirred.update((job.queue, None) for job in jobs)
+            stirred.update((job.queue, None) for job in jobs if job.state in (HELD, READY))
     return events, tuple(stirred)
 
 
@@ -68,6 +68,12 @@ def unheld(memory: Memory, event: Unheld) -> None:
         throttles.wait_no_more(memory, throttle, jid)
     for each in event.rows:
         job = memory.jobs[each.number]
+        if job.state not in (HELD, READY):  # it was put elsewhere meanwhile: the script leaves it there, and here
+            face = face_of(job)
+            queue = face.queue if face is not None and face.queue else job.queue
+            if job.state is not State.COMPLETE:
+                memory.strays.add(work=[(queue, stamped(job, event.t))])
+            continue
         state = move(job.state, READY)
         memory.displace(job)
         job.state, job.since = state, event.at

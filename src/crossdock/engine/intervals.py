@@ -30,6 +30,12 @@ def interval_set(memory: Memory, event: IntervalSet) -> None:
     _enter(memory, interval)
 
 
+def every(interval: Interval, seconds: float) -> Interval:
+    """At another interval: its next slot is as much later or earlier."""
+    by = seconds - interval.seconds
+    return replace(interval, seconds=seconds, next=interval.next + by, next_at=interval.next_at + by)
+
+
 def _take(memory: Memory, jid: str) -> None:
     before = memory.intervals.pop(jid, None)
     if before is not None:

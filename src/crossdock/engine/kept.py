@@ -66,6 +66,16 @@ def need_no_more(memory: "Memory", job: Job) -> None:
                 del memory.needed_by[each]
 
 
+def forget(memory: "Memory", job: Job) -> None:
+    """A job with qless' face is gone, and all that the lists still say of it."""
+    face = face_of(job)
+    if face is not None and face.sticky:
+        memory.tags.lose(job.number, job.jid, face.sticky)
+    need_no_more(memory, job)
+    memory.stale.forget(job.number)
+    memory.strays.forget(job.number)
+
+
 def hold(memory: "Memory", job: Job) -> None:
     """It waits for a throttle."""
     memory.held_in.setdefault(job.queue, Order()).add(held_key(job))
@@ -90,5 +100,7 @@ def index(memory: "Memory", job: Job) -> None:
             keep(memory, job, face)
         if job.state is State.BLOCKED:
             block(memory, job)
-        elif job.state is State.HELD:
+        elif job.state is State.FAILED or job.state is State.DEAD:
+            memory.failures.add(job)
+        elif job.state is State.HELD and (job.extra is None or not job.extra.stage):
             hold(memory, job)

@@ -4,6 +4,7 @@ Each is kept by its caller's clock and by the server's. Callers with a clock of 
 else by the second. A job of another door never stands here, so no caller's clock can end its lease or its wait.
 """
 
+from itertools import islice
 from math import inf, nextafter
 from typing import TypeAlias
 
@@ -26,7 +27,16 @@ class LazyQueue:
         self.slots_at: Order[tuple[float, str]] = Order()  #: the same by wall
 
     def __bool__(self) -> bool:
-        return any((self.due, self.locks, self.late, self.slots))
+        return bool(self.locks or self.late or self.due or self.slots)
+
+    def has_come(self, t: float, steady: float) -> bool:
+        """Whether somebody who leases by a clock of his own at `t` may find something to carry out."""
+        return (
+            self.locks.begins_by(t)
+            or self.late.begins_by(steady)
+            or self.due.begins_by(t)
+            or self.slots.begins_by(t)
+        )
 
     def expired(self, t: float) -> int:
         """How many of `locks` are over at that time, the very instant included."""
@@ -74,7 +84,7 @@ class Lazy:
         self._left(job.queue)
 
     def lend(self, job: Job, lease: Lease) -> None:
-        queue = self._of(job.queue)
+        queue = self.queues.get(job.queue) or self._of(job.queue)
         if lease.until is not None:
             queue.locks.add((lease.until, job.jid, job.number))
         if lease.late is not None:
@@ -107,18 +117,16 @@ class Lazy:
         """Whether somebody who leases by the server's clock would find something done for him there."""
         queue = self.queues.get(name)
         return queue is not None and (
-            (bool(queue.late) and queue.late.first()[0] <= now.steady)
-            or (bool(queue.due_at) and queue.due_at.first()[0] <= now.wall)
-            or (bool(queue.slots_at) and queue.slots_at.first()[0] <= now.wall)
+            queue.late.begins_by(now.steady)
+            or queue.due_at.begins_by(now.wall)
+            or queue.slots_at.begins_by(now.wall)
         )
 
     def due_in(self, since: Now, now: Now) -> float | None:
         """Seconds until the next deadline by the server's clock behind `since`; 0: it has come; None: there is none."""
-        waits: list[float] = []
-        at = self.wall.bisect_left((nextafter(since.wall, inf), 0, ""))
-        if at < len(self.wall):
-            waits.append(self.wall[at][0] - now.wall)
-        at = self.steady.bisect_left((nextafter(since.steady, inf), 0))
-        if at < len(self.steady):
-            waits.append(self.steady[at][0] - now.steady)
+        # By value, not by index: that would have to be counted anew after each change.
+        waits = [
+            *(due - now.wall for due, _, _ in islice(self.wall.irange((nextafter(since.wall, inf), 0, "")), 1)),
+            *(end - now.steady for end, _ in islice(self.steady.irange((nextafter(since.steady, inf), 0)), 1)),
+        ]
         return max(0.0, min(waits)) if waits else None

@@ -1,5 +1,7 @@
 """Records that callers keep beside their jobs: settings, watched jids, workers heard of. And what retires."""
 
+from itertools import islice, takewhile
+
 from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
@@ -60,7 +62,7 @@ def unwatched(memory: Memory, event: Unwatched) -> None:
 
 
 def worker_seen(memory: Memory, event: WorkerSeen) -> None:
-    memory.workers.see(event.worker, event.t)
+    memory.workers.seen[event.worker] = event.t
 
 
 def forget_workers(memory: Memory, command: c.ForgetWorkers, now: Now) -> Decision[None]:
@@ -74,21 +76,30 @@ def workers_forgotten(memory: Memory, event: WorkersForgotten) -> None:
         memory.workers.forget(worker, with_jobs=event.with_jobs)
 
 
+def _kept(memory: Memory) -> tuple[float, float]:
+    """For how long, and how many."""
+    if not memory.config:
+        return KEPT_S, KEPT
+    return faces.number(memory, "jobs-history", KEPT_S), max(0.0, faces.number(memory, "jobs-history-count", KEPT))
+
+
+def may_retire(memory: Memory, t: float) -> bool:
+    """After a success at that time, by its caller's clock."""
+    seconds, most = _kept(memory)
+    return len(memory.completed) > most or not 0.0 <= memory.completed.first()[0] > t - seconds
+
+
 def retire(memory: Memory, t: float, now: Now) -> Removed | None:
     """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7)."""
     completed = memory.completed
-    oldest = t - faces.number(memory, "jobs-history", KEPT_S)
-    most = max(0.0, faces.number(memory, "jobs-history-count", KEPT))
-    if len(completed) <= most and 0.0 <= completed.first()[0] > oldest:
-        return None  # as good as always
-    begin = completed.bisect_left((0.0, "", 0))
-    numbers = [number for time, _, number in completed.islice(begin, begin + _RETIRED_AT_MOST) if time <= oldest]
+    seconds, most = _kept(memory)
+    old = takewhile(lambda kept: kept[0] <= t - seconds, completed.irange((0.0, "", 0)))
+    numbers = [number for _, _, number in islice(old, _RETIRED_AT_MOST)]
     many = len(completed) - len(numbers) - most
     if many > 0:
         gone = set(numbers)
-        behind = completed.islice(0, len(numbers) + int(many) + begin)
-        spare = [number for _, _, number in behind if number not in gone]
-        numbers += spare[: min(int(many), _RETIRED_AT_MOST)]
+        spare = (number for _, _, number in completed if number not in gone)
+        numbers += islice(spare, min(int(many), _RETIRED_AT_MOST))
     if not numbers:
         return None
     return Removed(later(memory, now), "retired", "", [row(memory.jobs[number]) for number in numbers], t)

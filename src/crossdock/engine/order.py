@@ -5,16 +5,21 @@ job passes through them four times. Anything unusual is left to SortedList.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from sortedcontainers import SortedList
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
+_LOAD: Final = 256
+_FULL: Final = 2 * _LOAD  #: a list of so many is divided
+
+
 class Order(SortedList[T]):
     # A quarter of SortedList's: taking the first moves the rest of its list. (Final in the stubs, not in the library.)
-    DEFAULT_LOAD_FACTOR = 256  # type: ignore[misc]
+    DEFAULT_LOAD_FACTOR = _LOAD  # type: ignore[misc]
 
     _lists: list[list[T]]
     _maxes: list[T]
@@ -25,20 +30,23 @@ class Order(SortedList[T]):
     def first(self) -> T:
         return self._lists[0][0]
 
+    def begins_by(self, value: float) -> bool:
+        """Whether there is one that begins with so much, or less."""
+        lists = self._lists
+        return bool(lists) and lists[0][0][0] <= value
+
     def add(self, value: T) -> None:
-        maxes = self._maxes
-        if not maxes or value < maxes[-1]:
-            super().add(value)
-            return
-        last = self._lists[-1]
-        if len(last) >= self._load << 1:
-            super().add(value)
-            return
-        last.append(value)
-        maxes[-1] = value
-        self._len += 1
-        if self._index:
-            del self._index[:]
+        lists = self._lists
+        if lists:
+            last = lists[-1]
+            if value >= last[-1] and len(last) < _FULL:
+                last.append(value)
+                self._maxes[-1] = value
+                self._len += 1
+                if self._index:
+                    del self._index[:]
+                return
+        super().add(value)
 
     def take(self, value: T) -> None:
         """Remove a value that is there, most often the first or the last."""
@@ -59,6 +67,10 @@ class Order(SortedList[T]):
                 del self._index[:]
         else:
             self.remove(value)
+
+    def front(self, count: int) -> Iterator[T]:
+        """The first so many. Unlike `islice` it asks for no index, which would be counted anew after each change."""
+        return islice(iter(self), count)
 
     def parts(self) -> Iterator[list[T]]:
         """All values, some hundred at a time and in order: for who would rather look at both ends of many."""

@@ -1,21 +1,23 @@
 """qless' pop: several jobs of one queue at once, after what is due lazily there (protocol page, qless 5)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import floor
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
-from crossdock.engine.memory import READY, Memory
+from crossdock.engine.lease import EXPIRED_AT_MOST
+from crossdock.engine.memory import HELD, READY, Memory
 from crossdock.engine.queues import is_full
-from crossdock.engine.standing import face_of
+from crossdock.engine.resqu import lanes
+from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
-from crossdock.model.events import AnyEvent, Leased, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
 from crossdock.model.faces import What
-from crossdock.model.job import Bound, Job
+from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
 
@@ -25,45 +27,75 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FOR_EVER = float("inf")
+_LAZY = Lapse.LAZY
+_WORKER = Bound.WORKER
 
 #: Lazy deadlines that a lease through another door carries out, each kind.
 _AT_ONCE = 100
+
+#: Held ones are of batches.
+_LEASABLE = frozenset({READY, HELD})
 
 #: Jobs handed out by one call, whatever it asks for: the reply is one text.
 AT_MOST = 10_000
 
 
-def pop(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
-    """One change, in steps: what is due lazily has to be in its place before the next jobs are chosen."""
-    memory = engine.memory
-    queue = memory.queues.get(command.queue)
+def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
+    """None: something has to be carried out or looked at first (`pop_in_steps`)."""
+    name = command.queue
+    queue = memory.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
+    lazy = memory.lazy.queues.get(name)
+    if memory.throttles or memory.strays.jobs or (lazy is not None and lazy.has_come(command.t, now.steady)):
+        return None
+    count = _count(memory, command)
+    if queue is not None and queue.lanes is not None:
+        return None
+    if queue is None or count < 1 or not queue.ready:
+        return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
+    known, ready = memory.jobs, queue.ready
+    jobs = [known[ready.first()[4]]] if count == 1 else [known[place[4]] for place in ready.front(count)]
+    for job in jobs:
+        if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
+            return None
+    return _leases(memory, command, jobs, now, whole=bool(command.abrupt)), jobs, ()
+
+
+def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
+    """One change: what is due lazily has to be in its place before the next jobs are chosen."""
+    memory = engine.memory
     seen = WorkerSeen(later(memory, now), command.worker, command.t)
     engine.apply(seen)
     events: list[AnyEvent] = [seen]
-    limit = _FOR_EVER if command.unlimited else room(memory, command.queue, command.t)
-    count = min(float(AT_MOST), command.count, limit)
+    count = _count(memory, command)
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
     wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
-    if memory.throttles:
+    if memory.throttles or memory.strays.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, stirred = engine.carry_out(wanted, now)
     events += caught
-    left, whole = int(count) - len(handed), bool(command.abrupt)
+    left, whole = count - len(handed), bool(command.abrupt)
     lease = LeaseThese(command.via, command.t, command.queue, command.worker, handed, left, command.term, whole)
     leased, jobs, _ = engine.carry_out(lease, now)
     events += leased
     return events, jobs, stirred
 
 
+def _count(memory: Memory, command: Pop) -> int:
+    count = command.count
+    if memory.limits and not command.unlimited:
+        count = min(count, room(memory, command.queue, command.t))
+    return 0 if count < 1 else AT_MOST if count > AT_MOST else int(count)
+
+
 def _throttled(
     engine: "Engine", command: Pop, wanted: CatchUp, now: Now, events: list[AnyEvent]
 ) -> Decision[list[Job]]:
-    """The same where there are throttles (protocol page, qless 10): what ran out is handed over whatever they say; then
-    nothing more while the queue's own is full, and jobs that name a full one are held instead."""
+    """The same where there are throttles (protocol page, qless 10) or strays: what ran out is handed over whatever they
+    say; then nothing more while the queue's own is full, and jobs that name a full one are held instead."""
     memory, replace, whole = engine.memory, msgspec.structs.replace, bool(command.abrupt)
     jobs: list[Job] = []
     notices: list[Topic] = []
@@ -74,8 +106,18 @@ def _throttled(
         notices.extend(stirred)
         return outcome
 
+    def surface(found: Iterable[Surfaced]) -> list[Number]:
+        numbers: list[Number] = []
+        for event in list(found) if memory.strays.jobs else ():
+            engine.apply(event)
+            events.append(event)
+            numbers.append(event.number)
+        return numbers
+
     head = (command.via, command.t, command.queue, command.worker)
-    handed = step(replace(wanted, intervals=False, due=False))
+    count = int(wanted.limit)
+    handed = surface(surfacing.locks_over(memory, command.queue, command.t, count, now))
+    handed += step(replace(wanted, limit=count - len(handed), intervals=False, due=False))
     if handed:
         jobs += step(LeaseThese(*head, handed, 0, command.term, whole))
     own = throttles.of_queue(memory, command.queue)
@@ -84,8 +126,9 @@ def _throttled(
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
     while len(jobs) < int(wanted.limit) and rounds > 0:
+        surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
         queue = memory.queues.get(command.queue)
-        if queue is None or not queue.ready:
+        if queue is None or not queue.waiting:
             break
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
         rounds -= 1
@@ -106,7 +149,7 @@ def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job |
             events += caught
             stirred.update(dict.fromkeys(notices))
         queue = memory.queues.get(name)
-        if queue is not None and queue.ready and not command.at_random:
+        if queue is not None and queue.waiting and not command.at_random:
             break
     plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
     leased, job, notices = engine.carry_out(plain, now)
@@ -123,33 +166,46 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    events: list[AnyEvent] = []
-    jobs: list[Job] = []
+    stale: list[Row] = []
+    jobs, numbers = list(_jobs(memory, command, now, stale)), command.numbers
     places = throttles.Places(memory, command.worker, now) if memory.throttles else None
-    for job in _jobs(memory, command):
-        if places is not None and job.state is READY and job.number not in command.numbers:
+    leased: list[Job] = []
+    kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
+    for job in jobs:
+        if places is not None and job.state in _LEASABLE and job.number not in numbers:
             full = places.full(throttles.names(job))
             if full is not None:
                 if job.extra is not None and job.extra.throttles:
-                    events.append(throttles.held(memory, job, full, command.via, command.t, now))
+                    kept[len(leased) + len(kept)] = throttles.held(memory, job, full, command.via, command.t, now)
                 continue
             places.take(job)
-        jobs.append(job)
-        events.append(_leased(memory, command, job, memory.counters.token + len(jobs), now))
-    return events, jobs, ()
+        leased.append(job)
+    events = _leases(memory, command, leased, now, whole=command.whole, handed=numbers)
+    for at, held in kept.items():
+        events.insert(at, held)
+    if stale:
+        events.append(Removed(later(memory, now), "expired", "", stale))
+    return events, leased, ()
 
 
-def _jobs(memory: Memory, command: LeaseThese) -> Iterator[Job]:
+def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+    """Those that are handed over, then the first of the queue; what has expired there goes to `stale` instead."""
     for number in command.numbers:
         yield memory.jobs[number]
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.islice(0, command.count + len(handed)):
-        number = place[4]
+    first = (place[4] for place in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
+    for number in first if queue.lanes is None else lanes.in_turn(queue):
+        job = memory.jobs[number]
         if number not in handed:
-            yield memory.jobs[number]
+            if links.expired(job, now.wall):
+                stale.append(row(job))
+                if len(stale) == EXPIRED_AT_MOST:
+                    return
+                continue
+            yield job
             left -= 1
             if not left:
                 return
@@ -161,27 +217,51 @@ def _put(job: Job) -> float:
     return next((line.when for line in reversed(lines) if line.what is What.PUT), float(floor(job.since)))
 
 
-def _leased(memory: Memory, command: LeaseThese, job: Job, token: int, now: Now) -> Leased:
-    at, t = later(memory, now), command.t
-    face = face_of(job)
-    waited = t - (job.since if face is None else face.time)
-    if command.whole:
-        waited = floor(t) - _put(job)
-    end = now.steady + command.term
-    lazy = job.rules.lapse is Lapse.LAZY
-    head = (at, job.number, job.jid, job.queue, job.kind, job.origin, command.via, command.worker)
-    return Leased(
-        *head,
-        job.attempts + 1,
-        job.priority,
-        len(job.payload),
-        token,
-        now.steady,
-        _FOR_EVER if lazy else end,
-        waited,
-        Bound.WORKER,
-        t,
-        t + command.term,
-        end if lazy else None,
-        job.number in command.numbers,
-    )
+def _leases(
+    memory: Memory,
+    command: Pop | LeaseThese,
+    jobs: Iterable[Job],
+    now: Now,
+    *,
+    whole: bool,
+    handed: Collection[Number] = (),
+) -> list[AnyEvent]:
+    at, t, began, via, worker = later(memory, now), command.t, now.steady, command.via, command.worker
+    until, end = t + command.term, began + command.term
+    token = memory.counters.token
+    events: list[AnyEvent] = []
+    for job in jobs:
+        token += 1
+        face = face_of(job)
+        waited = t - (job.since if face is None else face.time)
+        if whole:
+            waited = floor(t) - _put(job)
+        queue = job.queue
+        if job.state is HELD:  # in a batch, which came to this queue as a whole
+            queue, waited = command.queue, t - lanes.since(memory, job)
+        lazy = job.rules.lapse is _LAZY
+        events.append(
+            Leased(
+                at,
+                job.number,
+                job.jid,
+                queue,
+                job.kind,
+                job.origin,
+                via,
+                worker,
+                job.attempts + 1,
+                job.priority,
+                len(job.payload),
+                token,
+                began,
+                _FOR_EVER if lazy else end,
+                waited,
+                _WORKER,
+                t,
+                until,
+                end if lazy else None,
+                job.number in handed,
+            )
+        )
+    return events

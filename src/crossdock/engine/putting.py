@@ -1,12 +1,12 @@
 """qless' put: a new job, or one that is known moved on from whatever state, under its number (MODEL section 6)."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import floor
 
 from msgspec.structs import replace
 
 from crossdock.engine import faces, throttles
-from crossdock.engine.admit import pushed
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import ended
 from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
@@ -14,8 +14,8 @@ from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import edges_of, face_of, failed_at, group_of, needs_of
 from crossdock.model.clock import Now
-from crossdock.model.events import Held, Moved
-from crossdock.model.faces import QlessFace, What
+from crossdock.model.events import Held, Moved, Pushed
+from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
 from crossdock.model.moves import Put
 from crossdock.model.rules import Lapse, Lost, Rules, Then, intern
@@ -23,8 +23,10 @@ from crossdock.model.states import State, move
 
 RETRIES = 5
 _TRIES_AT_MOST = 2**53
+_PUT = What.PUT
 
 
+@lru_cache(maxsize=256)
 def rules(retries: float) -> Rules:
     """qless' row of MODEL section 6."""
     tries = floor(max(-1.0, min(retries, _TRIES_AT_MOST)))
@@ -54,30 +56,18 @@ def open_needs(memory: Memory, jids: Iterable[str], itself: str = "", number: Nu
 
 def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     job = newest(memory, command.jid)
+    if job is None:
+        return _put_new(memory, command, now)
     t, at = command.t, later(memory, now)
     delayed = command.delay > 0
     due, due_t = (now.wall + command.delay, t + command.delay) if delayed else (0.0, None)
-    number = memory.counters.number + 1 if job is None else job.number
-    needs = open_needs(memory, command.needs, command.jid, number)
-    before = face_of(job) if job is not None else None
+    needs = open_needs(memory, command.needs, command.jid, job.number)
+    before = face_of(job)
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
     face = QlessFace(retries, t, due_t, old=command.old, backoff=command.backoff)
     if due_t is not None and needs:
         face = replace(face, parked=(due_t, due))
     tags = command.tags
-    if job is None:
-        line = faces.entry(What.PUT, t, command.queue)
-        links = Links(needs=needs) if needs else None
-        extra = Extra(face=face, links=links, tags=tags or (), history=(line,), throttles=command.throttles)
-        spec = _spec(command, command.priority or 0, rules(retries), due, extra)
-        event = pushed(command.via, [spec], number, at, now)
-        event.t = t
-        if delayed or needs:
-            return (event,), None, ()
-        full = _held(memory, command, number, spec.priority, now)
-        if full is not None:
-            return (event, full), None, ()
-        return (event,), None, (command.queue,)
     old = tuple(need for need in edges_of(job) if need in memory.jobs)
     if command.needs and not command.sticky:
         old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
@@ -108,11 +98,35 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     )
     stirred = {job.queue: None} if job.lease is not None and (memory.throttles or memory.limits) else {}
     if not delayed and not needs:
-        full = _held(memory, command, number, priority, now, job)
+        full = _held(memory, command, job.number, priority, now, job)
         if full is not None:
             return (move, full), None, tuple(stirred)
         stirred[command.queue] = None
     return (move,), None, tuple(stirred)
+
+
+def _put_new(memory: Memory, command: Put, now: Now) -> Decision[None]:
+    t, at, wall = command.t, later(memory, now), now.wall
+    number = memory.counters.number + 1
+    due, due_t = (wall + command.delay, t + command.delay) if command.delay > 0 else (0.0, None)
+    needs = open_needs(memory, command.needs, command.jid, number) if command.needs else ()
+    retries = RETRIES if command.retries is None else command.retries
+    face = QlessFace(retries, t, due_t, old=command.old, backoff=command.backoff)
+    if due_t is not None and needs:
+        face = replace(face, parked=(due_t, due))
+    extra = Extra(
+        face=face,
+        links=Links(needs=needs) if needs else None,
+        tags=command.tags or (),
+        history=(Entry(t // 1, _PUT, command.queue),),
+        throttles=command.throttles,
+    )
+    spec = _spec(command, command.priority or 0, rules(retries), due, extra)
+    event = Pushed(at, number, command.via, [spec], 0.0 if wall >= at else wall, (), t)
+    if due or needs:
+        return (event,), None, ()
+    full = _held(memory, command, number, spec.priority, now) if command.throttles else None
+    return ((event,), None, (command.queue,)) if full is None else ((event, full), None, ())
 
 
 def _held(
@@ -136,6 +150,9 @@ def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Ex
 def moved(memory: Memory, event: Moved) -> None:
     job, to, t = memory.jobs[event.number], event.to, event.t
     memory.displace(job)
+    before = face_of(job)
+    if job.state is not State.COMPLETE:  # then it names no queue
+        memory.strays.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
     if job.lease is not None:
         if memory.throttles:
             throttles.let_go(memory, job, job.lease, keeps=event.keeps)
@@ -157,8 +174,8 @@ def moved(memory: Memory, event: Moved) -> None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
     its_face = new.face if isinstance(new.face, QlessFace) else None
     lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue), its_face)
-    named = new.throttles
-    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None, throttles=named)
+    extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none
         memory.job_ends.take((job.end, job.number))
         job.end = 0.0

@@ -48,10 +48,16 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
     freed += [
         Freed(0.0, row(job), 0.0)
         for number, free in command.loose
-        if free and (job := memory.jobs.get(number)) is not None and job.state in _ELSEWHERE and not needs_of(job)
+        if free and (job := memory.jobs.get(number)) is not None and _waits_elsewhere(job)
     ]
     more, queues = release(freed, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
+
+
+def _waits_elsewhere(job: Job) -> bool:
+    """It needs nothing any more and does not wait for that: an old script makes it ready all the same."""
+    face = face_of(job)
+    return face is not None and face.old and job.state in _ELSEWHERE and not needs_of(job)
 
 
 class Freed(NamedTuple):

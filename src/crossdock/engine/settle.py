@@ -3,7 +3,7 @@
 Failing is in `failing`, what a job with a freer door allows in `freely`.
 """
 
-from crossdock.engine import faces, freely, links, needs
+from crossdock.engine import faces, freely, links, needs, notebook
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, unleased
@@ -89,8 +89,20 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     return event
 
 
+def leave_lock(memory: Memory, job: Job, under: str) -> None:
+    """Its script took it out of another queue, so its lock stays where it is."""
+    lease = job.lease
+    if lease is not None and lease.until is not None and face_of(job) is not None:
+        memory.strays.out_of(job.number, under)
+        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+
+
 def succeeded(memory: Memory, event: Succeeded) -> None:
     job = memory.jobs[event.number]
+    if event.under:
+        leave_lock(memory, job, event.under)
+    elif memory.strays.jobs:
+        memory.strays.out_of(job.number, job.queue)
     end_lease(memory, job, event.then)
     if event.then is GONE:
         memory.drop(job)
@@ -102,12 +114,17 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         faces.succeeded(memory, job, event)
         memory.place(job)
         if face_of(job) is not None:
-            memory.touched.append(Touched(retire=event.at if event.t is None else event.t))
+            t = event.at if event.t is None else event.t
+            if notebook.may_retire(memory, t):
+                memory.touched.append(Touched(retire=t))
             if memory.stale.jobs:
                 memory.stale.undone(job)
     if event.token:
         memory.counters.processed += 1
-        memory.stats.book(event.under or job.queue, event.at if event.t is None else event.t, RUN, event.run_s)
+        if event.t is None:
+            memory.stats.book(job.queue, event.at, RUN, event.run_s)
+        else:
+            memory.stats.book(event.under or job.queue, event.t, RUN, event.run_s)
     if job.extra is not None and job.extra.links is not None:
         links.gone(memory, job, job.extra.links, event.at, success=True)
     if memory.needed_by:

@@ -16,6 +16,9 @@ from crossdock.model.states import State
 Failed: TypeAlias = tuple[str, int, Number]
 Done: TypeAlias = tuple[float, str, Number]
 
+#: Jobs that are remembered so: they are few, and looked through one by one.
+AT_MOST = 1_000
+
 
 class Stale:
     __slots__ = ("done", "failed", "jobs")
@@ -28,7 +31,7 @@ class Stale:
     def leave(self, job: Job) -> None:
         """It is overwritten where it stands."""
         face = face_of(job)
-        if face is None:
+        if face is None or len(self.jobs) >= AT_MOST:
             return
         if job.state is State.FAILED:
             self.restore(failed=[(group_of(job), face.order, job.number)])

@@ -19,7 +19,8 @@ _FOR_EVER = float("inf")
 
 
 def configured(memory: Memory) -> Iterator[Throttle]:
-    return (each for each in memory.throttles.values() if each.queue)
+    """They are few, and callers' own may be many: these are looked at every turn."""
+    return (memory.throttles[name] for name in memory.configured)
 
 
 def set_throttles(memory: Memory, command: SetThrottles, now: Now) -> Decision[None]:
@@ -33,6 +34,7 @@ def set_throttles(memory: Memory, command: SetThrottles, now: Now) -> Decision[N
 def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
     """One that callers set for such a queue is the configuration's now; its jobs go on waiting for it."""
     before = memory.throttles
+    memory.configured = [OF_QUEUE + queue for queue, *_ in event.throttles]
     memory.throttles = {name: each for name, each in before.items() if not each.queue}
     for queue, maximum, per, timeout in event.throttles:
         throttle = Throttle(queue, maximum, per, timeout)

@@ -21,13 +21,16 @@ import msgspec
 
 from crossdock.engine import kept
 from crossdock.engine.keys import Stored
+from crossdock.engine.lazy import ByCaller
 from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.standing import shelf_key
 from crossdock.engine.stats import QueueDay, Stats
+from crossdock.journal import resqu_state
 from crossdock.journal.disk import write_whole
+from crossdock.journal.resqu_state import Kept
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
@@ -76,6 +79,10 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     intervals: list[Interval] = []
     stale_failed: list[tuple[str, int, Number]] = []
     stale_done: list[tuple[float, str, Number]] = []
+    stray_locks: list[tuple[str, ByCaller]] = []
+    stray_work: list[tuple[str, Place]] = []
+    stray_depends: list[tuple[str, ByCaller]] = []
+    resqu: Kept = Kept()
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -120,6 +127,10 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             list(memory.intervals.values()),
             list(memory.stale.failed),
             list(memory.stale.done),
+            [(queue, each) for queue, order in memory.strays.locks.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.work.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
+            resqu_state.keep(memory),
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -172,17 +183,19 @@ def _load(file: BinaryIO) -> Loaded:
     }
     _records(memory, rest)
     _order(memory, memory.jobs.values())
+    resqu_state.restore(memory, rest.resqu)
     return Loaded(memory, header.seq, header.wall, header.steady)
 
 
 def _records(memory: Memory, rest: Rest) -> None:
     memory.locks = rest.locks
-    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items())
+    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
     memory.groups = {group.name: group for group in rest.groups}
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
     memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
     memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
             memory.pend(throttle.name, t, jid)
@@ -192,10 +205,9 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.keys.changes = rest.key_changes
     memory.scripts = rest.scripts
     memory.tags.restore(rest.tags, rest.uses, memory.jobs)
-    for worker, t in rest.seen.items():
-        memory.workers.see(worker, t)
-    memory.workers.given = rest.given
+    memory.workers.seen, memory.workers.given = rest.seen, rest.given
     memory.stale.restore(rest.stale_failed, rest.stale_done)
+    memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)
@@ -242,6 +254,8 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
     for job in jobs:
         if job.state is State.READY and job.place is not None:
             ready.setdefault(job.queue, []).append(job.place)
+        elif job.state is State.HELD and job.extra is not None and job.extra.stage:
+            pass  # it stands in its batch
         elif job.lease is not None:
             shelves[job.state].append((job.lease.end, job.number))
         else:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from crossdock.lake.parts import day_of
-from crossdock.lake.rows import NO_BOOKING, NO_LEASE, Others, Rows
+from crossdock.lake.rows import NO_BOOKING, NO_LEASE, Others, Rows, of_lease
 from crossdock.model import events as e
 
 _NOT_LEASED: Final = (*NO_LEASE, *NO_BOOKING)
@@ -76,6 +76,18 @@ def unheld(date: Rows, seq: int, event: e.Unheld) -> int:
         rows.beside("why", event.name)
         seq += 1
     return seq
+
+
+def surfaced(date: Rows, seq: int, event: e.Surfaced) -> int:
+    rows, ended = date.others, event.ended
+    lease = NO_LEASE if ended is None else of_lease(ended)
+    rows.add(
+        seq, event.at, event.t, "surfaced", "ready", None if ended is None else "surfaced", event.jid, event.number,
+        event.queue, event.kind, event.origin, event.via, "" if ended is None else ended.worker, event.attempt,
+        event.priority, event.payload_bytes, *lease, *NO_BOOKING,
+    )  # fmt: skip
+    rows.beside("to_queue", event.to_queue)
+    return seq + 1
 
 
 def warned(date: Rows, seq: int, event: e.Warned) -> int:
@@ -186,6 +198,7 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Revived: revived,
     e.Held: held,
     e.Unheld: unheld,
+    e.Surfaced: surfaced,
     e.Warned: warned,
     e.Reprioritised: reprioritised,
     e.Tagged: tagged,

@@ -5,7 +5,7 @@
 
 from crossdock.model.event import ClosingEvent, Ended, Event, JobEvent, Row
 from crossdock.model.faces import Entry, Tag
-from crossdock.model.job import Number, Spec, Token
+from crossdock.model.job import Number, Place, Spec, Token
 
 
 class Moved(JobEvent, tag="moved"):
@@ -40,6 +40,7 @@ class Revived(Event, tag="revived"):
     t: float
     queue: str
     rows: list[Row]
+    listed: bool = False  #: the queue becomes known with it
 
 
 class Stalled(ClosingEvent, tag="stalled"):
@@ -48,6 +49,16 @@ class Stalled(ClosingEvent, tag="stalled"):
     t: float
     rid: bool = False  #: it names its holder no longer
     leased_via: str = ""
+
+
+class Surfaced(JobEvent, tag="surfaced"):
+    """A script had left this job in a queue's lists while it stood elsewhere: it is ready there now, to be popped."""
+
+    t: float
+    to_queue: str
+    place: Place
+    counted: bool  #: as a failure: its lock was over
+    ended: Ended | None = None  #: the lease it had where it stood
 
 
 class Held(JobEvent, tag="held"):

@@ -23,6 +23,7 @@ from crossdock.model.event_moves import Noted as Noted
 from crossdock.model.event_moves import Reprioritised as Reprioritised
 from crossdock.model.event_moves import Revived as Revived
 from crossdock.model.event_moves import Stalled as Stalled
+from crossdock.model.event_moves import Surfaced as Surfaced
 from crossdock.model.event_moves import Tagged as Tagged
 from crossdock.model.event_moves import Warned as Warned
 from crossdock.model.event_records import Configured as Configured
@@ -36,6 +37,9 @@ from crossdock.model.event_records import Unwatched as Unwatched
 from crossdock.model.event_records import Watched as Watched
 from crossdock.model.event_records import WorkerSeen as WorkerSeen
 from crossdock.model.event_records import WorkersForgotten as WorkersForgotten
+from crossdock.model.event_resqu import Reserved as Reserved
+from crossdock.model.event_resqu import ResquEvent as ResquEvent
+from crossdock.model.event_resqu import Unreserved as Unreserved
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
 from crossdock.model.records import Per, Recurrence
@@ -342,10 +346,12 @@ AnyEvent = (
     | ThrottleSet
     | ThrottleFreed
     | Unheld
+    | Surfaced
+    | ResquEvent
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
-SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen})
+SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen, Reserved, Unreserved})
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):

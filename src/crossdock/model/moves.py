@@ -119,6 +119,16 @@ class Unfail(Command[int], frozen=True, gc=False):
     count: int
 
 
+class Revive(Command[int], frozen=True, gc=False):
+    """Make these jobs ready in that queue, those that are failed or dead, as if they were new. Outcome: how many."""
+
+    via: str
+    t: float
+    queue: str
+    numbers: Sequence[Number]
+    listed: bool = False  #: the queue becomes known, if it is not
+
+
 class TakeBack(Command[None], frozen=True, gc=False):
     """End the leases of these jobs, whoever holds them; they stand before all others then (qless' timeout)."""
 

@@ -76,6 +76,7 @@ class Turn:
         self.now: Now = clock.now()
         self.ticked = Ticked()
         self.waits = Waits(self._has_work)
+        self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
         self._room = 0  #: jobs that may come before it is counted again how many there are
         self.disk_refusal: str | None = None  #: set while the disk is below its watermark
@@ -103,7 +104,10 @@ class Turn:
             raise
         if events:
             if not self._hard:
-                self._hard = any(type(event) not in SOFT for event in events)
+                for event in events:
+                    if type(event) not in SOFT:
+                        self._hard = True
+                        break
             self._events += events
             if self.memory.discarded and not self._freeing:
                 self._free()
@@ -143,20 +147,21 @@ class Turn:
 
     def _count_room(self, jobs: int) -> str | None:
         """Not at every push: what was counted serves the next thousand."""
-        memory = self.memory
-        free = self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks) - jobs
+        free = self._free_places() - jobs
         self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
         if free < 0:
             return f"the server holds {self._max_jobs} jobs, its limit; work some off, or raise limits.jobs"
         return None
 
+    def _free_places(self) -> int:
+        """So many jobs more may be held."""
+        memory = self.memory
+        return self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks)
+
     def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
         self._replies.append((outlet, data, granted))
         if not self._scheduled:
             self._schedule()
-
-    def together(self) -> AbstractContextManager[None]:
-        return self.waits.held()
 
     def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
         return self.channels.publish(channel, text, to_patterns=to_patterns)
@@ -227,7 +232,7 @@ class Turn:
         started = time.perf_counter()
         self._timer = None
         self.begin()
-        done = self.do(Tick(TICK_JOBS))
+        done = self.do(Tick(TICK_JOBS, self._free_places()))
         totals = self.ticked
         totals.scheduled += done.scheduled
         totals.retried += done.retried

@@ -6,8 +6,8 @@ job ends, all who wait on it are told how, in the order they came.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from heapq import heappop, heappush
 from typing import TypeVar
 
@@ -29,16 +29,35 @@ class Waiter:
         self.answered = answered
 
 
+class _Hold:
+    """One for all, entered once for every request of some doors: a generator would cost four times as much."""
+
+    __slots__ = ("_waits", "depth")
+
+    def __init__(self, waits: "Waits") -> None:
+        self._waits = waits
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+        waits = self._waits
+        if waits.stirred or waits.ended:
+            waits.go_on()
+
+
 class Waits:
     def __init__(self, has_work: Callable[[Topic], bool]) -> None:
         self._has_work = has_work
         self.by_queue: dict[Topic, OrderedDict[int, Waiter]] = {}  #: queues, and keys of the Redis door
         self.by_job: dict[Number, OrderedDict[int, Waiter]] = {}
         self._tickets = 0
-        self._stirred: list[Topic] = []
-        self._ended: list[tuple[Number, Ended]] = []
+        self.stirred: list[Topic] = []  #: and not served yet
+        self.ended: list[tuple[Number, Ended]] = []  #: and not told yet
         self._stirring = False
-        self._held = 0
+        self._hold = _Hold(self)
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
 
     def __len__(self) -> int:
@@ -61,37 +80,30 @@ class Waits:
 
     def tell(self, ended: Iterable[tuple[Number, Ended]]) -> None:
         """These jobs ended."""
-        self._ended.extend(ended)
-        self._go_on()
+        self.ended.extend(ended)
+        self.go_on()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Several commands that are one step to those who wait: whatever stirs meanwhile is served at the end."""
-        self._held += 1
-        try:
-            yield
-        finally:
-            self._held -= 1
-            if self._stirred or self._ended:
-                self._go_on()
+        return self._hold
 
     def stir(self, queues: Sequence[Topic]) -> None:
         """In these queues a job became ready."""
-        self._stirred.extend(queues)
-        self._go_on()
+        self.stirred.extend(queues)
+        self.go_on()
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Asking may itself make a job ready, of a callback for one, or end one: that is told when the asking is over,
         so that nobody is asked while it is being asked."""
-        if self._stirring or self._held:
+        if self._stirring or self._hold.depth:
             return
         self._stirring = True
         try:
-            while self._ended or self._stirred:
-                ended, self._ended = self._ended, []
+            while self.ended or self.stirred:
+                ended, self.ended = self.ended, []
                 for number, how in ended:
                     self._tell(number, how)
-                stirred, self._stirred = self._stirred, []
+                stirred, self.stirred = self.stirred, []
                 self._serve(stirred)
         finally:
             self._stirring = False

@@ -7,13 +7,17 @@ that only jobs are touched which were there when they were counted, and a job th
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from crossdock.model.commands import Bury, Command, PauseQueues, Remove, Requeue, ResumeQueues
-from crossdock.model.job import Number
+import msgspec
+
+from crossdock.model.commands import Bury, PauseQueues, Remove, Requeue, ResumeQueues
+from crossdock.model.job import Job, Number
+from crossdock.model.moves import Revive
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, cursor, messages
-from crossdock.wire.control.messages import Invalid, reply
+from crossdock.wire.control.messages import reply
 from crossdock.wire.control.reads import counted
+from crossdock.wire.control.request import Invalid
 from crossdock.wire.control.walk import PAUSE_S, Looked, Wanted, go
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import QUIET, TERMINATE, Workers
@@ -26,7 +30,7 @@ ACTED_AT_MOST: Final = 5_000
 
 
 class _How(NamedTuple):
-    command: Callable[[list[Number]], Command[int]]
+    do: Callable[[Desk, Any, list[Job]], int]  #: the request and its jobs, of which so many were acted on
     states: tuple[State, ...]  #: in which a job can be acted on
     unless_told: tuple[State, ...]  #: which of them are meant if a request names none
 
@@ -34,66 +38,93 @@ class _How(NamedTuple):
 _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
 _WAITING: Final = (State.READY, *_AT_REST)
 _AT_HAND: Final = (*_WAITING, State.DEAD)
-_REMOVABLE: Final = (*_AT_HAND, State.LEASED)
+_ENDED: Final = (State.FAILED, State.DEAD)
+_DONE_WITH: Final = (*_AT_HAND, State.BLOCKED, State.HELD, State.FAILED)
+_REMOVABLE: Final = (*_DONE_WITH, State.LEASED, State.COMPLETE)
+
+
+def _numbers(jobs: list[Job]) -> list[Number]:
+    return [job.number for job in jobs]
+
+
+def _unfail(desk: Desk, request: messages.Unfail, jobs: list[Job]) -> int:
+    """Those of one queue at a time: where they go is one for all."""
+    to: dict[str, list[Number]] = {}
+    for job in jobs:
+        to.setdefault(job.queue if request.to is None else request.to, []).append(job.number)
+    return sum(desk.do(Revive(VIA, desk.now.wall, queue, numbers, listed=True)) for queue, numbers in to.items())
+
 
 _HOW: Final[dict[type[messages.Act], _How]] = {
     # A scheduled job has not failed: to run it early must be asked for.
-    messages.Retry: _How(lambda numbers: Requeue(VIA, numbers), (*_AT_REST, State.DEAD), (State.RETRYING, State.DEAD)),
-    messages.Kill: _How(lambda numbers: Bury(VIA, numbers), _WAITING, _WAITING),
-    # A leased job is being worked on: to take it away must be asked for.
-    messages.Delete: _How(
-        lambda numbers: Remove(VIA, "discarded", numbers, frozenset(_REMOVABLE)), _REMOVABLE, _AT_HAND
+    messages.Retry: _How(
+        lambda desk, request, jobs: desk.do(Requeue(VIA, _numbers(jobs))),
+        (*_AT_REST, State.DEAD),
+        (State.RETRYING, State.DEAD),
     ),
+    messages.Kill: _How(lambda desk, request, jobs: desk.do(Bury(VIA, _numbers(jobs))), _WAITING, _WAITING),
+    # A leased job is being worked on, a complete one is kept for who asks: to take it away must be asked for.
+    messages.Delete: _How(
+        lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
+        _REMOVABLE,
+        _DONE_WITH,
+    ),
+    messages.Unfail: _How(_unfail, _ENDED, _ENDED),
 }
 
 
 def act(desk: Desk, request: messages.Act) -> Answer:
     how = _HOW[type(request)]
-    filtered = bool(request.states or request.queue or request.kind or request.tag or request.older_than is not None)
+    given = (request.tag, request.failure, request.older_than)
+    filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in given))
+    if isinstance(request, messages.Unfail) and request.to is not None:
+        choose.new_name(request.to)
     if request.ids is not None:
         if filtered or request.all or request.dry:
             raise Invalid("ids stand alone: leave filters, all and dry out")
-        return _by_id(desk, how, request.ids)
+        return _by_id(desk, how, request, request.ids)
     if not filtered and not request.all:
-        raise Invalid("say which jobs: ids, or filters (states, queue, kind, tag, older_than), or all = true")
+        raise Invalid("say which jobs: ids, or filters (states, queue, kind, tag, failure, older_than), or all = true")
     memory, now = desk.memory, desk.now
     as_of = choose.instant(memory, now) if request.as_of is None else request.as_of
     chosen = choose.wanted(request, memory, now, how.states if request.states else how.unless_told)
-    wanted = Wanted(chosen.states, chosen.queue, chosen.kind, chosen.tag, as_of - (request.older_than or 0.0))
-    spot = cursor.read(request.after, request.tag)
-    return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, wanted, spot, as_of)
+    wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0))
+    spot = cursor.read(request)
+    return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, request, wanted, spot, as_of)
 
 
-def _by_filter(desk: Desk, how: _How, wanted: Wanted, spot: cursor.Spot | None, as_of: float) -> Slices:
+def _by_filter(
+    desk: Desk, how: _How, request: messages.Act, wanted: Wanted, spot: cursor.Spot | None, as_of: float
+) -> Slices:
     done = 0
 
     def take(some: Looked) -> cursor.Spot | None:
         nonlocal done
         if some.jobs:
-            done += desk.do(how.command([job.number for job in some.jobs]))
+            done += how.do(desk, request, some.jobs)
         return some.spot if done >= ACTED_AT_MOST else None
 
     looked, after = yield from go(desk.memory, wanted, spot, take, SLICE)
     return reply({"done": done, "looked": looked, "as_of": as_of, "after": cursor.write(after)})
 
 
-def _by_id(desk: Desk, how: _How, ids: list[int | str]) -> Slices:
+def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -> Slices:
     """All jobs of these names. What is not there, and what is in another state, is told apart."""
     done = 0
     unknown: list[int | str] = []
     refused: list[dict[str, Any]] = []
     for first in range(0, len(ids), SLICE):
-        numbers: list[Number] = []
+        found: list[Job] = []
         for each in dict.fromkeys(ids[first : first + SLICE]):
             jobs = choose.named(desk.memory, each)
             if not jobs:
                 unknown.append(each)
             for job in jobs:
                 if job.state in how.states:
-                    numbers.append(job.number)
+                    found.append(job)
                 else:
                     refused.append({"id": each, "number": job.number, "state": job.state.name.lower()})
-        done += desk.do(how.command(numbers))
+        done += how.do(desk, request, found)
         yield PAUSE_S
     states = [state.name.lower() for state in how.states]
     return reply({"done": done, "unknown": unknown, "refused": refused, "states": states})

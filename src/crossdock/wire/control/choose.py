@@ -1,13 +1,18 @@
 """From the filters and ids of a request to the jobs they mean."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from crossdock.wire.control.messages import Chosen, Invalid
-from crossdock.wire.control.walk import Wanted, states
+from crossdock.wire.control.messages import Chosen
+from crossdock.wire.control.request import Invalid
+from crossdock.wire.control.walk import ENDED, Wanted, states
+
+#: MODEL section 12.
+NAME_BYTES: Final = 255
 
 
 def instant(memory: Memory, now: Now) -> float:
@@ -27,7 +32,10 @@ def wanted(request: Chosen, memory: Memory, now: Now, allowed: Iterable[State] |
     before = request.as_of
     if request.older_than is not None:
         before = (instant(memory, now) if before is None else before) - request.older_than
-    return Wanted(frozenset(chosen or can), request.queue or "", request.kind or "", request.tag or "", before)
+    among = frozenset(chosen or can)
+    if request.failure is not None:
+        among &= ENDED
+    return Wanted(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
 
 
 def named(memory: Memory, name: int | str) -> list[Job]:
@@ -38,3 +46,10 @@ def named(memory: Memory, name: int | str) -> list[Job]:
             return jobs
     job = memory.jobs.get(Number(int(name)))
     return [] if job is None else [job]
+
+
+def new_name(name: str) -> str:
+    """Of a queue or a job that need not be there yet. Raises Invalid."""
+    if not name or "\0" in name or len(name.encode()) > NAME_BYTES:
+        raise Invalid(f"a name has 1 to {NAME_BYTES} bytes, and no NUL in it")
+    return name

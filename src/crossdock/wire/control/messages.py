@@ -1,39 +1,16 @@
 """Requests and replies of the control door: one JSON object a line each way (docs/reference/control.md).
 
-A request names its verb in `do`. Every member is typed and nothing unknown is passed over, so nesting is as deep as
-these structs and no deeper.
+A request names its verb in `do`. Nesting is as deep as the structs of the requests and no deeper.
 """
 
 import difflib
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
-#: Rows of a page, at most.
-PAGE: Final = 200
-#: Names and ids of one request, at most.
-NAMES: Final = 1_000
-
-Limit = Annotated[int, Meta(ge=1, le=PAGE)]
-Name = Annotated[str, Meta(max_length=1_024)]
-#: Of any length: a line is bounded.
-Text = Annotated[str, Meta(min_length=1)]
-Names = Annotated[list[Name], Meta(max_length=NAMES)]
-Seconds = Annotated[float, Meta(ge=0, le=1e12)]
-
-
-class Invalid(Exception):
-    """A request that is not understood; the text is for whoever sent it."""
-
-
-class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="do"):
-    pass
-
-
-class Page(Request):
-    after: str | None = None  #: as the page before gave it
-    limit: Limit = 50
+from crossdock.wire.control import record_messages as r
+from crossdock.wire.control.request import NAMES, Id, Ids, Invalid, Limit, Name, Names, Page, Request, Seconds
 
 
 class Status(Request, tag="status"):
@@ -57,13 +34,36 @@ class Cron(Page, tag="cron"):
     pass
 
 
+class Plans(Page, tag="plans"):
+    source: Name | None = None
+
+
+class PlanAdd(Request, tag="plan-add"):
+    """A job that comes again and again."""
+
+    source: Annotated[str, Meta(min_length=1, max_length=255)]
+    interval: Name  #: P1Y2M3DT4H5M6S
+    kind: Name  #: Resqu's class
+    id: Name | None = None
+    name: Name | None = None
+    args: msgspec.Raw = msgspec.Raw()
+    uid: Name | None = None
+    deferrable_by: Annotated[int, Meta(ge=0)] | None = None
+    start: Seconds | None = None  #: wall; without it now
+
+
+class PlanRm(Request, tag="plan-rm"):
+    plans: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+
+
 class Chosen(Request):
     """Which jobs. A filter that is not given lets all pass."""
 
-    states: Annotated[list[str], Meta(max_length=16)] = []
+    states: Annotated[list[str], Meta(max_length=16)] = msgspec.field(default_factory=list)
     queue: Name | None = None
     kind: Name | None = None
-    tag: Text | None = None
+    tag: str | None = None
+    failure: str | None = None  #: failed or dead, and the last error is of this group
     older_than: Seconds | None = None  #: in its state for at least so long
     as_of: Seconds | None = None  #: in its state since before that instant; `older_than` counts back from it
     after: str | None = None
@@ -78,13 +78,13 @@ class Count(Chosen, tag="count"):
 
 
 class Job(Request, tag="job"):
-    id: int | Name  #: a number, or a jid (a text of digits that is no jid is a number)
+    id: Id
 
 
 class Act(Chosen):
     """Either `ids`, or filters; all that can be acted on only if `all` says so."""
 
-    ids: Annotated[list[int | Name], Meta(max_length=NAMES)] | None = None
+    ids: Ids | None = None
     all: bool = False
     dry: bool = False  #: only count them
 
@@ -101,8 +101,12 @@ class Delete(Act, tag="delete"):
     pass
 
 
+class Unfail(Act, tag="unfail"):
+    to: Name | None = None  #: the queue; none: each goes back to its own
+
+
 class Signal(Request):
-    workers: Names = []
+    workers: Names = msgspec.field(default_factory=list)
     all: bool = False
 
 
@@ -115,7 +119,7 @@ class Terminate(Signal, tag="terminate"):
 
 
 class Switch(Request):
-    queues: Names = []
+    queues: Names = msgspec.field(default_factory=list)
     all: bool = False
 
 
@@ -133,6 +137,9 @@ AnyRequest = (
     | Workers
     | Batches
     | Cron
+    | Plans
+    | PlanAdd
+    | PlanRm
     | Jobs
     | Count
     | Job
@@ -143,12 +150,20 @@ AnyRequest = (
     | Terminate
     | Pause
     | Resume
+    | Unfail
+    | r.Tags
+    | r.Tag
+    | r.Untag
+    | r.Tracked
+    | r.Track
+    | r.Untrack
+    | r.Failures
+    | r.Recurring
+    | r.Recur
+    | r.Unrecur
 )
 
-VERBS: Final = (
-    "status", "queues", "workers", "batches", "cron", "jobs", "count", "job",
-    "retry", "kill", "delete", "quiet", "terminate", "pause", "resume",
-)  # fmt: skip
+VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))
 
 
 class _Verb(msgspec.Struct):

@@ -1,26 +1,27 @@
 """What can be looked at, a page at a time. Whatever has to look at many jobs does so in slices, within a bound."""
 
-import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Mapping
-from itertools import islice
+from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 import msgspec
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.queue import Queue
+from crossdock.engine.resqu.plans import record_name
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
+from crossdock.wire.control import batches as batch_views
 from crossdock.wire.control import choose, cursor, messages, views
 from crossdock.wire.control.messages import error, reply
+from crossdock.wire.control.pages import by_name, longest
 from crossdock.wire.control.vitals import House
-from crossdock.wire.control.walk import PAUSE_S, Looked, Wanted, count_at_once, first_names, go, spot_of
+from crossdock.wire.control.walk import Looked, Wanted, count_at_once, go, spot_of
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
 
-_QUEUES_A_SLICE: Final = 2_000
+#: Behind the names of all plans.
+NO_PLAN: Final = record_name("")[:-1] + ";"
 
 #: Jobs of a state that are counted by queue or worker on the way to another answer.
 TALLIED_AT_MOST: Final = 20_000
@@ -28,16 +29,19 @@ TALLIED_AT_MOST: Final = 20_000
 
 def status(desk: Desk, house: House, workers: Workers) -> bytes:
     memory = desk.memory
+    plans = sum(map(len, memory.resqu.plans.values()))
     sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
+    sizes["held"] += sum(map(len, memory.resqu.lanes.values()))
     shown = msgspec.to_builtins(house.vitals()) | {
         "now": views.when(desk.now.wall),
         "jobs": len(memory.jobs),
         "states": {"ready": len(memory.jobs) - sum(sizes.values())} | sizes,
         "queues": len(memory.queues),
         "workers": len(workers.by_wid),
-        "batches": len(memory.groups),
+        "batches": len(memory.groups) + len(memory.resqu.stages),
         "locks": len(memory.locks),
-        "cron": len(memory.recurrences),
+        "cron": len(memory.recurrences) - plans,
+        "plans": plans,
         "pushed": memory.counters.number,
         "processed": memory.counters.processed,
         "failures": memory.counters.failures,
@@ -47,7 +51,7 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
 
 def jobs(desk: Desk, request: messages.Jobs) -> Answer:
     wanted = choose.wanted(request, desk.memory, desk.now)
-    return _jobs(desk, wanted, cursor.read(request.after, request.tag), request.limit)
+    return _jobs(desk, wanted, cursor.read(request), request.limit)
 
 
 def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> Slices:
@@ -66,7 +70,7 @@ def count(desk: Desk, request: messages.Count) -> Answer:
     """With a cursor like a page: whoever counts adds up, until there is none."""
     memory = desk.memory
     wanted = choose.wanted(request, memory, desk.now)
-    spot = cursor.read(request.after, request.tag)
+    spot = cursor.read(request)
     as_of = choose.instant(memory, desk.now) if request.as_of is None else request.as_of
     known = count_at_once(memory, wanted) if spot is None else None
     if known is not None:
@@ -107,9 +111,9 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
             tallies[state] = (yield from _tally(memory, state, lambda job: job.queue)) if known is None else known
     after: str | None = None
     if request.by == "ready":
-        chosen = yield from _longest(memory, request.limit)
+        chosen = yield from longest(memory.queues.values(), request.limit, lambda queue: len(queue.ready))
     else:
-        names, after = yield from _names(memory.queues, request)
+        names, after = yield from by_name(memory.queues, request)
         chosen = [memory.queues[name] for name in names if name in memory.queues]
     rows = []
     for queue in chosen:
@@ -122,41 +126,28 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
 
 def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
     leases = yield from _tally(desk.memory, State.LEASED, lambda job: job.lease.worker if job.lease else "")
-    names, after = yield from _names(registry.by_wid, request)
+    names, after = yield from by_name(registry.by_wid, request)
     known = registry.by_wid
     rows = [views.worker(known[name], leases, desk.now) for name in names if name in known]
     return reply({"workers": rows, "after": after})
 
 
 def batches(desk: Desk, request: messages.Batches) -> Slices:
-    names, after = yield from _names(desk.memory.groups, request)
-    known = desk.memory.groups
-    return reply({"batches": [views.batch(known[name], desk.now) for name in names if name in known], "after": after})
+    """Of both kinds: jobs that are counted and have callbacks, and jobs that become visible all at once."""
+    memory, now = desk.memory, desk.now
+    groups, stages = memory.groups, memory.resqu.stages
+    names, after = yield from by_name([*groups, *(name for name in stages if name not in groups)], request)
+    rows = [batch_views.batch(groups[name], now) for name in names if name in groups]
+    rows += [batch_views.stage(stages[name], memory, now) for name in names if name in stages]
+    return reply({"batches": sorted(rows, key=lambda row: str(row["batch"])), "after": after})
 
 
 def cron(desk: Desk, request: messages.Cron) -> Slices:
-    names, after = yield from _names(desk.memory.recurrences, request)
+    """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
+    after_plans = max(request.after or "", NO_PLAN)
+    names, after = yield from by_name(desk.memory.recurrences, messages.Cron(after=after_plans, limit=request.limit))
     known = desk.memory.recurrences
     return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
-
-
-def _names(known: Collection[str], request: messages.Page) -> Generator[float, None, tuple[list[str], str | None]]:
-    """A page of names in their order, and the cursor of the next one: simply the last name."""
-    names: list[str] = []
-    for best in first_names(known, request.after or "", request.limit + 1):
-        names = best
-        yield PAUSE_S
-    page = names[: request.limit]
-    return page, page[-1] if len(names) > request.limit else None
-
-
-def _longest(memory: Memory, most: int) -> Generator[float, None, list[Queue]]:
-    best: list[Queue] = []
-    rest = iter(list(memory.queues.values()))
-    while some := list(islice(rest, _QUEUES_A_SLICE)):
-        best = heapq.nlargest(most, best + some, key=lambda queue: len(queue.ready))
-        yield PAUSE_S
-    return best
 
 
 def _known(memory: Memory, state: State) -> Mapping[str, int] | None:

@@ -3,16 +3,18 @@
 import base64
 import math
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
+from crossdock.engine.standing import needs_of
 from crossdock.engine.tags import name
 from crossdock.model.clock import Now
-from crossdock.model.job import Call, Form, Job
-from crossdock.model.records import Group, Recurrence
+from crossdock.model.job import Form, Job
+from crossdock.model.records import Interval, Recurrence
 from crossdock.model.states import State
 from crossdock.wire.control.timeline import timeline
 from crossdock.wire.control.walk import entered
@@ -22,6 +24,8 @@ from crossdock.wire.json import compact
 
 #: A row shows so much of a payload and of an error.
 _PREVIEW: Final = 160
+#: Of the jobs that wait for one so many are named.
+_NEEDED_BY: Final = 100
 
 View = dict[str, Any]
 
@@ -86,6 +90,9 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
         "lease": _lease(job, now),
         "error": _error(job),
         "track": track(memory, job.jid, now),
+        "tracked": when(memory.watched.get(job.jid, 0.0)),
+        "needs": [memory.jobs[need].jid for need in needs_of(job)] if job.state is State.BLOCKED else [],
+        "needed_by": [memory.jobs[each].jid for each in islice(memory.needed_by.get(job.number, ()), _NEEDED_BY)],
     }
     return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
 
@@ -188,7 +195,7 @@ def queue(one: Queue, memory: Memory, now: Now) -> View:
     oldest = one.oldest(memory.jobs)
     return {
         "queue": one.name,
-        "ready": len(one.ready),
+        "ready": one.waiting,
         "paused": one.paused,
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
@@ -210,34 +217,24 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
     }
 
 
-def batch(group: Group, now: Now) -> View:
-    """`state`: open, running, then complete (all executed) and success (all succeeded), callbacks included."""
-    if not group.committed:
-        state = "open"
-    elif group.finished & Call.SUCCESS:
-        state = "success"
-    else:
-        state = "complete" if group.finished & Call.COMPLETE else "running"
+def interval(one: Interval, now: Now, *, whole: bool = False) -> View:
+    """A recurring job; its payload is shown as in a row unless it is wanted whole."""
+    text = one.payload if whole else one.payload[:_PREVIEW]
     return {
-        "batch": group.name,
-        "description": group.description,
-        "parent": group.parent or None,
-        "state": state,
-        "total": group.total,
-        "pending": group.pending,
-        "failed": len(group.bad),
-        "complete": _call(group, Call.COMPLETE),
-        "success": _call(group, Call.SUCCESS),
-        "created": stamp(group.created),
-        "ends": when(now.wall + group.end - now.steady),
+        "jid": one.jid,
+        "queue": one.queue,
+        "kind": one.kind,
+        "interval_s": one.seconds,
+        "next": when(one.next_at),
+        "next_s": max(0.0, one.next_at - now.wall),
+        "made": one.count,
+        "priority": one.priority,
+        "retries": one.retries,
+        "backlog": one.backlog,
+        "tags": [name(tag) for tag in one.tags],
+        "payload": text.decode("utf-8", "replace"),
+        "payload_bytes": len(one.payload),
     }
-
-
-def _call(group: Group, call: Call) -> str | None:
-    """Of a callback: none, waiting, pushed, done."""
-    if (group.complete if call is Call.COMPLETE else group.success) is None:
-        return None
-    return "done" if group.answered & call else "pushed" if group.called & call else "waiting"
 
 
 def recurrence(one: Recurrence, now: Now) -> View:

@@ -1,8 +1,9 @@
 """A walk over jobs in slices: from one key to the next in the engine's own orders, never a copy of all of them.
 
 Jobs come state by state, ready ones queue by queue in the order in which they would be leased, the others by when they
-are due; those of a tag in the order in which they got it. The key of the last job looked at is all a walk needs to go
-on, in this request or in a later one; jobs that come or go meanwhile do not disturb it.
+are due; those of a tag in the order in which they got it, those of a group of failures newest first. The key of the
+last job looked at is all a walk needs to go on, in this request or in a later one; jobs that come or go meanwhile do
+not disturb it.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -11,9 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from crossdock.engine.failures import key as failure_key
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
-from crossdock.engine.standing import shelf_key
+from crossdock.engine.resqu import reads
+from crossdock.engine.standing import group_of, shelf_key
 from crossdock.model.job import Job
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
@@ -44,6 +47,12 @@ _ORDER: Final = (
 )
 
 
+#: States that began with the last error.
+_BY_ERROR: Final = frozenset({State.RETRYING, State.FAILED})
+#: In which a job has failed for good.
+ENDED: Final = frozenset({State.FAILED, State.DEAD})
+
+
 def states(memory: Memory) -> list[State]:
     """Those a job may be in, in the order of a walk."""
     return [state for state in _ORDER if state is State.READY or state in memory.shelves]
@@ -55,7 +64,8 @@ class Wanted(msgspec.Struct, frozen=True):
     states: frozenset[State]
     queue: str = ""
     kind: str = ""
-    tag: str = ""
+    tag: str | None = None
+    failure: str | None = None  #: failed or dead, in this group
     before: float | None = None  #: wall; in its state since then or longer
 
 
@@ -75,16 +85,20 @@ def entered(job: Job) -> float:
         return job.lease.at
     if job.state is State.DEAD:
         return job.due - DEAD_FOR
-    if job.state is State.RETRYING and job.extra is not None and job.extra.error is not None:
+    if job.state in _BY_ERROR and job.extra is not None and job.extra.error is not None:
         return job.extra.error.at
     return job.created
 
 
 def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
-    if wanted.tag:
+    if wanted.tag is not None:
         return Spot(None, "", (memory.tags.since[wanted.tag][job.number], job.jid, job.number))
+    if wanted.failure is not None:
+        return Spot(None, "", failure_key(job))
     if job.state is State.READY:
         return Spot(job.state, job.queue, job.place or ())
+    if job.state is State.HELD and job.extra is not None and job.extra.stage:
+        return Spot(job.state, job.extra.stage, (job.number,))
     return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else shelf_key(job))
 
 
@@ -111,8 +125,9 @@ def go(
 
 
 def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
-    if wanted.tag:
-        yield from _slices(memory, wanted, spot or Spot(None, "", ()), size, lambda: memory.tags.jobs.get(wanted.tag))
+    listed = _list(memory, wanted)
+    if listed is not None:
+        yield from _slices(memory, wanted, spot or Spot(None, "", ()), size, listed)
         return
     for state in states(memory):
         if state not in wanted.states or (spot is not None and _is_behind(spot, state)):
@@ -120,6 +135,8 @@ def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Itera
         begin = spot if spot is not None and spot.state is state else Spot(state, "", ())
         if state is State.READY:
             yield from _ready(memory, wanted, begin, size)
+        elif state is State.HELD:
+            yield from _held(memory, wanted, begin, size)
         else:
             yield from _slices(memory, wanted, begin, size, _shelf(memory, state))
 
@@ -151,6 +168,38 @@ def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[L
 _Current = Callable[[], Order[Any] | None]
 
 
+def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+    """What was taken by an allocator, then batch by batch, by name. Nobody sees what is not committed."""
+    if not begin.queue:
+        yield from _slices(memory, wanted, begin, size, _shelf(memory, State.HELD))
+    elif begin.key:
+        yield from _slices(memory, wanted, begin, size, _batch(memory, begin.queue))
+    name = begin.queue
+    while True:
+        names: list[str] = []
+        for best in first_names(memory.resqu.stages, name, _QUEUES):
+            names = best
+            yield Looked([], min(size, len(memory.resqu.stages)), Spot(State.HELD, name, ()))
+        for name in names:
+            yield from _slices(memory, wanted, Spot(State.HELD, name, ()), size, _batch(memory, name))
+        if len(names) < _QUEUES:
+            return
+
+
+def _batch(memory: Memory, name: str) -> _Current:
+    return lambda: memory.resqu.lanes.get(name) if reads.committed(memory, name) is not None else None
+
+
+def _list(memory: Memory, wanted: Wanted) -> _Current | None:
+    """One that has all jobs wanted, if there is a shorter one than those of their states."""
+    tag, failure = wanted.tag, wanted.failure
+    if tag is not None:
+        return lambda: memory.tags.jobs.get(tag)
+    if failure is not None:
+        return lambda: memory.failures.groups.get(failure)
+    return None
+
+
 def _lane(memory: Memory, queue: str) -> _Current:
     return lambda: known.ready if (known := memory.queues.get(queue)) is not None else None
 
@@ -175,6 +224,8 @@ def _sieve(jobs: list[Job], state: State | None, wanted: Wanted) -> list[Job]:
     """One plain loop a filter: a call for each job would cost three times as much."""
     if state is None:
         jobs = [job for job in jobs if job.state in wanted.states]
+        if wanted.failure is not None:
+            jobs = [job for job in jobs if group_of(job) == wanted.failure]
     if wanted.queue and state is not State.READY:
         jobs = [job for job in jobs if job.queue == wanted.queue]
     if wanted.kind:
@@ -195,22 +246,25 @@ def _since(job: Job, before: float) -> bool:
 
 def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
     """How many there are, if that is known without a walk."""
-    if wanted.tag:
-        is_all = wanted == Wanted(frozenset(states(memory)), tag=wanted.tag)
-        return len(memory.tags.jobs.get(wanted.tag, ())) if is_all else None
+    listed = _list(memory, wanted)
+    if listed is not None:
+        tagged, failed = Wanted(frozenset(states(memory)), tag=wanted.tag), Wanted(ENDED, failure=wanted.failure)
+        return len(listed() or ()) if wanted in (tagged, failed) else None
     if wanted.kind or wanted.before is not None or (wanted.queue and wanted.states != {State.READY}):
         return None
     if wanted.queue:
         queue = memory.queues.get(wanted.queue)
         return len(queue.ready) if queue is not None else 0
     ready = sum(len(queue.ready) for queue in memory.queues.values()) if State.READY in wanted.states else 0
+    staged = sum(reads.length(memory, name) for name in memory.resqu.stages if reads.committed(memory, name))
+    ready += staged if State.HELD in wanted.states else 0
     return ready + sum(len(shelf) for state, shelf in memory.shelves.items() if state in wanted.states)
 
 
-def first_names(names: Collection[str], after: str, most: int) -> Iterator[list[str]]:
+def first_names(names: Collection[str], after: str | None, most: int) -> Iterator[list[str]]:
     """The first names behind `after`, in order: the last list is the answer, those before are on the way to it."""
     best: list[str] = []
     rest = iter(list(names))
     while some := list(islice(rest, _NAMES)):
-        best = sorted(best + [name for name in some if name > after])[:most]
+        best = sorted(best + [name for name in some if after is None or name > after])[:most]
         yield best

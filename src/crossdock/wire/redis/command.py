@@ -27,9 +27,6 @@ class Command(NamedTuple):
     last: int = 0  #: the last one; negative: counted from the end
     step: int = 1
 
-    def takes(self, words: int) -> bool:
-        return words == self.arity if self.arity > 0 else words >= -self.arity
-
     def keys(self, args: list[bytes]) -> list[bytes]:
         if not self.first:
             return []

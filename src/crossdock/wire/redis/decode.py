@@ -18,6 +18,8 @@ STRANGER_ITEMS: Final = 10
 _COUNTS: Final = {b"*%d" % count: count for count in range(1, 64)}
 _LENGTHS: Final = {b"$%d" % length: length for length in range(1_024)}
 
+_head: Final = [b"$%d" % length for length in range(1_024)].__getitem__
+
 #: What is worth a try as one whole request; any limit of a request is above it.
 _SHORT: Final = 4_096
 
@@ -153,7 +155,10 @@ def _one(data: bytes) -> list[bytes]:
     if len(parts) != 2 * count + 2 or parts[-1]:
         return []
     args = parts[2::2]
-    return args if list(map(_LENGTHS.get, parts[1:-1:2])) == list(map(len, args)) else []
+    try:
+        return args if list(map(_head, map(len, args))) == parts[1:-1:2] else []
+    except IndexError:
+        return []
 
 
 def integer(text: bytes) -> int | None:

@@ -1,5 +1,6 @@
 """SUBSCRIBE and its like, PUBLISH, PUBSUB. A subscription ends with its connection."""
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from crossdock.wire.redis.bounds import TEXT_BYTES, pattern
@@ -15,42 +16,49 @@ CHANNELS_AT_MOST: Final = 100_000
 def subscribe(context: Context, args: list[bytes]) -> Result:
     if len(context.channels) + len(args) > CHANNELS_AT_MOST:
         raise Error(f"ERR a connection may subscribe to {CHANNELS_AT_MOST} channels")
-    said = []
-    for channel in args:
-        context.channels[channel] = None
-        context.desk.channels.subscribe(channel, context)
-        said.append(Push((b"subscribe", channel, context.subscriptions)))
-    return Many(said)
+    channels = context.desk.channels
+    return _join(context, b"subscribe", context.channels, args, lambda name: channels.subscribe(name, context))
 
 
 def unsubscribe(context: Context, args: list[bytes]) -> Result:
-    said = []
-    for channel in args or list(context.channels):
-        context.channels.pop(channel, None)
-        context.desk.channels.unsubscribe(channel, context)
-        said.append(Push((b"unsubscribe", channel, context.subscriptions)))
-    return Many(said or [Push((b"unsubscribe", None, context.subscriptions))])
+    channels = context.desk.channels
+    return _leave(context, b"unsubscribe", context.channels, args, lambda name: channels.unsubscribe(name, context))
 
 
 def psubscribe(context: Context, args: list[bytes]) -> Result:
     if len(context.patterns) + len(args) > PATTERNS_AT_MOST:
         raise Error(f"ERR a connection may subscribe to {PATTERNS_AT_MOST} patterns")
-    said = []
     globs = {text: pattern(text) for text in args}
-    for text, glob in globs.items():
-        context.patterns[text] = None
-        context.desk.channels.subscribe_pattern(text, glob, context)
-        said.append(Push((b"psubscribe", text, context.subscriptions)))
-    return Many(said)
+    join = context.desk.channels.subscribe_pattern
+    return _join(context, b"psubscribe", context.patterns, globs, lambda text: join(text, globs[text], context))
 
 
 def punsubscribe(context: Context, args: list[bytes]) -> Result:
+    leave = context.desk.channels.unsubscribe_pattern
+    return _leave(context, b"punsubscribe", context.patterns, args, lambda text: leave(text, context))
+
+
+def _join(
+    context: Context, word: bytes, known: dict[bytes, None], names: Iterable[bytes], join: Callable[[bytes], None]
+) -> Many:
     said = []
-    for text in args or list(context.patterns):
-        context.patterns.pop(text, None)
-        context.desk.channels.unsubscribe_pattern(text, context)
-        said.append(Push((b"punsubscribe", text, context.subscriptions)))
-    return Many(said or [Push((b"punsubscribe", None, context.subscriptions))])
+    for name in names:
+        known[name] = None
+        join(name)
+        said.append(Push((word, name, context.subscriptions)))
+    return Many(said)
+
+
+def _leave(
+    context: Context, word: bytes, known: dict[bytes, None], names: list[bytes], leave: Callable[[bytes], None]
+) -> Many:
+    """Without names all of them. One answer there is in any case."""
+    said = []
+    for name in names or list(known):
+        known.pop(name, None)
+        leave(name)
+        said.append(Push((word, name, context.subscriptions)))
+    return Many(said or [Push((word, None, context.subscriptions))])
 
 
 def leave_all(context: Context) -> None:

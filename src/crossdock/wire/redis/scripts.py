@@ -19,6 +19,9 @@ from crossdock.wire.redis.values import OK, Error, Result, Value
 LOADED_AT_MOST: Final = 10_000
 
 
+_NO_FUNCTION: Final = Error("ERR Function not found")
+
+
 class Call(NamedTuple):
     """One call of a script: `handle` of its library gets it."""
 
@@ -42,6 +45,7 @@ class Library(NamedTuple):
     handle: Handler
     recognise: Callable[[bytes], str | None] = lambda text: None  #: by content, where the hash is not known
     functions: Mapping[str, str] = {}  #: FCALL's names and their dialects
+    at_once: bool = False  #: EVALSHA of a known hash needs no load before
 
 
 class Scripts:
@@ -49,7 +53,18 @@ class Scripts:
 
     def __init__(self, libraries: tuple[Library, ...] = ()) -> None:
         self._libraries = libraries
-        self._handlers = {dialect: library.handle for library in libraries for dialect in library.dialects}
+        #: By dialect. One that this server was not given may have been loaded when it was
+        self.handlers: dict[str | None, Handler] = {
+            dialect: library.handle for library in libraries for dialect in library.dialects
+        }
+        #: Hashes that are answered though nobody has loaded their texts, and their dialects
+        self.at_once = {
+            sha: dialect for library in libraries if library.at_once for sha, dialect in library.hashes.items()
+        }
+        #: FCALL's names and their dialects; of two libraries with the same the first counts
+        self.functions = {
+            name.encode(): dialect for library in reversed(libraries) for name, dialect in library.functions.items()
+        }
 
     def dialect(self, text: bytes) -> str | None:
         """Which script this is; None if nobody knows it."""
@@ -61,13 +76,6 @@ class Scripts:
                 return found
         return None
 
-    def function(self, name: str) -> str | None:
-        return next((each.functions[name] for each in self._libraries if name in each.functions), None)
-
-    def handler(self, dialect: str) -> Handler | None:
-        """None for one that this server was not given: it was loaded when it was."""
-        return self._handlers.get(dialect)
-
 
 def sha1(text: bytes) -> str:
     return hashlib.sha1(text, usedforsecurity=False).hexdigest()
@@ -77,7 +85,7 @@ def _load(context: Context, text: bytes) -> tuple[str, str]:
     """The hash of a text and its dialect, remembered from now on."""
     sha = sha1(text)
     known = context.desk.memory.scripts.get(sha)
-    if known is not None and context.door.scripts.handler(known) is not None:
+    if known is not None and known in context.door.scripts.handlers:
         return sha, known
     dialect = context.door.scripts.dialect(text)
     if dialect is None:
@@ -89,26 +97,19 @@ def _load(context: Context, text: bytes) -> tuple[str, str]:
 
 
 def eval_(context: Context, args: list[bytes]) -> Result:
-    keys, rest = _keys(args)
+    _keys(args)  # what is wrong with them is told before what is wrong with the text
     sha, dialect = _load(context, args[0])
-    return _call(Call(context, dialect, keys, rest, sha))
+    return _call(context, dialect, args, NO_SCRIPT, sha)
 
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
-    keys, rest = _keys(args)
     sha = args[0].decode("latin-1").lower()
-    dialect = context.desk.memory.scripts.get(sha)
-    if dialect is None or context.door.scripts.handler(dialect) is None:
-        raise NO_SCRIPT
-    return _call(Call(context, dialect, keys, rest, sha))
+    known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha)
+    return _call(context, known, args, NO_SCRIPT, sha)
 
 
 def fcall(context: Context, args: list[bytes]) -> Result:
-    keys, rest = _keys(args)
-    dialect = context.door.scripts.function(args[0].decode("utf-8", "replace"))
-    if dialect is None:
-        raise Error("ERR Function not found")
-    return _call(Call(context, dialect, keys, rest, ""))
+    return _call(context, context.door.scripts.functions.get(args[0]), args, _NO_FUNCTION)
 
 
 def _keys(args: list[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -120,15 +121,16 @@ def _keys(args: list[bytes]) -> tuple[list[bytes], list[bytes]]:
     return args[2 : 2 + count], args[2 + count :]
 
 
-def _call(call: Call) -> Value:
-    handler = call.context.door.scripts.handler(call.dialect)
-    if handler is None:
-        raise NO_SCRIPT
+def _call(context: Context, dialect: str | None, args: list[bytes], unknown: Error, sha: str = "") -> Value:
+    keys, rest = ([], args[2:]) if args[1] == b"0" else _keys(args)
+    handler = context.door.scripts.handlers.get(dialect)
+    if handler is None or dialect is None:
+        raise unknown
     try:
-        with call.context.desk.together():
-            return handler(call)
+        with context.desk.together():
+            return handler(Call(context, dialect, keys, rest, sha))
     except ScriptError as error:
-        raise Error(f"ERR user_script:1: {error} script: {call.sha}, on @user_script:1.") from error
+        raise Error(f"ERR user_script:1: {error} script: {sha}, on @user_script:1.") from error
 
 
 def _script_load(context: Context, args: list[bytes]) -> Result:
@@ -136,8 +138,8 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded = context.desk.memory.scripts
-    return [int(sha.decode("latin-1").lower() in loaded) for sha in args]
+    loaded, at_once = context.desk.memory.scripts, context.door.scripts.at_once
+    return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 
 def _script_flush(context: Context, args: list[bytes]) -> Result:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _QUEUED: Final = Simple(b"QUEUED")
 
+#: What most commands answer.
+_AT_ONCE: Final = frozenset({int, bytes, list, Simple, type(None)})
+
 #: A browser that was led to this port sends these lines; as inline requests they must not be passed over (Redis 3.2).
 _HTTP: Final = frozenset({b"post", b"host:"})
 
@@ -39,12 +42,16 @@ class RedisSession(Context):
     def handle(self, request: Request) -> Answer:
         if isinstance(request, Fault):
             return Bye(encode(Error(f"ERR {request.text}"), self.resp3))
-        command = COMMANDS.get(request[0]) or COMMANDS.get(request[0].lower())
+        command = COMMANDS.get(request[0])
         if command is None:
-            if request[0].lower() in _HTTP:
+            name = request[0].lower()
+            if name in _HTTP:
                 return Bye(b"")
-            return self._refuse(errors.unknown_command(request))
-        if not command.takes(len(request)):
+            command = COMMANDS.get(name)
+            if command is None:
+                return self._refuse(errors.unknown_command(request))
+        words, arity = len(request), command.arity
+        if words != arity if arity > 0 else words < -arity:
             return self._refuse(errors.arity(command.name))
         flags = command.flags
         if not self.identified and not flags & STRANGER:
@@ -54,7 +61,8 @@ class RedisSession(Context):
         self.door.commands += 1
         if self.queued is not None and not flags & AT_ONCE:
             return self._queue(command, request)
-        return self._answer(run(self, command, request[1:]))
+        answer = run(self, command, request[1:])
+        return encode(answer, self.resp3) if type(answer) is bytes else self._answer(answer)
 
     def _refuse(self, error: Error) -> bytes:
         """Before it is carried out; EXEC will not forget it."""
@@ -71,6 +79,8 @@ class RedisSession(Context):
         return encode(_QUEUED, self.resp3)
 
     def _answer(self, result: Result) -> Answer:
+        if type(result) in _AT_ONCE:
+            return encode(result, self.resp3)  # type: ignore[arg-type]
         if isinstance(result, Block):
             return Wait(result.on, result.until, partial(self._ask, result))
         if isinstance(result, Hang):

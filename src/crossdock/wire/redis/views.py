@@ -4,10 +4,13 @@ A later door brings a view for its prefix. Each command is offered to it first; 
 it makes up for that key, and what would write there is refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from hashlib import blake2b
+from itertools import islice
 from typing import Final, Protocol
 
 from crossdock.engine.keys import Entry
+from crossdock.model.keys import Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result
@@ -19,6 +22,34 @@ class _Pass(Exception):
 
 #: Raised by `View.call` for a command that it leaves to what `View.read` gives.
 PASS: Final = _Pass()
+
+
+#: Work in slices: the next place, and the keys of a page
+Page = Generator[None, None, tuple[int, list[bytes]]]
+
+#: Keys looked at between the turns of others: about 5 ms.
+SLICE: Final = 5_000
+
+#: Keys of one page by hash, at least: each page is found by a look at all of them.
+_HASHED: Final = 1_000
+
+
+def hashed(keys: Iterator[bytes], place: int, count: int) -> Page:
+    """A page of keys by their hashes, which last; of 48 bits, and nobody finds a thousand keys that share one."""
+    most = max(count, _HASHED)
+    best: list[tuple[int, bytes]] = []
+    while some := list(islice(keys, SLICE)):
+        behind = ((_hash(key), key) for key in some)
+        best = sorted(best + [each for each in behind if each[0] >= place])[: most + 1]
+        yield
+    if len(best) <= most:
+        return 0, [key for _, key in best]
+    end = best[most][0]
+    return end, [key for at, key in best if at < end]
+
+
+def _hash(key: bytes) -> int:
+    return int.from_bytes(blake2b(key, digest_size=6).digest()) + 1
 
 
 class View(Protocol):
@@ -36,6 +67,13 @@ class View(Protocol):
 
     def keys(self, context: Context) -> Iterator[bytes]:
         """All keys shown. Taken in slices: the engine's state may change between two of them."""
+
+    def page(self, context: Context, place: int, count: int) -> Page:
+        """About so many keys from that place on, 0 at first, and the place of the next page; 0: that was the last. A
+        key that is shown all the while is in one of them. `hashed` does for keys that are in no order."""
+
+    def kind(self, key: bytes) -> Kind:
+        """What a key shown is, without looking at it."""
 
 
 class Views:
@@ -67,13 +105,17 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
         if command.first:
             views = context.door.views
             prefixes = views.prefixes
-            if prefixes and (command.last != 1 or args[0].startswith(prefixes)):  # most have one key, their first word
+            if command.last == 1:  # most have one key, their first word
+                view = views.of(args[0])
+                if view is not None:
+                    return _viewed(context, command, args, [view])
+            elif prefixes:
                 owners = {views.of(key): None for key in command.keys(args)}
                 owners.pop(None, None)
                 if owners:
                     return _viewed(context, command, args, [view for view in owners if view is not None])
             if command.flags & GROWS:
-                _refuse_if_full(context, args)
+                refuse_if_full(context, args)
         return command.act(context, args)
     except Error as error:
         return error
@@ -113,7 +155,8 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
-def _refuse_if_full(context: Context, args: list[bytes]) -> None:
+def refuse_if_full(context: Context, args: list[bytes]) -> None:
+    """Before plain keys grow by so much."""
     limit = context.door.keys_bytes
     if context.desk.memory.keys.size + sum(map(len, args)) > limit:
         raise Error(f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib")

@@ -3,30 +3,18 @@
 from collections.abc import Iterator
 from typing import Final
 
-from crossdock.model.keys import DropKeys, KeepKey, Kind
+from crossdock.model.keys import DropKeys, KeepKey
 from crossdock.wire.glob import Glob
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.decode import integer
-from crossdock.wire.redis.errors import NOT_AN_INTEGER, SYNTAX
+from crossdock.wire.redis.keys.scan import TYPES, scan
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import Error, Result, Simple, Value, Work
-from crossdock.wire.redis.views import find
-
-#: Keys looked at between the turns of others: about 5 ms.
-SLICE: Final = 5_000
+from crossdock.wire.redis.views import SLICE, find
 
 #: An end further away than this is a mistake.
 MOST_MS: Final = 2**53
-
-_TYPES: Final = {
-    Kind.STRING: b"string",
-    Kind.LIST: b"list",
-    Kind.SET: b"set",
-    Kind.HASH: b"hash",
-    Kind.SORTED: b"zset",
-}
 
 
 def delete(context: Context, args: list[bytes]) -> Result:
@@ -39,7 +27,7 @@ def exists(context: Context, args: list[bytes]) -> Result:
 
 def type_(context: Context, args: list[bytes]) -> Result:
     entry = find(context, args[0])
-    return Simple(b"none" if entry is None else _TYPES[entry.kind])
+    return Simple(b"none" if entry is None else TYPES[entry.kind])
 
 
 def _left_ms(context: Context, key: bytes) -> int:
@@ -135,38 +123,6 @@ def _all(context: Context) -> Iterator[bytes]:
     for key in list(space.entries):
         if space.live(key, context.desk.now) is not None:
             yield key
-
-
-def scan(context: Context, args: list[bytes]) -> Result:
-    """Plain keys. COUNT is how many are looked at, as in Redis, not how many are found."""
-    cursor = integer(args[0])
-    if cursor is None or cursor < 0:
-        raise Error("ERR invalid cursor")
-    glob, count, kind = pattern(b"*"), 10, b""
-    if not len(args) % 2:
-        raise SYNTAX
-    for option, value in zip(args[1::2], args[2::2], strict=True):
-        match option.upper():
-            case b"MATCH":
-                glob = pattern(value)
-            case b"COUNT":
-                count = whole(value)
-                if count < 1:
-                    raise SYNTAX
-            case b"TYPE":
-                kind = value.lower()
-            case _:
-                raise SYNTAX
-    if count > 2**31:
-        raise NOT_AN_INTEGER
-    space, now = context.desk.memory.keys, context.desk.now
-    then, page = space.page(cursor, min(count, SLICE))
-    found: list[Value] = []
-    for key in page:
-        entry = space.live(key, now)
-        if entry is not None and glob.matches(key) and (not kind or _TYPES[entry.kind] == kind):
-            found.append(key)
-    return [b"%d" % then, found]
 
 
 COMMANDS: Final = (

@@ -15,12 +15,12 @@ VIA: Final = "qless"
 
 #: MODEL section 12.
 NAME_BYTES: Final = 255
-
-#: Each is looked up at every lease of its job.
-THROTTLES_AT_MOST: Final = 100
+_SHORT: Final = NAME_BYTES // 4  #: characters that are never more bytes than that
 
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
+
+_JSON: Final = Form.JSON
 
 _INDEX_AT_MOST: Final = 2**52
 
@@ -42,7 +42,7 @@ class Denied(Raised):
 class Call:
     """`args` are those behind the command and `now`; a missing one reads as None."""
 
-    __slots__ = ("_args", "desk", "dialect", "grant", "publish", "t")
+    __slots__ = ("_args", "desk", "dialect", "grant", "memory", "publish", "t")
 
     def __init__(
         self,
@@ -54,15 +54,12 @@ class Call:
         grant: Grant = lambda jobs: None,
     ) -> None:
         self.desk = desk
+        self.memory: Memory = desk.memory
         self.dialect = dialect
         self.t = dialect.clock.read(t, desk.now.wall)
         self._args = args
         self.publish = publish
         self.grant = grant
-
-    @property
-    def memory(self) -> Memory:
-        return self.desk.memory
 
     def __getitem__(self, index: int) -> str | None:
         return self._args[index] if index < len(self._args) else None
@@ -71,10 +68,11 @@ class Call:
         return list(self._args[begin:])
 
     def require(self, index: int, message: str) -> str:
-        value = self[index]
-        if value is None:
+        args = self._args
+        if index >= len(args):
             raise Raised(message)
-        return name(value)
+        value = args[index]
+        return value if len(value) <= _SHORT and "\0" not in value else name(value)
 
     def text(self, index: int, message: str) -> str:
         """As `require`, of any length."""
@@ -106,13 +104,13 @@ class Call:
 
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
-        if not isfinite(self.t) or abs(self.t) > _TIME_AT_MOST:
+        if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either
             raise Raised(f'Arg "now" missing or not a number: {lua.show(self.t)}')
 
 
 def name(value: str) -> str:
     """Of a job, a queue, a kind or a worker."""
-    if "\0" in value or len(value.encode()) > NAME_BYTES:
+    if "\0" in value or (len(value) > _SHORT and len(value.encode()) > NAME_BYTES):
         raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
@@ -150,11 +148,12 @@ def decoded(text: str | None) -> Any:
 
 def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
     """A job's data: any JSON but `false`; it is kept as it was written."""
+    payload = (text or "").encode("utf-8", "surrogateescape")
+    if cjson.is_plain(payload):
+        return payload, _JSON
     if decoded(text) is False:
         raise Raised(f"{refusal}{text}")
-    assert text is not None, "it was decoded"
-    form = Form.JSON if cjson.is_strict(text) else Form.RAW
-    return text.encode("utf-8", "surrogateescape"), form
+    return payload, Form.JSON if cjson.is_strict(text or "") else Form.RAW
 
 
 def options(pairs: list[str]) -> dict[str, str]:
@@ -175,29 +174,6 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
             kind = "userdata" if tag is cjson.NULL else "table"
             raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
     return tuple(found)
-
-
-def throttle_names(value: Any) -> list[str]:
-    """A list of names; numbers are taken as they print."""
-    names: list[str] = []
-    for each in listed(value):
-        if not isinstance(each, (str, float)):
-            kind = "userdata" if each is cjson.NULL else "boolean" if isinstance(each, bool) else "table"
-            raise Raised(f"attempt to concatenate local 'tid' (a {kind} value)")
-        names.append(name(each if isinstance(each, str) else lua.show(each)))
-    if len(names) > THROTTLES_AT_MOST:
-        raise Raised(f"a job names more than {THROTTLES_AT_MOST} throttles, the limit")
-    return names
-
-
-def without(names: list[str], name: str) -> list[str]:
-    """As the script takes one out while it walks: whoever follows it is passed over."""
-    left, index = list(names), 0
-    while index < len(left):
-        if left[index] == name:
-            del left[index]
-        index += 1
-    return left
 
 
 def jids(value: Any) -> list[str]:

@@ -14,6 +14,9 @@ from crossdock.wire.redis.qless import lua
 #: Deeper nesting is refused; MODEL section 12.
 DEPTH: Final = 64
 
+#: Whole numbers up to here are written with all their digits.
+EXACT: Final = 10**14
+
 NULL: Final = msgspec.UNSET  #: `null`: something, yet no value
 
 
@@ -37,6 +40,11 @@ _SIGNS: Final = {
     ",": "T_COMMA",
 }
 _WORDS: Final = {"true": ("T_BOOLEAN", True), "false": ("T_BOOLEAN", False), "null": ("T_NULL", NULL)}
+_decode = msgspec.json.Decoder().decode
+_CONTAINERS: Final = frozenset({b"{", b"["})
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
+_BRACKETS_ROUND: Final = bytes.maketrans(b"{}[]", b"()()")
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
 _NUMBER: Final = re.compile(r"[-+0-9a-zA-Z.]+")
@@ -54,6 +62,27 @@ def read(text: str | None) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return _Reader(text).whole()
     return _as_read(value, 0)
+
+
+def is_plain(text: bytes) -> bool:
+    """An object or a list that everybody's parser takes, and not too deep. What is not may be right all the same."""
+    if text[:1] not in _CONTAINERS:
+        return False
+    try:
+        _decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return text.count(b"{") + text.count(b"[") <= DEPTH or _is_shallow(text)
+
+
+def _is_shallow(text: bytes) -> bool:
+    """Of JSON without a fault: pairs of brackets are taken away from the inside, a level at a time."""
+    brackets = _STRING.sub(b"", text).translate(_BRACKETS_ROUND, _NO_BRACKETS)
+    for _ in range(DEPTH):
+        brackets = brackets.replace(b"()", b"")
+        if not brackets:
+            return True
+    return False
 
 
 def is_strict(text: str) -> bool:
@@ -229,6 +258,8 @@ def write(value: Any) -> str:
 
 
 def number(value: float) -> str:
+    if type(value) is int and -EXACT < value < EXACT:
+        return str(value)
     if value - value != 0:  # infinite: what a reader takes for it; the scripts give up
         return "-1e999" if value < 0 else "1e999"
     return f"{value:.14g}"

@@ -33,6 +33,8 @@ _HEARTBEAT_S: Final = 60.0
 
 def heartbeat(memory: Memory, queue: str) -> float:
     """How long a lease lasts. The seed has the queue's name behind, all clients before (page 0, conflict 3)."""
+    if not memory.config:
+        return _HEARTBEAT_S
     for option in (f"{queue}-heartbeat", f"heartbeat-{queue}"):
         if option in memory.config:
             return setting(memory, option, _HEARTBEAT_S)

@@ -80,6 +80,18 @@ def data(job: Job) -> str:
         return encoded.decode()
 
 
+def changed(job: Job, payload: bytes | None) -> bytes | None:
+    """What a worker sends of a job's data, if it puts something else in place: workers send all of it with every call,
+    and another door's job goes back there byte for byte (MODEL section 9)."""
+    if payload is None or face_of(job) is not None:
+        return payload
+    try:
+        same: bool = cjson.read(payload.decode("utf-8", "surrogateescape")) == cjson.read(data(job))
+    except cjson.Malformed:
+        return payload
+    return None if same else payload
+
+
 def entry(one: Entry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
     shown: dict[str, Any] = {"when": floor(one.when)}
     if one.what is What.PUT:

@@ -18,6 +18,8 @@ def number(text: str | None) -> float | None:
     """`tonumber`; None where that gives nil."""
     if text is None:
         return None
+    if text.isascii() and text.replace(".", "", 1).isdigit():  # as good as always
+        return float(text)
     stripped = text.strip(_BLANKS)
     if _HEX.fullmatch(stripped):
         try:

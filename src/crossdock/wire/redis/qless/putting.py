@@ -1,19 +1,17 @@
 """Commands that name a job and need nobody's lease: put, cancel, priority, depends, tags, tracking, history, get."""
 
 from collections.abc import Sequence
-from math import floor, isfinite
+from math import floor
 from typing import Any
 
 from msgspec.structs import replace
 
-from crossdock.engine.faces import number as setting
 from crossdock.engine.putting import open_needs
-from crossdock.engine.standing import face_of, needs_of
+from crossdock.engine.standing import needs_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
-from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import State
-from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices
+from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices, put_options
 from crossdock.wire.redis.qless.call import (
     VIA,
     Call,
@@ -22,16 +20,11 @@ from crossdock.wire.redis.qless.call import (
     Reply,
     Reversed,
     data,
-    decoded,
     index,
-    jids,
     number,
     options,
     ranged,
     spanned,
-    tags,
-    throttle_names,
-    without,
 )
 
 
@@ -43,18 +36,14 @@ def put(call: Call) -> Reply:
     kind = call.require(first + 2, 'Put(): Arg "klass" missing')
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
     delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
-    given = options(call.rest(first + 5))
-    try:
-        wanted = _wanted(call, jid, queue, given, delayed=delay > 0)
-    except Raised:
-        _half_done(call, jid, queue, given)
-        raise
-    call.writes()
-    command = Put(VIA, call.t, None if call.dialect.old else call[0], jid, queue, kind, payload, form, delay, *wanted)
-    command = replace(command, keeps=call.dialect.throttled, old=call.dialect.old, sticky=call.dialect.in_scripts)
-    if call.dialect.php:
-        named = None if command.tags is None else tuple(tag for tag in command.tags if tag != "")
-        command = replace(command, tags=named, backoff=_backoff(call, given))
+    worker = None if call.dialect.old else call[0]
+    head = (VIA, call.t, worker, jid, queue, kind, payload, form, delay)
+    more = call.rest(first + 5)
+    if not more and not call.dialect.throttled and not call.dialect.php:
+        call.writes()
+        command = Put(*head, old=call.dialect.old, sticky=call.dialect.in_scripts)
+    else:
+        command = _put(call, head, options(more))
     full = call.desk.no_room(1)
     if full is not None:
         raise Raised(full)
@@ -62,63 +51,21 @@ def put(call: Call) -> Reply:
     return jid
 
 
-def _wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: bool) -> tuple[Any, ...]:
-    """Of a put: priority, tags, retries, needs, throttles; in the order in which the script looks at them."""
-    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
-    its_tags = decoded(given["tags"]) if "tags" in given else None
-    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
-    needs = jids(decoded(given.get("depends", "[]")))
-    throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
-    if call.dialect.old and delayed and needs:
-        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
-    return (
-        None if priority is None else call.dialect.turned(lua.whole(priority)),
-        None if its_tags is None else tags(its_tags),
-        None if retries is None else lua.whole(retries),
-        needs,
-        throttles,
-    )
-
-
-def _backoff(call: Call, given: dict[str, str]) -> tuple[float, float] | None:
-    """As configured, unless the put says otherwise."""
-    said = decoded(given["backoff"]) if "backoff" in given else {}
-    wanted = said if isinstance(said, dict) else {}
-
-    def value(name: str, option: str, default: float) -> float:
-        found = wanted.get(name)
-        found = found if isinstance(found, float) else setting(call.memory, option, default)
-        return found if isfinite(found) else default
-
-    first = value("initial_delay", "backoff-initial-delay", 0.0)
-    return (first, value("factor", "backoff-factor", 3.0)) if first > 0 else None
-
-
-def _half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
-    """What the script has done by the time it finds such a fault: a known job has lost its tags, and a put was told of
-    if its tags were all that was wrong."""
-    if call.dialect.in_scripts:
-        return
-    found = call.job(jid)
-    if found is not None and found.extra is not None and found.extra.tags and face_of(found) is not None:
-        call.writes()
-        call.desk.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
+def _put(call: Call, head: tuple[Any, ...], given: dict[str, str]) -> Put:
+    """With what a put says behind its delay, or what its dialect says for it."""
+    jid, queue, delay = head[3], head[4], head[8]
     try:
-        _wanted(call, jid, queue, {each: value for each, value in given.items() if each != "tags"}, delayed=False)
-        decoded(given.get("tags", "[]"))
+        wanted = put_options.wanted(call, jid, queue, given, delayed=delay > 0)
     except Raised:
-        return
-    if "tags" in given and not isinstance(decoded(given["tags"]), (list, dict)):
-        call.publish(*notices.put(jid, queue))
-
-
-def _throttles(call: Call, jid: str, queue: str, given: dict[str, str]) -> tuple[str, ...]:
-    """Those it was given, without that of the queue it was in, and that of its own."""
-    names = throttle_names(decoded(given.get("throttles", "[]")))
-    found = call.job(jid)
-    if found is not None:
-        names = without(names, OF_QUEUE + job.queue(found))
-    return (*names, OF_QUEUE + queue)
+        put_options.half_done(call, jid, queue, given)
+        raise
+    call.writes()
+    command = Put(*head, *wanted)
+    command = replace(command, keeps=call.dialect.throttled, old=call.dialect.old, sticky=call.dialect.in_scripts)
+    if call.dialect.php:
+        named = None if command.tags is None else tuple(tag for tag in command.tags if tag != "")
+        command = replace(command, tags=named, backoff=put_options.backoff(call, given))
+    return command
 
 
 def requeue(call: Call) -> Reply:

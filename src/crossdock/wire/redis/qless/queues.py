@@ -1,11 +1,14 @@
 """Commands about a queue: pop, peek, lists of its jobs, counts, statistics, pause."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from math import sqrt
+from itertools import islice
+from math import inf, nextafter, sqrt
 from typing import Any, Final
 
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import DAY, Moments, coarse
 from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
@@ -17,6 +20,7 @@ from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, 
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
+_MERGED_AT_MOST: Final = 10_000
 
 #: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
 BUCKETS: Final = 60 + 59 + 23 + 6
@@ -32,12 +36,13 @@ def pop(call: Call) -> Reply:
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
+    dialect = call.dialect
+    abrupt = EXHAUSTED if dialect.in_scripts else ""
     term = config.heartbeat(call.memory, queue)
-    old, abrupt = call.dialect.old, EXHAUSTED if call.dialect.in_scripts else ""
-    unlimited = call.dialect.throttled
-    wanted = Pop(VIA, call.t, queue, worker, count, term, unbooked=old, abrupt=abrupt, unlimited=unlimited)
-    jobs = call.desk.do(wanted)
-    call.grant(jobs)
+    limitless = dialect.throttled
+    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless))
+    if jobs:
+        call.grant(jobs)
     return jobs
 
 
@@ -63,13 +68,21 @@ def _page(call: Call, queue: str) -> Reply:
 def peeked(call: Call, queue: str, count: int) -> list[Job]:
     memory = call.memory
     lazy = memory.lazy.of(queue)
-    found = [memory.jobs[number_] for _, _, number_ in lazy.locks.islice(0, min(count, lazy.expired(call.t)))]
+    over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
+    if memory.strays.jobs:
+        over = sorted([*over, *memory.strays.expired(queue, call.t)])[:count]
+    found = [memory.jobs[number_] for _, _, number_ in over]
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        found += [memory.jobs[place[4]] for place in known.ready.islice(0, left)]
+        strays = list(memory.strays.work.get(queue, ()))
+        if known.lanes is None or strays:
+            first = _with(list(known.ready.front(left)), strays)
+            found += [memory.jobs[place[4]] for place in first[:left]]
+        else:
+            found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
     return found
 
 
@@ -93,18 +106,21 @@ def jobs(call: Call) -> Reply:
         return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
     lazy = memory.lazy.of(queue)
     if word in ("running", "stalled"):
-        begin, end = (lazy.over(call.t), len(lazy.locks)) if word == "running" else (0, lazy.expired(call.t))
+        locks = _with(lazy.locks, list(memory.strays.locks.get(queue, ())))
+        over, gone = lazy.over(call.t), lazy.expired(call.t)
+        if locks is not lazy.locks:
+            over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
+        begin, end = (over, len(locks)) if word == "running" else (0, gone)
         page = ranged(end - begin, offset, count)
-        found = [jid for _, jid, _ in lazy.locks.islice(begin + (page.start or 0), begin + page.stop)]
+        found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
         return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
     by_time: Sequence[Any]
     if word == "scheduled":
         call.writes()
         _due(call, queue)
-        others = [memory.jobs[each[2]] for each in memory.scheduled_in.get(queue, ())]
-        by_time = [*memory.lazy.of(queue).due, *((0.0, one.jid) for one in others if not _lazy(one))]
-    elif word == "depends":
-        by_time = memory.blocked_in.get(queue, [])
+        return _scheduled(memory, queue, offset, count)
+    if word == "depends":
+        by_time = _with(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
         by_time = lazy.slots
     elif word == "throttled" and call.dialect.throttled:
@@ -114,6 +130,20 @@ def jobs(call: Call) -> Reply:
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
 
 
+def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
+    """By callers' times, and behind them what other doors put off. A page costs what it shows and what is before it."""
+    due = memory.lazy.of(queue).due
+    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
+    others = (one.jid for one in waiting if not _lazy(one))
+    last = offset + count - 1
+    if offset < 0 or last < 0:  # counted from the end
+        every = [*(jid for _, jid, _ in due), *others]
+        return every[spanned(len(every), offset, last)]
+    found = [jid for _, jid, _ in due[spanned(len(due), offset, last)]]
+    behind = max(0, offset - len(due))
+    return found + list(islice(others, behind, behind + count - len(found)))
+
+
 def _lazy(one: Job) -> bool:
     face = face_of(one)
     return face is not None and face.due is not None
@@ -121,11 +151,13 @@ def _lazy(one: Job) -> bool:
 
 def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
     """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
-    if memory.leased_in.get(queue, 0) <= len(memory.lazy.of(queue).locks) or 0 <= count <= before:
+    there = memory.leased_in.get(queue, 0) - len(memory.lazy.of(queue).locks)
+    wanted = there if count < 0 else min(there, count - before)
+    if wanted <= 0:
         return []
     leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
-    here = [one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None]
-    return here if count < 0 else here[: count - before]
+    here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
+    return list(islice(here, wanted))
 
 
 def counts(call: Call, name: str) -> dict[str, Any]:
@@ -133,14 +165,17 @@ def counts(call: Call, name: str) -> dict[str, Any]:
     memory = call.memory
     known, lazy = memory.queues.get(name), memory.lazy.of(name)
     stalled = lazy.expired(call.t) - lazy.over(0.0)
+    strays = memory.strays
+    locks, work, depends = (len(each.get(name, ())) for each in (strays.locks, strays.work, strays.depends))
+    stalled = max(0, stalled) + (sum(lock[0] >= 0 for lock in strays.expired(name, call.t)) if locks else 0)
     shown = {
         "paused": known is not None and known.paused,
-        "running": memory.leased_in.get(name, 0) - max(0, stalled),
+        "running": memory.leased_in.get(name, 0) + locks - stalled,
         "name": name,
-        "waiting": len(known.ready) if known is not None else 0,
+        "waiting": (known.waiting if known is not None else 0) + work,
         "recurring": len(lazy.slots),
-        "depends": len(memory.blocked_in.get(name, ())),
-        "stalled": max(0, stalled),
+        "depends": len(memory.blocked_in.get(name, ())) + depends,
+        "stalled": stalled,
         "scheduled": len(memory.scheduled_in.get(name, ())) + memory.retrying_in.get(name, 0),
     }
     if call.dialect.in_scripts:
@@ -167,7 +202,8 @@ def length(call: Call) -> Reply:
     queue, memory = call.queue(), call.memory
     known = memory.queues.get(queue)
     waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
-    return memory.leased_in.get(queue, 0) + waiting + (len(known.ready) if known is not None else 0)
+    left = len(memory.strays.locks.get(queue, ())) + len(memory.strays.work.get(queue, ()))
+    return memory.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 
 
 def stats(call: Call) -> Reply:
@@ -215,8 +251,8 @@ def failed(call: Call) -> Reply:
 
 
 def _with(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
-    """With those that the scripts forgot there, which are few."""
-    return sorted([*order, *stale]) if stale else order
+    """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
+    return sorted([*order, *stale]) if stale and len(order) <= _MERGED_AT_MOST else order
 
 
 def unfail(call: Call) -> Reply:

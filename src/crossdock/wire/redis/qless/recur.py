@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from crossdock.engine.intervals import every
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import OF_QUEUE, Interval
 from crossdock.wire.redis.qless import cjson, lua
@@ -19,9 +20,8 @@ from crossdock.wire.redis.qless.call import (
     options,
     seconds,
     tags,
-    throttle_names,
-    without,
 )
+from crossdock.wire.redis.qless.put_options import throttle_names, without
 
 
 def recur(call: Call) -> Reply:
@@ -33,9 +33,9 @@ def recur(call: Call) -> Reply:
     payload, form = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
     if spec != "interval":
         raise Raised(f'Recur(): schedule type "{spec}" unknown')
-    every = seconds(call[5], 'Recur(): Arg "interval" not a number: ')
+    spacing = seconds(call[5], 'Recur(): Arg "interval" not a number: ')
     offset = seconds(call[6], 'Recur(): Arg "offset" not a number: ')
-    if every <= 0:
+    if spacing <= 0:
         raise Raised('Recur(): Arg "interval" must be greater than 0')
     given = options(call.rest(7))
     its_tags = tags(decoded(given.get("tags", "[]")))
@@ -55,7 +55,7 @@ def recur(call: Call) -> Reply:
         kind,
         payload,
         form,
-        lua.whole(every),
+        lua.whole(spacing),
         call.t + offset,
         call.desk.now.wall + offset,
         call.dialect.turned(priority),
@@ -132,8 +132,7 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
             return replace(interval, retries=found)
         if not 0 < found < float("inf"):
             raise Raised('Recur(): Arg "interval" must be greater than 0')
-        later = found - interval.seconds
-        return replace(interval, seconds=found, next=interval.next + later, next_at=interval.next_at + later)
+        return every(interval, found)
     if option == "data":
         payload, form = data(value, 'Recur(): Arg "data" is not JSON-encoded: ')
         return replace(interval, payload=payload, form=form)

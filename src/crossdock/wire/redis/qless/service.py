@@ -1,13 +1,15 @@
 """qless on the Redis door: its scripts as a library, its keys as a view, and what is published of every change."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import Held, Job
 from crossdock.wire.desk import Desk
+from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library, perscript
-from crossdock.wire.redis.qless.call import Raised, Reply
+from crossdock.wire.redis.qless.call import Grant, Raised, Reply
 from crossdock.wire.redis.qless.clock import WatchedClock
 from crossdock.wire.redis.qless.publisher import Publisher
 from crossdock.wire.redis.qless.view import QlessView
@@ -19,6 +21,14 @@ FUNCTIONS: Final[dict[str, str]] = {
     **{name: f"{library.SCRIPT}{name}" for name in perscript.SCRIPTS},
     **{name: name for name in library.UNIFIED_DIALECTS},
 }
+
+
+_SCRIPTS: Final = library.ANSWERED - library.UNIFIED_DIALECTS.keys()
+
+_Ways: TypeAlias = tuple[Callable[[str, str], None], Grant]
+
+#: Under which a connection remembers them.
+_MEMO: Final = "qless"
 
 
 class Qless:
@@ -38,24 +48,28 @@ class Qless:
         self._publisher.tell(desk, events)
 
     def _handle(self, call: Call) -> Value:
-        context = call.context
-        desk, publisher = context.desk, self._publisher
+        context, dialect = call.context, call.dialect
+        ways: _Ways | None = context.memo.get(_MEMO)
+        if ways is None:
+            ways = context.memo[_MEMO] = self._ways(context)
+        self._publisher.in_scripts = dialect in _SCRIPTS
+        try:
+            reply = self._dialects.answer(dialect, context.desk, call.keys, call.args, *ways)
+        except Raised as error:
+            raise ScriptError(str(error)) from error
+        finally:
+            self._publisher.in_scripts = False
+        return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
 
-        def say(channel: str, text: str) -> None:
-            publisher.say(desk, channel, text)
+    def _ways(self, context: Context) -> _Ways:
+        """How a call on that connection publishes, and how it tells of leases."""
 
         def grant(jobs: Sequence[Job]) -> None:
             held: list[Held] = [(job.number, job.lease.token) for job in jobs if job.lease is not None]
             if held:
-                context.granted = [*(context.granted or ()), *held]
+                context.granted = [*context.granted, *held] if context.granted else held
 
-        publisher.in_scripts = call.dialect.startswith(library.SCRIPT)
-        try:
-            return _value(self._dialects.answer(call.dialect, desk, call.keys, call.args, say, grant))
-        except Raised as error:
-            raise ScriptError(str(error)) from error
-        finally:
-            publisher.in_scripts = False
+        return partial(self._publisher.say, context.desk), grant
 
 
 def _recognise(text: bytes) -> str | None:

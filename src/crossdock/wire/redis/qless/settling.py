@@ -1,7 +1,8 @@
 """Commands of a worker about the job it holds: complete, fail, retry, heartbeat, timeout."""
 
+from collections.abc import Callable
 from math import floor, isfinite
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -13,25 +14,30 @@ from crossdock.model.states import State
 from crossdock.wire.redis.qless import config, job, lua
 from crossdock.wire.redis.qless.call import VIA, Call, Denied, Raised, Reply, data, decoded, jids, name, number
 
+_CONNECTION: Final = Bound.CONNECTION
+
 #: The oldest dialect's own spelling.
 EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
 
 
-def _held(call: Call, jid: str, worker: str | None, missing: str, idle: str, other: str) -> tuple[Job, Lease]:
-    """The job this worker holds, or what the script says instead; the texts end where a value follows.
+def _held(
+    call: Call, jid: str, worker: str | None, who: Callable[[], str], missing: str, idle: str, other: str
+) -> tuple[Job, Lease]:
+    """The job this worker holds, or what the script says instead; the texts follow `who`, and end where a value
+    follows.
 
     None is any worker of this door, who holds a job of this door (doors, question 7).
     """
     found = call.job(jid)
     if found is None:
-        raise Denied(missing)
-    if found.lease is None:
-        raise Denied(idle + job.state(found))
+        raise Denied(who() + missing)
     lease = found.lease
+    if lease is None:
+        raise Denied(who() + idle + job.state(found))
     if worker is None and lease.until is not None and face_of(found) is not None:
         return found, lease
-    if lease.worker != worker or lease.bound is Bound.CONNECTION:
-        raise Denied(other + lease.worker)
+    if lease.worker != worker or lease.bound is _CONNECTION:
+        raise Denied(who() + other + lease.worker)
     return found, lease
 
 
@@ -39,12 +45,13 @@ def _claim(found: Job, lease: Lease, worker: str) -> Claim:
     return Claim(VIA, worker, (found.number, lease.token))
 
 
-def complete(call: Call) -> Reply:
-    jid = call.jid()
-    worker = call.require(1, 'Complete(): Arg "worker" missing')
-    queue = call.require(2, 'Complete(): Arg "queue" missing')
-    payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
-    rest = call.rest(4)
+#: The next queue, a delay, dependencies.
+_Onwards: TypeAlias = tuple[str | None, float, list[str]]
+_NOWHERE: Final[_Onwards] = (None, 0.0, [])
+
+
+def _onwards(call: Call, rest: list[str]) -> _Onwards:
+    """What follows a job's data in `complete`."""
     wanted = dict(zip(rest[::2], rest[1::2], strict=False))
     after = name(wanted["next"]) if "next" in wanted else None
     delay = number(wanted.get("delay"), "", 0.0) if lua.number(wanted.get("delay", "0")) is not None else None
@@ -55,25 +62,35 @@ def complete(call: Call) -> Reply:
         raise Raised('Complete(): "delay" cannot be used without a "next".')
     if after is None and "depends" in wanted:
         raise Raised('Complete(): "depends" cannot be used without a "next".')
-    who = call.who("Complete", jid)
     if call.dialect.old and delay > 0 and needs:
         used = "to be used " if call.dialect.in_scripts else ""
         raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
+    return after, delay, needs
+
+
+def complete(call: Call) -> Reply:
+    jid = call.jid()
+    worker = call.require(1, 'Complete(): Arg "worker" missing')
+    queue = call.require(2, 'Complete(): Arg "queue" missing')
+    payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
+    rest = call.rest(4)
+    after, delay, needs = _onwards(call, rest) if rest else _NOWHERE
     found, lease = _held(
         call,
         jid,
         worker,
-        f"{who}does not exist",
-        f"{who}is not currently running: ",
-        f"{who}has been handed out to another worker: ",
+        lambda: call.who("Complete", jid),
+        "does not exist",
+        "is not currently running: ",
+        "has been handed out to another worker: ",
     )
     if not call.dialect.old and job.queue(found) != queue:
-        raise Raised(f"{who}running in another queue: {job.queue(found)}")
+        raise Raised(f"{call.who('Complete', jid)}running in another queue: {job.queue(found)}")
     call.writes()
     under = queue if queue != found.queue else ""
     if after is None:
         claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=payload, whole=whole, under=under))
+        call.desk.do(Succeed(jid, claim, t=call.t, payload=job.changed(found, payload), whole=whole, under=under))
         return "complete"
     call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
@@ -85,18 +102,18 @@ def fail(call: Call) -> Reply:
     group = call.require(2, 'Fail(): Arg "group" missing')
     message = call.text(3, 'Fail(): Arg "message" missing')
     payload = data(call[4], 'Fail(): Arg "data" not JSON: ')[0] if call[4] is not None else None
-    who = "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}"
     found, lease = _held(
         call,
         jid,
         None if call.dialect.old else worker,
-        f"{who}does not exist",
-        f"{who}not currently running: ",
-        f"{who.rstrip()} running with another worker: ",
+        lambda: "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}",
+        "does not exist",
+        "not currently running: ",
+        "running with another worker: " if call.dialect.nameless else " running with another worker: ",
     )
     call.writes()
     claim = _claim(found, lease, worker)
-    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=payload, final=True))
+    call.desk.do(Fail(jid, claim, group, message, t=call.t, payload=job.changed(found, payload), final=True))
     return jid
 
 
@@ -106,14 +123,14 @@ def retry(call: Call) -> Reply:
     worker = call.require(2, 'Retry(): Arg "worker" missing')
     delay = number(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
     group, message = call[4], call[5]
-    who = call.who("Retry", jid)
     found, lease = _held(
         call,
         jid,
         worker,
-        f"{who}does not exist",
-        f"{who}is not currently running: ",
-        f"{who}has been given to another worker: ",
+        lambda: call.who("Retry", jid),
+        "does not exist",
+        "is not currently running: ",
+        "has been given to another worker: ",
     )
     call.writes()
     said = group is not None and message is not None
@@ -132,19 +149,19 @@ def heartbeat(call: Call) -> Reply:
     jid = call.jid()
     worker = call.require(1, 'Heatbeat(): Arg "worker" missing')
     payload = data(call[2], 'Heartbeat(): Arg "data" not JSON: ')[0] if call[2] is not None else None
-    who = call.who("Heartbeat", jid)
     found, _ = _held(
         call,
         jid,
         worker,
-        f"{who}does not exist",
-        f"{who}not currently running: ",
-        f"{who}given out to another worker: ",
+        lambda: call.who("Heartbeat", jid),
+        "does not exist",
+        "not currently running: ",
+        "given out to another worker: ",
     )
     call.writes()
     term = config.heartbeat(call.memory, job.queue(found))
     unheard = call.dialect.old or call.dialect.throttled
-    call.desk.do(Renew(VIA, call.t, found.number, term, payload, unheard))
+    call.desk.do(Renew(VIA, call.t, found.number, term, job.changed(found, payload), unheard))
     return lua.truncated(floor(call.t + term) if isfinite(term) else term)
 
 

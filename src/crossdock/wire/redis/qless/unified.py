@@ -6,7 +6,7 @@ from typing import Final
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import config, lua, php, putting, queues, recur, reqless, settling, throttling, workers
 from crossdock.wire.redis.qless.call import Call, Grant, Raised, Reply, decode
-from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
+from crossdock.wire.redis.qless.dialect import PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "put": putting.put,
@@ -76,6 +76,13 @@ def commands(dialect: Dialect) -> Mapping[str, Callable[[Call], Reply]]:
     return _OF_2013 if dialect.old else _WITH_THROTTLES if dialect.throttled else COMMANDS
 
 
+#: By a dialect's name, and by the command as it comes.
+_ACTS: Final = {
+    dialect.name: {name.encode(): act for name, act in commands(dialect).items()}
+    for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, PHP, REQLESS)
+}
+
+
 def call(
     desk: Desk,
     keys: Sequence[bytes],
@@ -89,19 +96,17 @@ def call(
         raise Raised("No Keys should be provided")
     if not args:
         raise Raised("Must provide a command")
-    command = args[0].decode("utf-8", "replace")
-    act = commands(dialect).get(command)
+    act = _ACTS[dialect.name].get(args[0])
     if act is None:
-        raise Raised(f"Unknown command {command}")
-    data = reqless.DATA if dialect.renamed else _DATA
-    words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
-    return act(Call(desk, _now(words), words[2:], publish, dialect, grant))
-
-
-def _now(words: Sequence[str]) -> float:
+        raise Raised(f"Unknown command {args[0].decode('utf-8', 'replace')}")
+    try:
+        words = list(map(bytes.decode, args))
+    except UnicodeDecodeError:
+        command, data = args[0].decode(), reqless.DATA if dialect.renamed else _DATA
+        words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
     if len(words) < 2:
         raise Raised("bad argument #1 to 'tonumber' (value expected)")
-    found = lua.number(words[1])
-    if found is None:
+    t = lua.number(words[1])
+    if t is None:
         raise Raised('Arg "now" missing or not a number: nil')
-    return found
+    return act(Call(desk, t, words[2:], publish, dialect, grant))

@@ -9,10 +9,11 @@ from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
+from crossdock.model.keys import Kind
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.qless import shown
+from crossdock.wire.redis.qless import listing, shown
 from crossdock.wire.redis.values import Error, Result
-from crossdock.wire.redis.views import PASS
+from crossdock.wire.redis.views import PASS, Page
 
 #: Made up for one command; more would hold up all doors. Scripts page through what is longer.
 MEMBERS_AT_MOST: Final = 100_000
@@ -77,33 +78,13 @@ class QlessView:
         return None if name is None else _read(memory, key, name)
 
     def keys(self, context: Context) -> Iterator[bytes]:
-        """One a job, without what belongs to it: suites count them."""
-        memory = context.desk.memory
-        for jid in list(memory.jids):
-            yield b"ql:j:" + shown.text(jid)
-        for jid in list(memory.intervals):
-            yield b"ql:r:" + shown.text(jid)
-        queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in, **memory.held_in}
-        for queue in dict.fromkeys((*queues, *memory.scheduled_in, *memory.retrying_in)):
-            for kind, (count, _) in shown.OF_QUEUE.items():
-                if count(memory, queue):
-                    yield b"ql:q:%b-%b" % (shown.text(queue), kind.encode())
-        for key, entry in _WHOLE.items():
-            if len(entry(memory).data):
-                yield key
-        for prefix, names in (("f:", memory.failed_in), ("t:", memory.tags.jobs)):
-            for name in list(names):
-                yield shown.text(f"ql:{prefix}{name}")
-        for name, throttle in list(memory.throttles.items()):
-            if throttle.is_set(context.desk.now.steady):
-                yield shown.text(f"ql:th:{name}")
-        for worker in list(memory.workers.given):
-            yield shown.text(f"ql:w:{worker}:jobs")
-        for queue, days in list(memory.stats.days.items()):
-            for day, page in list(days.items()):
-                for kind, there in (("wait", page.wait.n), ("run", page.run.n), ("stats", page.failures)):
-                    if there:
-                        yield shown.text(f"ql:s:{kind}:{day}:{queue}")
+        return listing.all_keys(context.desk.memory, context.desk.now)
+
+    def page(self, context: Context, place: int, count: int) -> Page:
+        return listing.page(context.desk.memory, context.desk.now, place, count)
+
+    def kind(self, key: bytes) -> Kind:
+        return listing.kind(key)
 
 
 def _throttle(context: Context, key: bytes, name: str) -> Entry | None:

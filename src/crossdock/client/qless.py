@@ -1,0 +1,121 @@
+"""A blocking client of qless on the Redis door, as much of it as the command line needs: put, pop, complete and fail.
+
+It calls FCALL with the unified form, so nothing has to be loaded first.
+"""
+
+import os
+import re
+import socket
+import time
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.client.closes import Closes
+from crossdock.client.errors import Broken, Refused
+from crossdock.client.stream import connect
+from crossdock.client.worker import LEFT, Taken
+from crossdock.wire.redis.encode import encode
+
+TIMEOUT_S: Final = 30.0
+
+#: Nobody waits at this door: a worker asks again after so long.
+_POLL_S: Final = 0.1
+
+#: What a script's error is wrapped in.
+_WRAPPED: Final = re.compile(r"(?:ERR )?(?:user_script:\d+: )?(.*?)(?: script: \S*, on @user_script:\d+\.)?", re.DOTALL)
+
+
+class _Popped(msgspec.Struct):
+    jid: str
+    queue: str
+    klass: str
+    data: str
+
+
+class QlessClient(Closes):
+    left = LEFT
+
+    def __init__(self, host: str, port: int, path: str = "", password: str = "", timeout_s: float = TIMEOUT_S) -> None:
+        """Connect, by a UNIX socket if there is a path, and say the password. Raises NoServer or Refused."""
+        self._stream = connect("Redis", host, port, path, timeout_s)
+        self._worker = f"crossdock-try-{socket.gethostname()}-{os.getpid()}"
+        self._data: dict[str, str] = {}  #: of jobs taken: it is sent back unchanged
+        try:
+            self._hello(f"unix:{path}" if path else f"{host}:{port}", password)
+        except BaseException:
+            self.close()
+            raise
+
+    def _hello(self, where: str, password: str) -> None:
+        if password:
+            self._ask("AUTH", password)
+            return
+        try:
+            self._ask("PING")
+        except Refused as error:
+            raise Refused(f"{where} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD") from error
+
+    def put(self, queue: str, jid: str, kind: str, data: bytes, delay_s: float = 0.0, **options: Any) -> None:
+        """Returns once the server has it on disk. Raises Refused with the script's words."""
+        pairs = [word for name, value in options.items() for word in (name, _word(value))]
+        self._call("put", self._worker, queue, jid, kind, data, repr(delay_s), *pairs)
+
+    def take(self, queues: list[str], wait_s: float) -> Taken | None:
+        """Lease a job of the first of these queues that has one; None: none came in that time. Raises Refused."""
+        give_up = time.monotonic() + wait_s
+        while True:
+            for queue in queues:
+                found = self._call("pop", queue, self._worker, "1")
+                if not isinstance(found, bytes):
+                    raise Broken(f"an unexpected answer to pop: {found!r}")
+                if found != b"{}":  # so the scripts write an empty list
+                    (job,) = msgspec.json.decode(found, type=list[_Popped])
+                    self._data[job.jid] = job.data
+                    return Taken(job.jid, job.queue, job.klass, job.data.encode())
+            left = give_up - time.monotonic()
+            if left <= 0:
+                return None
+            time.sleep(min(left, _POLL_S))
+
+    def done(self, job: Taken) -> None:
+        self._call("complete", job.ident, self._worker, job.queue, self._data[job.ident])
+
+    def failed(self, job: Taken, message: str) -> None:
+        """For good, as a worker of qless does it: somebody has to look after it."""
+        self._call("fail", job.ident, self._worker, "Failed", message, self._data[job.ident])
+
+    def _call(self, command: str, *args: str | bytes) -> Any:
+        return self._ask("FCALL", "qless", "0", command, repr(time.time()), *args)
+
+    def _ask(self, *words: str | bytes) -> Any:
+        request = [word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word for word in words]
+        self._stream.send(encode(request, resp3=False))
+        return self._reply()
+
+    def _reply(self) -> bytes | int | None:
+        """As simple as this client's questions: no answer to them is nested."""
+        line = self._stream.line()
+        kind, rest = line[:1], line[1:]
+        if kind == b"-":
+            raise Refused(_said(rest.decode("utf-8", "replace")))
+        if kind == b"+":
+            return rest
+        if kind in (b":", b"$") and rest.removeprefix(b"-").isdigit():
+            size = int(rest)
+            if kind == b":":
+                return size
+            return self._stream.block(size) if size >= 0 else None
+        raise Broken(f"an unexpected answer: {line[:80]!r}")
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _word(value: Any) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _said(text: str) -> str:
+    found = _WRAPPED.fullmatch(text)
+    return found[1] if found is not None else text

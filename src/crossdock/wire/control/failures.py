@@ -1,0 +1,28 @@
+"""Failures of all doors by group: the error's type, as a worker named it. Kept ones and dead ones."""
+
+from typing import Any
+
+from crossdock.engine.memory import Memory
+from crossdock.wire.answer import Slices
+from crossdock.wire.control import views
+from crossdock.wire.control.messages import reply
+from crossdock.wire.control.pages import by_name, longest
+from crossdock.wire.control.record_messages import Failures
+from crossdock.wire.desk import Desk
+
+
+def failures(desk: Desk, request: Failures) -> Slices:
+    groups = desk.memory.failures.groups
+    after = None
+    if request.by == "jobs":
+        names = yield from longest(groups, request.limit, lambda name: len(groups.get(name, ())))
+    else:
+        names, after = yield from by_name(groups, request)
+    rows = [_row(desk, desk.memory, name) for name in names if name in groups]
+    return reply({"failures": rows, "after": after})
+
+
+def _row(desk: Desk, memory: Memory, name: str) -> dict[str, Any]:
+    group = memory.failures.groups[name]
+    newest = memory.jobs[group.first()[1]]
+    return {"failure": name, "jobs": len(group), "newest": views.row(newest, desk.now)}

@@ -1,0 +1,84 @@
+"""SCAN: plain keys first, then those of each view.
+
+A cursor names a place that stays where it is while keys come and go: whatever is there from the first call to the last
+is told of. COUNT is how many keys are looked at, as in Redis, not how many are found; a call may find none.
+"""
+
+from typing import Final
+
+from crossdock.model.keys import Kind
+from crossdock.wire.glob import Glob
+from crossdock.wire.redis.bounds import pattern
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.decode import integer
+from crossdock.wire.redis.errors import NOT_AN_INTEGER, SYNTAX
+from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.values import Error, Result, Value, Work
+
+#: Keys that one call looks at, at most.
+AT_MOST: Final = 5_000
+
+#: Cursors of plain keys are below it, then follow as many for each view.
+_SPACE: Final = 1 << 56
+
+TYPES: Final = {
+    Kind.STRING: b"string",
+    Kind.LIST: b"list",
+    Kind.SET: b"set",
+    Kind.HASH: b"hash",
+    Kind.SORTED: b"zset",
+}
+
+
+def scan(context: Context, args: list[bytes]) -> Result:
+    cursor = integer(args[0])
+    if cursor is None or cursor < 0:
+        raise Error("ERR invalid cursor")
+    glob, count, kind = pattern(b"*"), 10, b""
+    if not len(args) % 2:
+        raise SYNTAX
+    for option, value in zip(args[1::2], args[2::2], strict=True):
+        match option.upper():
+            case b"MATCH":
+                glob = pattern(value)
+            case b"COUNT":
+                count = whole(value)
+                if count < 1:
+                    raise SYNTAX
+            case b"TYPE":
+                kind = value.lower()
+            case _:
+                raise SYNTAX
+    if count > 2**31:
+        raise NOT_AN_INTEGER
+    return _scan(context, cursor, min(count, AT_MOST), glob, kind)
+
+
+def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes) -> Work:
+    views = context.door.views.all
+    found: list[Value] = []
+    left = count
+    space, place = divmod(cursor, _SPACE)
+    while space <= len(views):
+        if space == 0:
+            place, keys = _plain(context, place, left, kind)
+        else:
+            view = views[space - 1]
+            place, keys = yield from view.page(context, place, left)
+            if kind:
+                keys = [key for key in keys if TYPES[view.kind(key)] == kind]
+        found += [key for key in keys if glob.matches(key)]
+        left -= len(keys)
+        if place:
+            break
+        space += 1
+        if left <= 0:
+            break
+    return [b"%d" % (space * _SPACE + place if space <= len(views) else 0), found]
+
+
+def _plain(context: Context, place: int, count: int, kind: bytes) -> tuple[int, list[bytes]]:
+    keys, now = context.desk.memory.keys, context.desk.now
+    then, page = keys.page(place, count)
+    there = ((key, keys.live(key, now)) for key in page)
+    return then, [key for key, entry in there if entry is not None and (not kind or TYPES[entry.kind] == kind)]

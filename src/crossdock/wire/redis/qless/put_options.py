@@ -1,0 +1,96 @@
+"""What a put says besides: priority, tags, retries, needs, throttles; and what is done by the time one is refused."""
+
+from math import isfinite
+from typing import Any, Final
+
+from crossdock.engine.faces import number as setting
+from crossdock.engine.standing import face_of
+from crossdock.model.moves import EditTags
+from crossdock.model.records import OF_QUEUE
+from crossdock.wire.redis.qless import cjson, job, lua, notices
+from crossdock.wire.redis.qless.call import VIA, Call, Raised, decoded, jids, listed, name, number, tags
+
+#: Each is looked up at every lease of its job.
+THROTTLES_AT_MOST: Final = 100
+
+
+def wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: bool) -> tuple[Any, ...]:
+    """Of a put: priority, tags, retries, needs, throttles; in the order in which the script looks at them."""
+    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
+    its_tags = decoded(given["tags"]) if "tags" in given else None
+    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
+    needs = jids(decoded(given.get("depends", "[]")))
+    throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
+    if call.dialect.old and delayed and needs:
+        raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
+    return (
+        None if priority is None else call.dialect.turned(lua.whole(priority)),
+        None if its_tags is None else tags(its_tags),
+        None if retries is None else lua.whole(retries),
+        needs,
+        throttles,
+    )
+
+
+def backoff(call: Call, given: dict[str, str]) -> tuple[float, float] | None:
+    """As configured, unless the put says otherwise."""
+    said = decoded(given["backoff"]) if "backoff" in given else {}
+    chosen = said if isinstance(said, dict) else {}
+
+    def value(name: str, option: str, default: float) -> float:
+        found = chosen.get(name)
+        found = found if isinstance(found, float) else setting(call.memory, option, default)
+        return found if isfinite(found) else default
+
+    first = value("initial_delay", "backoff-initial-delay", 0.0)
+    return (first, value("factor", "backoff-factor", 3.0)) if first > 0 else None
+
+
+def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
+    """What the script has done by the time it finds such a fault: a known job has lost its tags, and a put was told of
+    if its tags were all that was wrong."""
+    if call.dialect.in_scripts:
+        return
+    found = call.job(jid)
+    if found is not None and found.extra is not None and found.extra.tags and face_of(found) is not None:
+        call.writes()
+        call.desk.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
+    try:
+        wanted(call, jid, queue, {each: value for each, value in given.items() if each != "tags"}, delayed=False)
+        decoded(given.get("tags", "[]"))
+    except Raised:
+        return
+    if "tags" in given and not isinstance(decoded(given["tags"]), (list, dict)):
+        call.publish(*notices.put(jid, queue))
+
+
+def _throttles(call: Call, jid: str, queue: str, given: dict[str, str]) -> tuple[str, ...]:
+    """Those it was given, without that of the queue it was in, and that of its own."""
+    names = throttle_names(decoded(given.get("throttles", "[]")))
+    found = call.job(jid)
+    if found is not None:
+        names = without(names, OF_QUEUE + job.queue(found))
+    return (*names, OF_QUEUE + queue)
+
+
+def throttle_names(value: Any) -> list[str]:
+    """A list of names; numbers are taken as they print."""
+    names: list[str] = []
+    for each in listed(value):
+        if not isinstance(each, (str, float)):
+            kind = "userdata" if each is cjson.NULL else "boolean" if isinstance(each, bool) else "table"
+            raise Raised(f"attempt to concatenate local 'tid' (a {kind} value)")
+        names.append(name(each if isinstance(each, str) else lua.show(each)))
+    if len(names) > THROTTLES_AT_MOST:
+        raise Raised(f"a job names more than {THROTTLES_AT_MOST} throttles, the limit")
+    return names
+
+
+def without(names: list[str], name: str) -> list[str]:
+    """As the script takes one out while it walks: whoever follows it is passed over."""
+    left, index = list(names), 0
+    while index < len(left):
+        if left[index] == name:
+            del left[index]
+        index += 1
+    return left

@@ -1,0 +1,107 @@
+"""SIGKILL while jobs wait for others and an interval makes more (qless), worked through all doors: nothing is handed
+out before what it needs has succeeded, and each slot of the interval makes one job."""
+
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crossdock.engine.memory import Memory
+from crossdock.journal.folder import Folder
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model import events as e
+from crossdock.model.job import Job
+from crossdock.model.states import State
+from crossdock.wire.payload import as_args
+from tests.model import invariants
+from tests.support.accounting import Kind, Op, Outcome, account
+from tests.support.load import named
+from tests.support.needs_load import TICK, NeedsLoad
+from tests.support.peer import Got
+from tests.support.peers import LISTENING
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+KILLS = 6
+
+
+def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[NeedsLoad, list[float]]:
+    random, pause = Random(23), threading.Event()
+    dead: list[float] = []
+    with Server(data, fault=fault, doors=LISTENING) as server:
+        load = NeedsLoad(server)
+        load.start()
+        for _ in range(kills):
+            pause.wait(random.uniform(0.3, 1.3))
+            load.up.clear()
+            server.kill()
+            dead.append(time.monotonic())
+            server.start()
+            load.up.set()
+        pause.wait(0.5)
+        load.finish()
+        if not fault:
+            load.drain()
+        assert server.stop() == 0
+    return load, dead
+
+
+def on_disk(data: Path) -> tuple[list[str], Memory]:
+    """What the interval has made, in order, and the state."""
+    journal = SqliteJournal(Folder(data))
+    try:
+        events = [event for _, batch in journal.read(0) for event in e.decode_batch(batch).events]
+        made = [spec.jid for event in events if isinstance(event, e.Recurred) for spec in event.specs]
+        return made, recover(journal).memory
+    finally:
+        journal.close()
+
+
+def name(job: Job) -> str:
+    return job.jid if job.jid.startswith(f"{TICK}-") else named(Got("", "", as_args(job)).text)
+
+
+def too_early(load: NeedsLoad) -> list[str]:
+    """Jobs handed out before a success of the one they need was so much as sent."""
+    acked: dict[str, float] = {}
+    for op in load.ops:
+        if op.kind is Kind.ACK and op.outcome is not Outcome.REFUSED:
+            acked[op.jid] = min(op.began, acked.get(op.jid, op.began))
+    fetched = [op for op in load.ops if op.kind is Kind.FETCH and op.jid in load.needs]
+    return [op.jid for op in fetched if acked.get(load.needs[op.jid], float("inf")) > op.ended]
+
+
+def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
+    load, dead = kill_under_load(tmp_path / "data")
+    made, memory = on_disk(tmp_path / "data")
+    invariants.check(memory)
+    present = [name(job) for job in memory.jobs.values() if job.state is not State.COMPLETE]
+    pushed = [Op(Kind.PUSH, "server", jid, 0.0, 0.0) for jid in made]
+    verdict = account([*load.ops, *pushed], present, kills=dead)
+    count = Counter((op.kind, op.outcome) for op in load.ops)
+    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, len(made), verdict.again)
+    assert verdict.faults == {}
+    assert too_early(load) == []
+    assert made == [f"{TICK}-{n}" for n in range(1, memory.intervals[TICK].count + 1)], "each once, in order"
+    worked = {op.jid for op in load.ops if op.kind is Kind.FETCH}
+    assert len(worked & set(load.needs)) > 200
+    assert len(worked & set(made)) > 50
+    blocked = [job for job in memory.jobs.values() if job.state is State.BLOCKED]
+    waited_for = {name(memory.jobs[need]) for job in blocked for need in job.extra.links.needs}  # type: ignore[union-attr]
+    assert waited_for <= set(present), "nobody waits for what is done"
+
+
+def test_needs_that_are_not_waited_for_would_be_noticed(tmp_path: Path) -> None:
+    load, _ = kill_under_load(tmp_path / "data", 1, "no-needs")
+    assert too_early(load)
+
+
+def test_a_slot_that_makes_two_jobs_would_be_noticed(tmp_path: Path) -> None:
+    kill_under_load(tmp_path / "data", 1, "twice-made")
+    made, memory = on_disk(tmp_path / "data")
+    assert made != [f"{TICK}-{n}" for n in range(1, memory.intervals[TICK].count + 1)]

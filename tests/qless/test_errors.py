@@ -1,0 +1,148 @@
+"""What is wrong with a call is told in the scripts' own words (protocol page, qless 3 and 5), over the door."""
+
+import json
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from crossdock.wire.redis.qless import cjson
+from crossdock.wire.redis.scripts import sha1
+from tests.qless.test_door import House, T, bulk
+from tests.support.conversation import Peer
+
+#: Calls without their time, and the error.
+WRONG: Final = [
+    (("put", "w", "q"), 'Put(): Arg "jid" missing'),
+    (("put", "w", "q", "j"), 'Put(): Arg "klass" missing'),
+    (("put", "w", "q", "j", "k"), "bad argument #1 to 'decode' (string expected, got nil)"),
+    (("put", "w", "q", "j", "k", ""), "Expected value but found T_END at character 1"),
+    (("put", "w", "q", "j", "k", "{", "0"), "Expected object key string but found T_END at character 2"),
+    (("put", "w", "q", "j", "k", "[1,]", "0"), "Expected value but found T_ARR_END at character 4"),
+    (("put", "w", "q", "j", "k", "nonsense", "0"), "Expected value but found invalid token at character 1"),
+    (("put", "w", "q", "j", "k", "false", "0"), 'Put(): Arg "data" missing or not JSON: false'),
+    (("put", "w", "q", "j", "k", "{}"), 'Put(): Arg "delay" not a number: nil'),
+    (("put", "w", "q", "j", "k", "{}", "soon"), 'Put(): Arg "delay" not a number: soon'),
+    (("put", "w", "q", "j", "k", "{}", "0", "priority", "x"), 'Put(): Arg "priority" not a numberx'),
+    (("put", "w", "q", "j", "k", "{}", "0", "retries", "1_0"), 'Put(): Arg "retries" not a number: 1_0'),
+    (("put", "w", "q", "j", "k", "{}", "0", "tags", "["), "Expected value but found T_END at character 2"),
+    (("put", "w", "q", "j", "k", "{}", "0", "odd"), "Odd number of additional args: table: 0x0"),
+    (("pop", "q"), 'Pop(): Arg "worker" missing'),
+    (("pop", "q", "w"), 'Pop(): Arg "count" missing or not a number: nil'),
+    (("pop", "q", "w", "many"), 'Pop(): Arg "count" missing or not a number: many'),
+    (("peek", "q", "٣"), 'Peek(): Arg "count" missing or not a number: ٣'),
+    (("complete", "j"), 'Complete(): Arg "worker" missing'),
+    (("complete", "j", "w"), 'Complete(): Arg "queue" missing'),
+    (("complete", "j", "w", "q", "{}}"), "Expected the end but found T_OBJ_END at character 3"),
+    (("complete", "j", "w", "q", "{}", "next", "q", "delay", "x"), "assertion failed!"),
+    (("complete", "j", "w", "q", "{}", "delay", "1"), 'Complete(): "delay" cannot be used without a "next".'),
+    (("complete", "j", "w", "q", "{}"), "Complete(): Job j does not exist"),
+    (("fail", "j", "w", "g"), 'Fail(): Arg "message" missing'),
+    (("fail", "j", "w", "g", "m"), "Fail(): Job jdoes not exist"),
+    (("retry", "j", "q", "w", "x"), 'Retry(): Arg "delay" not a number: x'),
+    (("heartbeat", "j"), 'Heatbeat(): Arg "worker" missing'),
+    (("heartbeat", "j", "w", "{]"), "Expected object key string but found T_ARR_END at character 2"),
+    (("priority", "j"), 'Priority(): Arg "priority" missing or not a number: nil'),
+    (("jobs",), 'Jobs(): Arg "state" missing'),
+    (("jobs", "running"), 'Jobs(): Arg "queue" missing'),
+    (("jobs", "walking", "q"), 'Jobs(): Unknown type "walking"'),
+    (("stats", "q"), 'Stats(): Arg "date" missing or not a number: nil'),
+    (("failed", "g", "x"), 'Failed(): Arg "start" is not a number: x'),
+    (("unfail", "q"), 'Unfail(): Arg "group" missing'),
+    (("dance",), "Unknown command dance"),
+]
+
+
+@pytest.mark.parametrize(("words", "text"), WRONG, ids=[" ".join(words) for words, _ in WRONG])
+def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
+    house = House()
+    said = house.call(words[0], T, *words[1:])
+    assert said.decode() == f"-ERR user_script:1: {text} script: , on @user_script:1.\r\n"
+    assert not house.desk.memory.jobs
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "Must provide a command"),
+        (("pop",), "bad argument #1 to 'tonumber' (value expected)"),
+        (("pop", ""), 'Arg "now" missing or not a number: nil'),
+        (("pop", "1,5", "q", "w", "1"), 'Arg "now" missing or not a number: nil'),
+        (("pop", "nan", "q", "w", "1"), 'Arg "now" missing or not a number: nan'),
+        (("pop", "1e300", "q", "w", "1"), 'Arg "now" missing or not a number: 1e+300'),
+    ],
+)
+def test_a_time_that_is_none(words: tuple[str, ...], text: str) -> None:
+    assert f" {text} script: ".encode() in House().call(*words)
+
+
+def test_scripts_that_nobody_knows() -> None:
+    house = House()
+    unknown = b"-NOSCRIPT No matching script. Please use EVAL.\r\n"
+    for sha in ("0" * 40, "", "x", sha1(b"return 1"), "\u00fc"):
+        assert house.ask("EVALSHA", sha, "0", "get", T, "j") == unknown
+    for words in (("EVAL", "return 1", "0"), ("SCRIPT", "LOAD", "return 1")):
+        said = house.ask(*words)
+        assert said.startswith(b"-ERR unknown script " + sha1(b"return 1").encode())
+        assert said.count(b"\r\n") == 1
+    assert house.ask("FCALL", "nothing", "0") == b"-ERR Function not found\r\n"
+    assert house.ask("EVALSHA", "0" * 40, "-1") == b"-ERR Number of keys can't be negative\r\n"
+    assert house.ask("EVALSHA", "0" * 40, "1") == b"-ERR Number of keys can't be greater than number of args\r\n"
+    assert house.ask("FCALL", "qless", "one") == b"-ERR value is not an integer or out of range\r\n"
+    assert house.ask("FCALL", "qless") == b"-ERR wrong number of arguments for 'fcall' command\r\n"
+    assert not house.desk.memory.scripts
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (b"*3\r\n$5\r\nFCALL\r\n$-5\r\n", "invalid bulk length"),
+        (b"*3\r\n$5\r\nFCALL\r\n$17000000\r\n", "invalid bulk length"),
+        (b"*-2\r\n*2000000\r\n", "invalid multibulk length"),
+        (b"*2\r\n$5\r\nFCALL\r\n:5\r\n", "expected '$', got ':'"),
+    ],
+)
+def test_lengths_that_are_none_end_the_connection(sent: bytes, text: str) -> None:
+    house = House()
+    house.peer.send(sent)
+    assert bytes(house.peer.said) == f"-ERR Protocol error: {text}\r\n".encode()
+    assert house.peer.is_closed
+    again = Peer(house.desk, house.door)
+    assert house.ask("FCALL", "qless", "0", "length", T, "q", peer=again) == b":0\r\n"
+
+
+def nested(depth: int, inside: str = "1") -> str:
+    return "[" * depth + inside + "]" * depth
+
+
+@pytest.mark.parametrize(
+    ("data", "fits"),
+    [
+        (nested(64), True),
+        (nested(65), False),
+        (json.dumps([{"a": [n]} for n in range(500)]), True),
+        (json.dumps([json.loads(nested(63))] * 3), True),
+        (json.dumps([json.loads(nested(64))] * 3), False),
+        ('["]",' * 70 + '"["' + ',"["]' * 70, False),  # brackets in strings hide none
+        (json.dumps(["[" * 100, "}" * 100, '\\"[[["']), True),
+    ],
+)
+def test_data_may_be_nested_so_deep(data: str, fits: bool) -> None:
+    house = House()
+    said = house.call("put", T, "w", "q", "j", "k", data, "0")
+    assert (said == bulk("j")) is fits
+    assert fits or b"Found too many nested data structures (65)" in said
+
+
+def test_what_is_plain_is_read() -> None:
+    random = Random(5)
+    signs = [*'{}[]":,1-a \\\x01\x7f', "\\u", "d800", "null", "1e999"]
+    plain = 0
+    for _ in range(20_000):
+        text = random.choice("[{") + "".join(random.choices(signs, k=random.randrange(7)))
+        if cjson.is_plain(text.encode()):
+            plain += 1
+            found: Any = cjson.read(text)
+            assert isinstance(found, (dict, list))
+            assert cjson.is_strict(text)
+    assert plain > 20
