@@ -135,12 +135,12 @@ def _segment(lake: Path, date: dt.date, batch: int, table: pa.Table) -> manifest
     path = manifest.segment_path(date, batch, batch)
     (lake / path).parent.mkdir(parents=True, exist_ok=True)
     said = {
-        VERSION_KEY: str(LAKE_VERSION).encode(),
-        LAKE_KEY: _NAME.encode(),
-        RANGE_KEY: f"{batch}-{batch}".encode(),
-        DATE_KEY: date.isoformat().encode(),
+        VERSION_KEY: str(LAKE_VERSION),
+        LAKE_KEY: _NAME,
+        RANGE_KEY: f"{batch}-{batch}",
+        DATE_KEY: date.isoformat(),
     }
-    pq.write_table(
-        table.cast(EVENTS).replace_schema_metadata(said), lake / path, compression="zstd", store_schema=False
-    )
+    with pq.ParquetWriter(lake / path, EVENTS, compression="zstd", store_schema=False) as writer:
+        writer.write_table(table.cast(EVENTS))
+        writer.add_key_value_metadata(said)
     return manifest.File(path, table.num_rows, (lake / path).stat().st_size)

@@ -8,6 +8,7 @@ import argparse
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -85,9 +86,9 @@ def _whole(size: Size, works: Works, lake: Path, files: list[File], last: str, o
     before = [file for file in files if date_of(file.path) != last]
     if before:
         events = publish(lake, before)
-        size.measure("run: all tables, all days but one", lambda: run(works), events=events)
+        size.measure("run: all tables, all days but one", lambda: _expect(run(works).rows, events), events=events)
     publish(lake, files)
-    size.measure("run: all tables, one more day", lambda: run(works), events=of_day)
+    size.measure("run: all tables, one more day", lambda: _expect(run(works).rows, of_day), events=of_day)
     size.measure("rebuild: all tables, all days", lambda: rebuild(works))
 
 
@@ -101,8 +102,19 @@ def _streamed(size: Size, works: Works, lake: Path, files: list[File]) -> None:
         if batch < 3:
             take_in(works)
         else:
-            size.measure("a batch of the stream: all facts", lambda: take_in(works), events=rows)
+            size.measure("a batch of the stream: all facts", partial(_taken, works, rows), events=rows)
     publish(lake, files)
+
+
+def _taken(works: Works, rows: int) -> None:
+    batch = take_in(works)
+    _expect(batch.rows if batch else 0, rows)
+
+
+def _expect(rows: int, events: int) -> None:
+    """A figure of work that was not done is none."""
+    if rows != events:
+        raise SystemExit(f"{rows:,} events were taken in where {events:,} are there")
 
 
 def _show(size: Size) -> None:
