@@ -17,6 +17,7 @@ from bench.beanstalkd import BeanstalkdLoad
 from bench.doors import DOORS
 from bench.doors.phases import DoorLoad
 from bench.doors.qless import Qless, QlessLoad
+from bench.doors.resqu import ResquLoad
 from bench.faktory import FaktoryLoad
 from bench.figures import Run
 from bench.lane import Lane
@@ -53,6 +54,8 @@ def _load(order: Order, lanes: Sequence[Lane]) -> Load:
         return FaktoryLoad(lanes, order.queue)
     if door == "qless":
         return QlessLoad(lanes, Qless(order.queue, order.target.call, order.target.script))
+    if door == "resqu":
+        return ResquLoad(lanes, order.queue)
     return DoorLoad(lanes, DOORS[door](order.queue))
 
 

@@ -25,6 +25,7 @@ from bench.machine import describe
 from bench.memory import memory
 from bench.process import ServerFailed
 from bench.replies import Unexpected
+from bench.resqu import compare_resqu
 from bench.restart import restart
 from bench.servers import Contestant, running, yardstick
 from bench.sizes import QUICK, Sizes
@@ -32,7 +33,7 @@ from bench.table import show_goals
 from bench.target import parse
 
 #: Doors that have a load. The modes, and what they are compared with, are Faktory's.
-_DOORS: Final = ("faktory", *DOORS)
+_DOORS: Final = ("faktory", *DOORS, "resqu")
 _MODES: Final = {"backlog": backlog, "memory": memory, "restart": restart, "idle": idle, "lake": lake}
 
 
@@ -95,6 +96,8 @@ def main(words: Sequence[str]) -> int:
         describe(arguments.folder)
         if arguments.door == "qless":
             goals = compare_qless(sizes, others, arguments.folder)
+        elif arguments.door == "resqu":
+            goals = compare_resqu(sizes, arguments.folder)
         elif arguments.door != "faktory":
             goals = compare_door(arguments.door, sizes, others, arguments.folder)
         else:

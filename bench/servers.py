@@ -18,7 +18,7 @@ from bench.target import Target
 _DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
 
 #: Loads that are named after their clients.
-_BEHIND: Final = {"qless": "redis"}
+_BEHIND: Final = {"qless": "redis", "resqu": "redis"}
 _DOOR: Final = re.compile(r"^ +(\w+) +(\S+):(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(r"^ready", re.MULTILINE)
 

@@ -121,6 +121,17 @@ class QlessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "coarse"
 
 
+class ResquSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    fail_retries: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000, description="How often a Resqu job is tried at all, as Resqu's own server counts"),
+    ] = 3
+    max_attempts: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000, description="A Resqu job begun so often ends if its worker dies again; 0: never"),
+    ] = 0
+
+
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
     jobs: Annotated[int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")] = (
@@ -137,6 +148,14 @@ class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concurrency: Annotated[int, Meta(ge=1)] | None = None
     worker: Annotated[int, Meta(ge=1)] | None = None
     timeout: Annotated[float, Meta(ge=0)] = 0.0
+
+
+class PoolMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[mapping.static]` and `[mapping.batch]`: which pool a Resqu job, or a batch, goes to; in each
+    `SOURCE.NAME = "POOL"`, and `default` for all others, as in the configuration of Resqu's own server."""
+
+    static: dict[str, dict[str, str]] = {}
+    batch: dict[str, dict[str, str]] = {}
 
 
 class CronJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -173,6 +192,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     masenko: MasenkoSettings = MasenkoSettings()
     redis: RedisSettings = RedisSettings()
     qless: QlessSettings = QlessSettings()
+    resqu: ResquSettings = ResquSettings()
     limits: LimitSettings = LimitSettings()
     throttles: dict[str, ThrottleEntry] = {}  #: in the file only
     cron: list[CronEntry] = []  #: in the file only
+    mapping: PoolMapping = PoolMapping()  #: in the file only

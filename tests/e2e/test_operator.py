@@ -180,7 +180,7 @@ def test_batches_and_cron(tmp_path: Path) -> None:
         assert (row["cron"], row["schedule"], row["zone"]) == ("nightly", "0 3 * * *", "UTC")
         bid = client.call("BATCH NEW", {"description": "import", "success": job("callback")}).decode()
         client.push("job-00001", custom={"bid": bid})
-        assert re.search(rf"{bid}  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
+        assert re.search(rf"{bid}  faktory  open +1 +1 +0  - +waiting  - +import", operator.tell("batches"))
         client.call(f"BATCH COMMIT {bid}")
         (row,) = operator.json("batches")["batches"]
         assert (row["batch"], row["state"], row["total"], row["pending"]) == (bid, "running", 1, 1)
@@ -247,3 +247,24 @@ def test_the_how_to_is_true(tmp_path: Path) -> None:
             said = ended.err + ended.out if first_counts else ended.out + ended.err
             pattern = ".*".join(map(re.escape, expected.split("…")))
             assert re.fullmatch(pattern, said, re.DOTALL), f"$ crossdock {command}\n{said}"
+
+
+def test_plans(operator: Operator) -> None:
+    assert operator.tell("plan", "add", "shop", "P1M", "Jobs\\Invoices", '{"dry": false}', "--id", "monthly") == (
+        "shop_monthly\n"
+    )
+    made = operator.json("plan", "add", "shop", "10m", "Jobs\\Poll", "--uid", "poll", "--deferrable-by", "30")
+    assert made["plan"].startswith("shop_")
+    assert re.search(r"shop_monthly +P1M +\S+Z +\S+ +unassigned +Jobs\\Invoices", operator.tell("plans"))
+    rows = operator.json("plans", "--source", "shop")["plans"]
+    assert {row["interval"] for row in rows} == {"P1M", "PT600S"}
+    removed = operator.tell("plan", "rm", "shop_monthly", made["plan"])
+    assert removed == f"removed shop_monthly\nremoved {made['plan']}\n"
+    gone = operator.run("plan", "rm", "shop_monthly")
+    assert (gone.code, gone.err) == (1, "crossdock: there is no plan shop_monthly\n")
+    wrong = operator.run("plan", "add", "shop", "1.5s", "C")
+    assert (wrong.code, wrong.err) == (2, "crossdock: an interval is made of whole seconds\n")
+    wrong = operator.run("plan", "add", "shop", "1d", "C", "--deferrable-by", "5")
+    assert wrong.code == 2 and "--deferrable-by needs --uid" in wrong.err
+    wrong = operator.run("plan", "add", "shop", "1d", "C", "--start", "soon")
+    assert wrong.code == 2 and "'soon' is no time" in wrong.err

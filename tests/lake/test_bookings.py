@@ -14,6 +14,7 @@ from crossdock.model.rules import Rules
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.dialect import Dialect
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
+from tests.model.resqu_simulation import ResquWorld
 from tests.model.simulation import World
 from tests.qless import test_walk
 from tests.qless.replay import QlessDesk
@@ -66,6 +67,19 @@ def test_a_simulation_with_power_cuts(seed: int, tmp_path: Path) -> None:
     world.run(1_000)
     rows = rows_agree(world.log)
     assert {row["outcome"] for row in rows} > {"succeeded", "failed", "returned"}
+
+
+def test_simulations_of_resqu(tmp_path: Path) -> None:
+    seen: set[str] = set()
+    for seed in range(1, 6):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        world = ResquWorld(seed, folder)
+        world.run(1_000)
+        rows = rows_agree(world.log)
+        assert {(row["state"], row["why"]) for row in rows} > {("held", "batch")}
+        seen |= {row["event"] for row in rows}
+    assert seen > {"rescheduled", "deferred", "taken", "put-on-queue", "stage-committed", "stage-ended"}
 
 
 def test_numbers_of_any_size_are_kept_within_their_columns() -> None:

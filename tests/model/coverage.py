@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final, Self, get_args
 
 from crossdock.engine.memory import Memory
+from crossdock.model import event_resqu as q
 from crossdock.model import events as e
 from crossdock.model.keys import KeyEvent
 from crossdock.model.loads import LoadEvent
@@ -21,8 +22,11 @@ Move = tuple[State | None, State]
 
 KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 
-#: Those about jobs; keys and loads have references of their own.
-JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent))
+#: Those of Resqu's words, which have a reference of their own, as keys and loads have.
+RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
+
+#: Those about jobs.
+JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent)) - RESQU_KINDS
 
 #: A free door settles a job in these, too
 _UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)
@@ -64,6 +68,20 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Held: frozenset({(S.READY, S.HELD)}),
     e.Unheld: frozenset({(S.HELD, S.READY)}),
     e.Surfaced: frozenset({(before, S.READY) for before in _ANY if before is not S.READY}),
+}
+
+#: As `USED`, of the events that Resqu's words make, and what others make of jobs in batches and buffers;
+#: tests/model/test_resqu_simulation.py sees all of it.
+HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
+    q.StagePushed: frozenset({(None, S.HELD)}),
+    e.Leased: frozenset({(S.HELD, S.LEASED)}),
+    e.Lapsed: frozenset({(S.LEASED, S.HELD)}),
+    e.Returned: frozenset({(S.LEASED, S.HELD)}),
+    e.Removed: frozenset({(S.HELD, S.GONE)}),
+    q.StageFinished: frozenset({(S.HELD, S.READY)}),
+    q.Taken: frozenset({(S.READY, S.HELD)}),
+    q.PutOnQueue: frozenset({(S.HELD, S.READY)}),
+    q.Rescheduled: frozenset({(S.LEASED, S.READY), (S.LEASED, S.SCHEDULED)}),
 }
 
 #: Those that leave every job where it is.
@@ -118,7 +136,11 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
     elif isinstance(event, e.Recurred):
         for number, spec in enumerate(event.specs, event.number):  # one of that name is overwritten
             yield from [job.number for job in memory.named(spec.jid)] or [number]
-    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived | e.Unheld):
+    elif isinstance(event, q.StagePushed):
+        yield event.number
+    elif isinstance(event, q.StageFinished):
+        yield from (number for (number,) in memory.resqu.lanes[event.name])
+    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived | e.Unheld | q.PutOnQueue):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
         yield from (number for _, number in memory.shelves[State.LEASED])

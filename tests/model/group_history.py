@@ -85,10 +85,10 @@ class History:
             case e.Failed() if event.then is State.GONE:
                 self._gone(event.number, success=False)
             case e.Failed():
-                self._bad(event.number)
+                self._bad(event.number, over=event.then in (State.DEAD, State.FAILED))
             case e.Buried():
                 for row in event.rows:
-                    self._bad(row.number)
+                    self._bad(row.number, over=True)
             case e.Removed():
                 for row in event.rows:
                     self._gone(row.number, success=False)
@@ -113,8 +113,10 @@ class History:
             if links.lock:
                 self.locks[links.lock.name] = number
 
-    def _bad(self, number: int) -> None:
+    def _bad(self, number: int, *, over: bool) -> None:
         links = self.links.get(number, Links())
+        if over and links.lock is not None and links.lock.freed is Freed.END:
+            self._let_go(number, links)
         if links.group in self.groups:
             self.groups[links.group].members[number] = "bad"
 

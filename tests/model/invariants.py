@@ -5,6 +5,7 @@ from math import inf
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of, shelf_key
+from crossdock.model.records import Phase
 from crossdock.model.states import State
 
 
@@ -16,6 +17,8 @@ def check(memory: Memory) -> None:
     indexes_are_whole(memory)
     lazy_deadlines_are_whole(memory)
     lists_are_whole(memory)
+    batches_are_whole(memory)
+    buffers_are_whole(memory)
 
 
 def each_job_stands_once(memory: Memory) -> None:
@@ -28,6 +31,12 @@ def each_job_stands_once(memory: Memory) -> None:
             job = memory.jobs[place[4]]
             assert (job.state, job.queue, job.place) == (State.READY, queue.name, place)
             standing[job.number] += 1
+    for name, lane in memory.resqu.lanes.items():
+        assert list(lane) == sorted(lane)
+        for (number,) in lane:
+            job = memory.jobs[number]
+            assert (job.state, job.extra and job.extra.stage) == (State.HELD, name)
+            standing[number] += 1
     for state, shelf in memory.shelves.items():
         keys = list(shelf)
         assert keys == sorted(keys)
@@ -64,12 +73,17 @@ def jobs_are_whole(memory: Memory) -> None:
 
 def records_are_whole(memory: Memory) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
-    assert list(memory.lock_ends) == sorted((lock.end, lock.holder, name) for name, lock in memory.locks.items())
+    ending = [(lock.end, lock.holder, name) for name, lock in memory.locks.items() if lock.end < inf]
+    assert list(memory.lock_ends) == sorted(ending)
     assert list(memory.group_ends) == sorted((group.end, name) for name, group in memory.groups.items())
     dated = {jid: track.until for jid, track in memory.tracks.items() if track.until < inf}
     assert list(memory.track_ends) == sorted((until, jid) for jid, until in dated.items())
     assert list(memory.recurring) == sorted((each.next, name) for name, each in memory.recurrences.items())
+    reserved = {name for name, lock in memory.locks.items() if not lock.holder}
+    assert reserved == set(memory.resqu.reserved)
     for name, lock in memory.locks.items():
+        if name in reserved:
+            continue
         job = memory.jobs[lock.holder]
         assert job.extra is not None
         assert job.extra.links is not None
@@ -93,7 +107,8 @@ def throttles_are_whole(memory: Memory) -> None:
             assert throttle.holders or throttle.pending or throttle.end is not None
     pending = {name: each.pending for name, each in memory.throttles.items() if each.pending}
     assert {name: {jid: t for t, jid in order} for name, order in memory.pending.items()} == pending
-    held = [(job.queue, *held_key(job)) for job in memory.jobs.values() if job.state is State.HELD]
+    waiting = [job for job in memory.jobs.values() if job.state is State.HELD and not (job.extra and job.extra.stage)]
+    held = [(job.queue, *held_key(job)) for job in waiting]
     assert sorted((name, *key) for name, order in memory.held_in.items() for key in order) == sorted(held)
 
 
@@ -172,3 +187,45 @@ def lists_are_whole(memory: Memory) -> None:
         assert since
         assert list(tags.jobs[tag]) == sorted((t, memory.jobs[number].jid, number) for number, t in since.items())
     assert list(tags.top) == sorted((uses, tag) for tag, uses in tags.uses.items())
+
+
+def batches_are_whole(memory: Memory) -> None:
+    """A batch is in one place: uncommitted, waiting for an allocator, in a backlog, or a lane."""
+    resqu = memory.resqu
+    assert set(resqu.stages) == set(resqu.lanes)
+    by_phase: dict[Phase, set[str]] = {phase: set() for phase in Phase}
+    for name, stage in resqu.stages.items():
+        assert name == stage.name
+        by_phase[stage.phase].add(name)
+        assert (stage.end == inf) is (stage.phase is not Phase.UNCOMMITTED)
+        if stage.phase in (Phase.ACTIVE, Phase.BACKLOG) and not stage.by_hand:
+            assert resqu.lanes[name], "what is worked off is gone"
+    open_ones = [(stage.end, stage.name) for stage in resqu.stages.values() if stage.phase is Phase.UNCOMMITTED]
+    assert list(resqu.stage_ends) == sorted(open_ones)
+    assert set(resqu.active.values()) == by_phase[Phase.ACTIVE]
+    assert len(resqu.active) == len(by_phase[Phase.ACTIVE])
+    waiting = [name for names in resqu.backlogs.values() for name in names]
+    assert sorted(waiting) == sorted(by_phase[Phase.BACKLOG])
+    assert all(resqu.backlogs.values())
+    for key in set(resqu.backlogs) - set(resqu.active):
+        assert all(resqu.stages[name].by_hand for name in resqu.backlogs[key]), "its allocator has the one before it"
+    for queue in memory.queues.values():
+        here = {name for (pool, _), name in resqu.active.items() if pool == queue.name}
+        assert set(queue.lanes or {""}) == here | {""}
+        assert (queue.lanes is not None) is bool(here)
+        for name, lane in (queue.lanes or {}).items():
+            assert lane is (resqu.lanes[name] if name else queue.ready)
+
+
+def buffers_are_whole(memory: Memory) -> None:
+    """What was taken is in a buffer; plans are listed by their source; what is deferred waits for somebody."""
+    resqu = memory.resqu
+    for number, key in resqu.in_buffer.items():
+        assert resqu.buffers[key].number == number
+    named = {buffer.number for buffer in resqu.buffers.values()}
+    assert set(resqu.in_buffer) <= named
+    plans = {(each.source, each.plan) for each in memory.recurrences.values() if each.plan}
+    assert {(source, plan) for source, ids in resqu.plans.items() for plan in ids} == plans
+    assert all(resqu.plans.values())
+    assert set(resqu.deferred) <= set(memory.locks)
+    assert resqu.running <= set(memory.locks)

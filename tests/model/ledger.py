@@ -240,6 +240,7 @@ class Ledger:
         life.state = event.then
         life.age = event.end or life.age
         life.hopeless = ends
+        self._over(life)
         if event.to_queue:
             self.pushed_to[event.to_queue] += 1
             self.ended_in[life.queue] += 1
@@ -294,6 +295,7 @@ class Ledger:
             assert life.lease is None
             life.state, life.due, life.executed = State.DEAD, event.due, True
             life.hopeless = True
+            self._over(life)
 
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
@@ -350,6 +352,11 @@ class Ledger:
         del self.live[life.number]
         self.ended_in[life.queue] += 1
         self._let_go(life)
+
+    def _over(self, life: Life) -> None:
+        """Kept for a person: its tries are over, and some locks go with them."""
+        if life.state in (State.DEAD, State.FAILED) and life.lock is not None and life.lock.freed is Freed.END:
+            self._let_go(life)
 
     def _let_go(self, life: Life) -> None:
         if life.lock is not None and self.locks.get(life.lock.name, (0, 0.0))[0] == life.number:

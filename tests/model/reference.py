@@ -437,7 +437,7 @@ class Reference:
         for job in jobs:
             at = self._happens(now)
             job.state, job.due = State.DEAD, now.wall + 180 * DAY
-            self.records.failed(job.number, job.spec.jid, job.links, at, "dead")
+            self.records.failed(job.number, job.spec.jid, job.links, at, "dead", over=True)
             self.lost.append(job.number)
         return len(jobs)
 
@@ -648,7 +648,8 @@ class Reference:
             self._gone(job, at, success=False)
         else:
             shown = "dead" if final and after is Then.DEAD else "failed"
-            self.records.failed(job.number, job.spec.jid, job.links, at, shown)
+            over = job.state in (State.DEAD, State.FAILED)
+            self.records.failed(job.number, job.spec.jid, job.links, at, shown, over=over)
 
     def _exhausted(self, job: Job, now: Now, result: bytes) -> None:
         after = job.rules.exhausted

@@ -105,7 +105,9 @@ class Records:
         if links.tracked:
             self.note(jid, at, "enqueued")
 
-    def failed(self, number: int, jid: str, links: Links, at: float, state: str) -> None:
+    def failed(self, number: int, jid: str, links: Links, at: float, state: str, *, over: bool = False) -> None:
+        if over and links.lock is not None and links.lock.freed is Freed.END:
+            self._let_go(number, links)
         if links.group in self.groups:
             self.groups[links.group].members[number] = "bad"
             self.touched.append(links.group)

@@ -6,9 +6,11 @@ from typing import Final
 from crossdock.client.errors import Broken
 from crossdock.engine.catching_up import GRACE_S
 from crossdock.model.moves import CatchUp
+from crossdock.model.resqu import SetMapping
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.session import Door as AnyDoor
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support import conversation
@@ -17,12 +19,14 @@ from tests.support.masenko_peer import MasenkoPeer
 from tests.support.peer import Peer
 from tests.support.peers import PEERS, ViaFaktory, ViaMasenko, ViaWorkq
 from tests.support.qless_peer import ViaQless
+from tests.support.resqu_peer import ViaResqu
 
 
 def _redis(desk: PlainDesk) -> RedisDoor:
     qless = Qless()
     desk.herald = qless.tell
-    return RedisDoor(libraries=(qless.library,), views=(qless.view,))
+    resqu = Resqu()
+    return RedisDoor(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
 
 
 _BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
@@ -81,6 +85,11 @@ class Floor:
 
     def masenko(self) -> ViaMasenko:
         return ViaMasenko(InProcess(self.desk, self.doors["masenko"]))
+
+    def resqu(self, name: str = "") -> ViaResqu:
+        """The name of a job is that of its queue."""
+        self.desk.do(SetMapping({"default": {"q": "q"}}, {"default": {"q": "q"}}))
+        return ViaResqu(InProcess(self.desk, self.doors["redis"]), name)
 
     def qless(self) -> ViaQless:
         return ViaQless(InProcess(self.desk, self.doors["redis"]))

@@ -21,6 +21,8 @@ _SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 def picture(memory: Memory) -> dict[str, Any]:
     whole = {name: plain(value) for name, value in _attributes(memory).items() if name not in _NOT_STATE}
     whole["order of queues"] = list(memory.queues)  # `*` walks them in this order
+    whole["turns"] = {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None}
+    whole["order of plans"] = {source: list(ids) for source, ids in memory.resqu.plans.items()}
     return whole
 
 
@@ -33,6 +35,8 @@ def plain(value: object) -> Any:
         return plain(value.days)
     if isinstance(value, defaultdict):  # counts: none is as good as zero
         return {key: count for key, count in value.items() if count}
+    if isinstance(value, set):
+        return sorted(value)
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, Iterable):

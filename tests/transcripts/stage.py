@@ -7,6 +7,7 @@ from typing import Any
 from crossdock.wire.faktory.door import Challenge
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.session import Door as AnyDoor
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.conversation import Door, Peer
@@ -91,7 +92,10 @@ class Stage:
             elif name == "masenko":
                 self._doors[name] = MasenkoDoor(**settings)
             elif name == "redis":
-                self._doors[name] = RedisDoor(**settings, libraries=(ECHOES,), views=(MIRROR,))
+                resqu = Resqu()
+                self._doors[name] = RedisDoor(
+                    **settings, libraries=(ECHOES, resqu.library), views=(MIRROR, *resqu.views)
+                )
             else:
                 self._doors[name] = Door(self._desk, self._challenge, **settings)
         return self._doors[name]

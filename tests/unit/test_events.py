@@ -33,6 +33,7 @@ from tests.model import invariants
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.coverage import KINDS
 from tests.model.key_reference import visible
+from tests.model.resqu_story import story_of_resqu
 
 FILE: Final = Path(__file__).parent / "data" / "journal-v1.jsonl"
 
@@ -134,6 +135,11 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "holder": ("LEASED", 1, 0),
         "unheld": ("READY", 0, 0),
         "surfaced": ("LEASED", 2, 1),
+        "first of after it": ("HELD", 0, 0),
+        "again-2": ("SCHEDULED", 1, 1),
+        "after running": ("SCHEDULED", 0, 0),
+        "staged-1": ("HELD", 0, 0),
+        "staged-2": ("HELD", 0, 0),
         "loaded": ("READY", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
@@ -152,8 +158,22 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "gates": False,
         "strays": False,
         "beyond": False,
+        "units": False,
+        "unassigned": False,
+        "pool": False,
+        "batches": False,
     }
-    assert {name: lock.holder for name, lock in memory.locks.items()} == {"lock": 17}
+    assert {name: lock.holder for name, lock in memory.locks.items()} == {
+        "lock": 17,
+        "uid:handed": 0,
+        "uid:again": 43,
+        "uid:running": 44,
+    }
+    assert {name: (stage.phase.name, stage.total) for name, stage in memory.resqu.stages.items()} == {
+        "after it": ("ACTIVE", 1),
+        "lane": ("BACKLOG", 2),
+    }
+    assert list(memory.resqu.deferred) == ["uid:handed"]
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
         "group": (1, 0, Call.SUCCESS)
     }
@@ -171,7 +191,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "ql:q:gates": (["holder"], {}),
     }
     assert [(each.name, each.schedule, each.zone) for each in memory.recurrences.values()] == [
-        ("again", "0 * * * *", "Europe/Berlin")
+        ("again", "0 * * * *", "Europe/Berlin"),
+        ("\0plan:acc_plan", "P1M", "UTC"),
     ]
     assert visible(memory, Now(0.0, 0.0)) == {
         b"string": (k.Kind.STRING, b"value", 0.0),
@@ -182,7 +203,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (36, 2, 10, 4)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (47, 2, 16, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -241,7 +262,8 @@ def test_a_kind_that_is_not_known_is_an_error() -> None:
 
 
 def test_only_what_changes_nothing_for_a_job_is_soft() -> None:
-    assert {e.QueueSeen, e.WorkerSeen} == e.SOFT
+    """A lock that a connection has reserved for its next push is free again after a restart: it need not be durable."""
+    assert {e.QueueSeen, e.WorkerSeen, e.Reserved, e.Unreserved} == e.SOFT
 
 
 def story() -> Bench:
@@ -420,7 +442,7 @@ def newest_number(bench: Bench, jid: str) -> int:
 def main() -> None:
     """Print what the story has beyond the file."""
     whole = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
-    whole = story_of_loads(story_of_strays(whole))
+    whole = story_of_loads(story_of_resqu(story_of_strays(whole)))
     for batch in whole.batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])

@@ -12,7 +12,7 @@ import pytest
 
 from crossdock.model.errors import IllegalMove, UsageError
 from crossdock.model.states import MOVES, State, move
-from tests.model.coverage import MOVED, USED
+from tests.model.coverage import HELD, MOVED, USED
 
 S = State
 PAGE: Final = Path(__file__).parents[2] / "docs" / "explain" / "states.md"
@@ -40,8 +40,8 @@ def test_nothing_comes_back_from_gone() -> None:
     assert MOVES[S.GONE] == frozenset()
 
 
-def test_only_a_ready_job_is_leased() -> None:
-    assert [before for before in State if S.LEASED in MOVES[before]] == [S.READY]
+def test_only_a_ready_job_is_leased_and_one_of_a_batch() -> None:
+    assert [before for before in State if S.LEASED in MOVES[before]] == [S.HELD, S.READY]
 
 
 def test_only_a_leased_job_is_retried() -> None:
@@ -64,7 +64,7 @@ def test_any_job_can_be_removed(before: State) -> None:
 
 
 def test_what_the_engine_does_is_allowed() -> None:
-    for kind, moves in (USED | MOVED).items():
+    for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items()):
         for before, after in moves:
             assert before is None or after in MOVES[before], kind
 
@@ -114,7 +114,7 @@ def read(drawing: str) -> dict[State, frozenset[State]]:
 def used() -> str:
     """What moves a job today, event by event."""
     lines = ["| event | from | to |", "|---|---|---|"]
-    for kind, moves in (USED | MOVED).items():
+    for kind, moves in (*USED.items(), *MOVED.items(), *HELD.items()):
         name = str(kind.__struct_config__.tag)
         for before, after in sorted(moves, key=lambda each: (-1 if each[0] is None else each[0], each[1])):
             lines.append(f"| `{name}` | {'(new)' if before is None else before.name.lower()} | {after.name.lower()} |")

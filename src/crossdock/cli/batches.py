@@ -18,8 +18,10 @@ Examples:
 def batches(as_json: bool, **values: Any) -> None:
     """List batches, and how far they are.
 
-    A batch is open until it is committed, then running, complete when every job was executed, and a success when every
-    one succeeded; it is kept for half an hour after that.
+    A Faktory batch is open until it is committed, then running, complete when every job was executed, and a success
+    when every one succeeded; it is kept for half an hour after that. A Resqu batch is open until all of it becomes
+    visible at once: then it is committed, in the backlog behind its source's other one, or running; its pending jobs
+    are those that nobody has begun.
     """
     with server(values) as client:
         rows = list(client.rows("batches"))
@@ -28,10 +30,11 @@ def batches(as_json: bool, **values: Any) -> None:
         return
     click.echo(
         columns(
-            ("BATCH", "STATE", ">TOTAL", ">PENDING", ">FAILED", "COMPLETE", "SUCCESS", "PARENT", "DESCRIPTION"),
+            ("BATCH", "DOOR", "STATE", ">TOTAL", ">PENDING", ">FAILED", "COMPLETE", "SUCCESS", "PARENT", "DESCRIPTION"),
             [
                 (
                     row["batch"],
+                    row["door"],
                     row["state"],
                     *(number(row[count]) for count in ("total", "pending", "failed")),
                     *(row[name] or "-" for name in ("complete", "success", "parent")),

@@ -60,7 +60,7 @@ def _doors(settings: Settings) -> Iterator[str]:
 
 
 def _orders(settings: Settings) -> Iterator[str]:
-    for read in (standing.throttles, standing.recurrences):
+    for read in (standing.throttles, standing.recurrences, standing.mapping):
         try:
             read(settings)
         except standing.BadOrder as error:

@@ -18,7 +18,7 @@ VERBS: Final = (
     "up", "doctor",
     "push", "try", "queues", "jobs", "job", "retry", "kill", "delete", "replay", "pause", "resume",
     "tags", "tag", "untag", "tracked", "track", "untrack", "failures", "unfail",
-    "workers", "quiet", "terminate", "batches", "cron", "recurring", "recur", "unrecur", "top",
+    "workers", "quiet", "terminate", "batches", "cron", "plans", "plan", "recurring", "recur", "unrecur", "top",
     "lake", "pipeline", "backup", "restore", "check", "version",
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ A relative path counts from the folder the server is started in, that of `lake.d
 """
 
 
-_LISTS: Final = """## throttles and cron
+_LISTS: Final = """## throttles, cron and mapping
 
 Lists of entries, in the file only. They are read at the start.
 
@@ -49,6 +49,14 @@ unique_until = "success"                    # or "start": until it is fetched
 expires_in = 900                            # a run that nobody has fetched in that time is dropped
 [cron.job.custom]
 why = "housekeeping"
+
+[mapping.static.default]                    # Resqu: the pools of jobs, by sourceId and name
+default = "static_1"                        # all that is not named below
+MailJob = "mail"                            # of every source
+[mapping.static.acc2]
+MailJob = "slow-mail"                       # of this source
+[mapping.batch.default]                     # and those of batches, by the name of their first job
+default = "batch_1"
 ```
 
 A throttled queue looks empty to whoever would fetch from it. Each cron entry fires once at its time, over restarts too;
@@ -56,6 +64,11 @@ runs missed while the server was down are made up for by one. An entry whose job
 schedule or time zone was changed counts from now. `unique_for`, `unique_until` and `expires_in` mean what they mean in
 the `custom` of a pushed job, may as well stand there, and count from each run. A run that finds its lock held is left
 out.
+
+A pool is a queue: every door may push to it and fetch from it. Without `mapping.static` Resqu jobs wait in the queue
+`unassigned`, without `mapping.batch` committed batches in the list `committed`, until one of Resqu's own allocators
+says where they go. What waits there when a mapping is added is given its pool at the next start. A kind of pool that
+is mapped at all needs a `default.default`, and no pool is of both kinds.
 
 An entry that is wrong stops `crossdock up` before it has touched the data folder, and `crossdock doctor` names it.
 """

@@ -16,7 +16,7 @@ CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 
 
 #: Settings that are lists of entries: in the file only.
-LISTS: Final = frozenset({"throttles", "cron"})
+LISTS: Final = frozenset({"throttles", "cron", "mapping"})
 
 
 class Setting(NamedTuple):

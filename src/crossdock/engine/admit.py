@@ -57,6 +57,8 @@ def _is_held(memory: Memory, name: str, now: Now) -> bool:
     held = memory.locks.get(name)
     if held is None or held.end <= now.steady:
         return False
+    if not held.holder:
+        return True  # a connection is about to push the job that will hold it
     holder = memory.jobs[held.holder]
     return holder.lease is not None or not links.expired(holder, now.wall)
 

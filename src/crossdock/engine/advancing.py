@@ -73,7 +73,7 @@ def advanced(memory: Memory, event: Advanced) -> None:
         extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
     lines = faces.history(memory, extra.history, faces.entry(What.DONE, t), face)
     lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
-    job.extra = replace(extra, face=face, history=lines, error=None)
+    job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.payload = event.payload
     job.failures = 0
     job.due = event.due

@@ -37,6 +37,7 @@ from crossdock.engine import (
 )
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import table as resqu
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
@@ -105,6 +106,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Surfaced: surfacing.surfaced,
     e.ThrottleSet: holding.throttle_set,
     e.ThrottleFreed: holding.throttle_freed,
+    **resqu.APPLY,
     e.JobsLoaded: loading.jobs_loaded,
     e.LoadClosed: loading.load_closed,
 }
@@ -169,6 +171,7 @@ class Engine:
             m.ClearInterval: intervals.clear_interval,
             m.SetThrottle: holding.set_throttle,
             m.FreeThrottle: holding.free_throttle,
+            **resqu.decisions(random),
             loads.LoadJobs: loading.load_jobs,
             loads.CloseLoad: loading.close_load,
         }

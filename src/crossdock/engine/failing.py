@@ -227,7 +227,7 @@ def failed(memory: Memory, event: Failed) -> None:
             links.gone(memory, job, linked, event.at, success=False)
     else:
         if event.said or then in _FINAL:
-            job.extra = replace(job.extra or Extra(), error=event.failure)
+            job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
         faces.failed(memory, job, event, lease)
         if lease is not None and lease.until is not None and event.failure.worker not in ("", lease.worker):
             memory.workers.give(lease.worker, job.jid, lease.until)  # an old script asks whoever fails it to let go

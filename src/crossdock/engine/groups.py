@@ -8,10 +8,11 @@ same however many there are.
 
 from collections.abc import Iterable
 
-from crossdock.engine import holding, notebook, tracks
+from crossdock.engine import admit, holding, notebook, tracks
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import uniques
 from crossdock.model.clock import Now
 from crossdock.model.commands import CommitGroup, Follow, OpenGroup, Touched
 from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
@@ -100,10 +101,15 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
         unheld, queues = holding.room(memory, freed, command.t, now)
         events += unheld
         stirred.update(dict.fromkeys(queues))
-    dated = tracks.date(memory, command.touched, at, now)
-    if dated is not None:
-        events.append(dated)
+    released, specs = uniques.follow(memory, _freed(command.touched), number + 1, now)
+    events += released
+    stirred.update((queue, None) for queue in admit.stirred(specs, now))
+    events += tracks.date(memory, command.touched, at, now)
     return events, None, tuple(stirred)
+
+
+def _freed(touched: Iterable[Touched]) -> Iterable[str]:
+    return dict.fromkeys(each.lock for each in touched if each.lock)
 
 
 def _retires(touched: Iterable[Touched]) -> bool:

@@ -102,5 +102,5 @@ def index(memory: "Memory", job: Job) -> None:
             block(memory, job)
         elif job.state is State.FAILED or job.state is State.DEAD:
             memory.failures.add(job)
-        elif job.state is State.HELD:
+        elif job.state is State.HELD and (job.extra is None or not job.extra.stage):
             hold(memory, job)

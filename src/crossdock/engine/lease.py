@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 from crossdock.engine import faces, links, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import LEASED, READY, Memory
+from crossdock.engine.memory import HELD, LEASED, READY, Memory
 from crossdock.engine.queue import Queue
 from crossdock.engine.queues import is_full
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
@@ -19,6 +20,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Ended, Leased, QueueSeen, Removed, Returned, Row
 from crossdock.model.job import Job, Lease
 from crossdock.model.records import OF_QUEUE
+from crossdock.model.resqu_lists import LeaseLane
 from crossdock.model.rules import Lapse
 from crossdock.model.states import State, move
 
@@ -53,7 +55,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         queue = memory.queues.get(name)
         if queue is None:
             continue
-        if queue.paused or not queue.ready:
+        if queue.paused or not (queue.ready or queue.lanes):
             continue
         if memory.throttles:
             throttle = memory.throttles.get(OF_QUEUE + name)
@@ -61,13 +63,21 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
                 continue
         if memory.limits and is_full(memory, name, now):
             continue
-        job = memory.jobs[queue.ready.first()[4]]
+        if queue.lanes is None:
+            job = memory.jobs[queue.ready.first()[4]]
+        else:
+            number = lanes.first(queue, command.lane if isinstance(command, LeaseLane) else None)
+            if number is None:
+                continue
+            job = memory.jobs[number]
         extra = job.extra
         if extra is not None and (
             (extra.links is not None and links.expired(job, now.wall)) or (extra.throttles and memory.throttles)
         ):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, command, now, events)
+            if fresh is None and queue.lanes is not None:
+                fresh = next((memory.jobs[n] for n in lanes.in_turn(queue) if memory.jobs[n].state is HELD), None)
             if fresh is None:
                 emptied = emptied or set()
                 emptied.add(name)
@@ -83,7 +93,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             at,
             job.number,
             job.jid,
-            job.queue,
+            queue.name,
             job.kind,
             job.origin,
             command.via,
@@ -99,6 +109,8 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
         )
         if rules.lapse is _LAZY and event.end < inf:
             event.late, event.end = event.end, inf
+        elif queue.lanes is not None and job.state is HELD:
+            event.wait_s = max(0.0, at - lanes.since(memory, job))
         events.append(event)
         return events, job, ()
     return events, None, ()
@@ -116,11 +128,15 @@ def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator
     for _ in range(DRAWS if distinct else 0):
         name = distinct[int(random.random() * len(distinct))]
         queue = queues.get(name)
-        if queue is not None and queue.ready:
+        if queue is not None and (queue.ready or queue.lanes):
             drawn = name
             yield name
             break
-    left = [name for name in distinct if name != drawn and (queue := queues.get(name)) is not None and queue.ready]
+    left = [
+        name
+        for name in distinct
+        if name != drawn and (queue := queues.get(name)) is not None and (queue.ready or queue.lanes)
+    ]
     while left:
         yield left.pop(int(random.random() * len(left)) if len(left) > 1 else 0)
 
@@ -183,7 +199,10 @@ def leased(memory: Memory, event: Leased) -> None:
         event.wait_s,
         event.bound,
     )
-    memory.lend(job, lease)
+    if job.state is HELD:
+        lanes.begin(memory, job, event.queue, lease)
+    else:
+        memory.lend(job, lease)
     if event.until is not None or event.late is not None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
@@ -316,8 +335,12 @@ def to_old_place(memory: Memory, job: Job, *, keeps: bool = False) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
-    end_lease(memory, job, READY, keeps=keeps)
-    memory.stand_in(job, memory.counters.at)
+    if job.extra is not None and job.extra.stage and lanes.stage_of(memory, job) is not None:
+        end_lease(memory, job, HELD, keeps=keeps)
+    else:
+        end_lease(memory, job, READY, keeps=keeps)
+        lanes.forget_batch(job)
+        memory.stand_in(job, memory.counters.at)
     memory.place(job)
     if job.extra is not None and job.extra.links is not None:
         links.back(memory, job, job.extra.links, memory.counters.at)

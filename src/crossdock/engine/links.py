@@ -8,11 +8,16 @@ from math import inf
 
 from crossdock.engine.memory import Lock, Memory
 from crossdock.model.commands import Touched
-from crossdock.model.job import Freed, Job, Links, LockTerms
+from crossdock.model.job import Freed, Job, Links, LockTerms, ResquFace
 from crossdock.model.records import Group, Track
+from crossdock.model.states import State
 
-#: How long a track is kept after its last change.
+#: How long a track is kept after its last change; that of a monitored Resqu job (protocol page 11).
 TRACK_S = 1_800.0
+MONITORED_S = 86_400.0
+
+#: Kept for a person: its tries are over.
+_OVER = frozenset({State.DEAD, State.FAILED})
 
 
 def expired(job: Job, wall: float) -> bool:
@@ -33,7 +38,7 @@ def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
             group.bad.add(job.number)
             _touch(memory, group)
     if links.tracked:
-        note(memory, job.jid, at, "enqueued")
+        tell(memory, job, at, "enqueued")
     if links.foreground:
         memory.foreground[job.number] = None
 
@@ -42,24 +47,26 @@ def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
     if links.lock is not None and links.lock.freed is Freed.START:
         _let_go(memory, job, links)
     if links.tracked:
-        note(memory, job.jid, at, "working")
+        tell(memory, job, at, "working")
 
 
 def back(memory: Memory, job: Job, links: Links, at: float) -> None:
-    """Ready again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
+    """To be leased again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
     somebody else took it meanwhile."""
     lock = links.lock
     if lock is not None and lock.freed is Freed.START and not job.attempts and lock.name not in memory.locks:
         _take(memory, job, lock)
     if links.tracked:
-        note(memory, job.jid, at, "enqueued")
+        tell(memory, job, at, "enqueued")
 
 
 def failed(memory: Memory, job: Job, links: Links, at: float, state: str) -> None:
     """A failure, reported or by hand; the job may try again."""
     _was_executed(memory, job, links)
+    if links.lock is not None and links.lock.freed is Freed.END and job.state in _OVER:
+        _let_go(memory, job, links)
     if links.tracked:
-        note(memory, job.jid, at, state)
+        tell(memory, job, at, state)
 
 
 def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) -> None:
@@ -80,7 +87,7 @@ def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) ->
             group.answered |= links.call
             memory.touched.append(Touched(group=links.calls))
     if links.tracked:
-        note(memory, job.jid, at, "success" if success else "dead")
+        tell(memory, job, at, "success" if success else "dead")
 
 
 def _was_executed(memory: Memory, job: Job, links: Links) -> None:
@@ -99,7 +106,8 @@ def _touch(memory: Memory, group: Group) -> None:
 
 def _take(memory: Memory, job: Job, lock: LockTerms) -> None:
     memory.locks[lock.name] = Lock(job.number, lock.end)
-    memory.lock_ends.add((lock.end, job.number, lock.name))
+    if lock.end < inf:
+        memory.lock_ends.add((lock.end, job.number, lock.name))
 
 
 def _let_go(memory: Memory, job: Job, links: Links) -> None:
@@ -113,13 +121,32 @@ def _let_go(memory: Memory, job: Job, links: Links) -> None:
 def free(memory: Memory, name: str) -> None:
     held = memory.locks.pop(name, None)
     if held is not None:
-        memory.lock_ends.take((held.end, held.holder, name))
+        if held.end < inf:
+            memory.lock_ends.take((held.end, held.holder, name))
+        resqu = memory.resqu
+        resqu.running.discard(name)
+        if not held.holder:
+            resqu.unreserve(name)
+        if name in resqu.deferred:
+            memory.touched.append(Touched(lock=name))
+
+
+def tell(memory: Memory, job: Job, at: float, state: str) -> None:
+    """Write into the track of a job."""
+    monitored = job.extra is not None and type(job.extra.face) is ResquFace
+    note(memory, job.jid, at, state, keep_s=MONITORED_S if monitored else 0.0)
 
 
 def note(
-    memory: Memory, jid: str, at: float, state: str | None, percent: int | None = None, text: str | None = None
+    memory: Memory,
+    jid: str,
+    at: float,
+    state: str | None,
+    percent: int | None = None,
+    text: str | None = None,
+    keep_s: float = 0.0,
 ) -> None:
-    """Write into the track of that jid; None leaves what it says. How long it is kept follows: an event's own time
+    """Write into the track of that jid; None and 0 leave what it says. How long it is kept follows: an event's own time
     stands still while the clock is set back."""
     track = memory.tracks.get(jid)
     if track is None:
@@ -128,7 +155,8 @@ def note(
         memory.track_ends.remove((track.until, jid))
     track.state = state or track.state
     track.updated = at
-    track.end = at + TRACK_S
+    track.keep_s = keep_s or track.keep_s
+    track.end = at + (track.keep_s or TRACK_S)
     track.percent = track.percent if percent is None else percent
     track.text = track.text if text is None else text
     track.until = inf

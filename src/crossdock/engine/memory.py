@@ -1,8 +1,9 @@
 """Everything the engine knows, and where each job stands in it.
 
 A job is in `jobs` under its number, in `jids` under its name, and in exactly one order: its queue's `ready` while it
-is ready, the shelf of its state otherwise. `place` and `displace` know which, and on the way that every job goes `lend`
-and `lease.end_lease`; an apply function changes a job between the two calls. Only apply functions may write here.
+is ready, its batch's lane while it is held there, the shelf of its state otherwise. `place` and `displace` know which,
+and on the way that every job goes `lend` and `lease.end_lease`; an apply function changes a job between the two calls.
+Only apply functions may write here.
 """
 
 from collections import defaultdict
@@ -18,6 +19,8 @@ from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.loads import Loads
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
+from crossdock.engine.resqu import lanes
+from crossdock.engine.resqu.state import Resqu
 from crossdock.engine.stale import Stale
 from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
 from crossdock.engine.stats import Stats
@@ -25,8 +28,8 @@ from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
-from crossdock.model.faces import QlessFace
-from crossdock.model.job import Job, Lease, Number
+from crossdock.model.faces import FaktoryFace, QlessFace, ResquFace
+from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import State
 
@@ -83,7 +86,7 @@ class Memory:
         "foreground",
         "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
         "limits", "loads", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences",
-        "recurring", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags",
+        "recurring", "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags",
         "throttles", "touched", "track_ends", "tracks", "watched", "workers",
     )
 
@@ -95,6 +98,7 @@ class Memory:
         self.recurring: Order[tuple[float, str]] = Order()
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
         self.keys = Keys()
+        self.resqu = Resqu()
         self.discarded: list[Discarded] = []
         self._empty()
 
@@ -115,8 +119,11 @@ class Memory:
             *self.blocked_in.values(),
             *self.held_in.values(),
             *self.pending.values(),
+            *self.resqu.lanes.values(),
             *(load.jids for load in self.loads.by_run.values()),
         )
+        self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
+        self.recurring = Order((each.next, name) for name, each in self.recurrences.items())
         self._empty()
 
     def _empty(self) -> None:
@@ -158,6 +165,7 @@ class Memory:
         self.config: dict[str, str] = {}
         self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
         self.intervals: dict[str, Interval] = {}
+        self.resqu = Resqu(self.resqu.mapping)
         self.loads = Loads()
         self.stats = Stats()
         self.names: dict[str, str] = {}
@@ -226,12 +234,31 @@ class Memory:
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.face) is QlessFace:
-                kept.forget(self, job)
+            if type(extra.face) is not FaktoryFace:  # what most have
+                self._leave(job, extra)
         named = self.jids.pop(job.jid)
         if isinstance(named, tuple):
             rest = tuple(number for number in named if number != job.number)
             self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+
+    def _leave(self, job: Job, extra: Extra) -> None:
+        """What is remembered of a job that had that face."""
+        face = extra.face
+        if type(face) is QlessFace:
+            kept.forget(self, job)
+        elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+            self.resqu.once.mark(job.jid, self.counters.at)
+
+    def rename(self, job: Job, jid: str) -> None:
+        """It goes on under another jid. A repeat of the push that made it is still known for one."""
+        self.resqu.once.mark(job.jid, self.counters.at)
+        rest = [each.number for each in self.named(job.jid) if each is not job]
+        del self.jids[job.jid]
+        if rest:
+            self.jids[job.jid] = tuple(rest) if len(rest) > 1 else rest[0]
+        job.jid = jid
+        others = [each.number for each in self.named(jid)]
+        self.jids[jid] = tuple(sorted([*others, job.number])) if others else job.number
 
     def end_at(self, job: Job, end: float) -> None:
         """Its time runs from now on."""
@@ -250,6 +277,8 @@ class Memory:
             self.leased_in[job.queue] += 1
             if lease.until is not None or lease.late is not None:
                 self.lazy.lend(job, lease)
+        elif state is HELD and job.extra is not None and job.extra.stage:
+            lanes.stand(self, job, job.extra.stage)
         else:
             self.shelves[state].add(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:
@@ -269,7 +298,10 @@ class Memory:
 
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
-        self.queues[job.queue].ready.take(place_of(job))
+        queue = self.queues[job.queue]
+        queue.ready.take(place_of(job))
+        if queue.lanes is not None:
+            queue.lanes.move_to_end("")
         job.state = LEASED
         job.lease = lease
         self.shelves[LEASED].add((lease.end, job.number))
@@ -285,6 +317,8 @@ class Memory:
             self.leased_in[job.queue] -= 1
             if lease.until is not None or lease.late is not None:
                 self.lazy.lend_no_more(job, lease)
+        elif state is HELD and job.extra is not None and job.extra.stage:
+            lanes.leave(self, job)
         else:
             self.shelves[state].take(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:

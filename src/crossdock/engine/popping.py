@@ -9,8 +9,9 @@ import msgspec
 from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.lease import EXPIRED_AT_MOST
-from crossdock.engine.memory import READY, Memory
+from crossdock.engine.memory import HELD, READY, Memory
 from crossdock.engine.queues import is_full
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
@@ -32,6 +33,9 @@ _WORKER = Bound.WORKER
 #: Lazy deadlines that a lease through another door carries out, each kind.
 _AT_ONCE = 100
 
+#: Held ones are of batches.
+_LEASABLE = frozenset({READY, HELD})
+
 #: Jobs handed out by one call, whatever it asks for: the reply is one text.
 AT_MOST = 10_000
 
@@ -46,6 +50,8 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     if memory.throttles or memory.strays.jobs or (lazy is not None and lazy.has_come(command.t, now.steady)):
         return None
     count = _count(memory, command)
+    if queue is not None and queue.lanes is not None:
+        return None
     if queue is None or count < 1 or not queue.ready:
         return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
     known, ready = memory.jobs, queue.ready
@@ -122,7 +128,7 @@ def _throttled(
     while len(jobs) < int(wanted.limit) and rounds > 0:
         surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
         queue = memory.queues.get(command.queue)
-        if queue is None or not queue.ready:
+        if queue is None or not queue.waiting:
             break
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
         rounds -= 1
@@ -143,7 +149,7 @@ def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job |
             events += caught
             stirred.update(dict.fromkeys(notices))
         queue = memory.queues.get(name)
-        if queue is not None and queue.ready and not command.at_random:
+        if queue is not None and queue.waiting and not command.at_random:
             break
     plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
     leased, job, notices = engine.carry_out(plain, now)
@@ -166,7 +172,7 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     leased: list[Job] = []
     kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
     for job in jobs:
-        if places is not None and job.state is READY and job.number not in numbers:
+        if places is not None and job.state in _LEASABLE and job.number not in numbers:
             full = places.full(throttles.names(job))
             if full is not None:
                 if job.extra is not None and job.extra.throttles:
@@ -190,9 +196,10 @@ def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> It
     if queue is None or command.count < 1:
         return
     handed, left = frozenset(command.numbers), command.count
-    for place in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST):
-        job = memory.jobs[place[4]]
-        if job.number not in handed:
+    first = (place[4] for place in queue.ready.front(command.count + len(handed) + EXPIRED_AT_MOST))
+    for number in first if queue.lanes is None else lanes.in_turn(queue):
+        job = memory.jobs[number]
+        if number not in handed:
             if links.expired(job, now.wall):
                 stale.append(row(job))
                 if len(stale) == EXPIRED_AT_MOST:
@@ -229,13 +236,16 @@ def _leases(
         waited = t - (job.since if face is None else face.time)
         if whole:
             waited = floor(t) - _put(job)
+        queue = job.queue
+        if job.state is HELD:  # in a batch, which came to this queue as a whole
+            queue, waited = command.queue, t - lanes.since(memory, job)
         lazy = job.rules.lapse is _LAZY
         events.append(
             Leased(
                 at,
                 job.number,
                 job.jid,
-                job.queue,
+                queue,
                 job.kind,
                 job.origin,
                 via,

@@ -174,8 +174,8 @@ def moved(memory: Memory, event: Moved) -> None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
     its_face = new.face if isinstance(new.face, QlessFace) else None
     lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue), its_face)
-    named = new.throttles
-    job.extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None, throttles=named)
+    extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
+    job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none
         memory.job_ends.take((job.end, job.number))
         job.end = 0.0

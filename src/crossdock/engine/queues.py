@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
+from crossdock.engine.queue import Queue
 from crossdock.model.clock import Now
 from crossdock.model.commands import Flush, ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueResumed
@@ -26,7 +27,7 @@ def has_work(memory: Memory, name: str, now: Now) -> bool:
     queue = memory.queues.get(name)
     if queue is not None and queue.paused:
         return False
-    if (queue is None or not queue.ready) and not memory.lazy.has_work(name, now):
+    if (queue is None or not queue.waiting) and not memory.lazy.has_work(name, now):
         return False
     if memory.limits and is_full(memory, name, now):
         return False
@@ -62,20 +63,24 @@ def resume(memory: Memory, command: ResumeQueues, now: Now) -> Decision[None]:
 def queue_resumed(memory: Memory, event: QueueResumed) -> None:
     queue = memory.queues[event.queue]
     queue.paused = False
-    if not queue.listed and not queue.ready:
+    if not queue.listed and not queue.ready and queue.lanes is None:
         del memory.queues[event.queue]
 
 
 def forget(memory: Memory, command: ForgetQueue, now: Now) -> Decision[None]:
     queue = memory.queues.get(command.queue)
-    if queue is None or (command.unlist and not queue.listed) or (queue.ready and not command.unlist):
+    if queue is None or (command.unlist and not queue.listed) or (_in_use(queue) and not command.unlist):
         return (), None, ()
     return (QueueForgotten(later(memory, now), command.queue, command.unlist),), None, ()
 
 
+def _in_use(queue: Queue) -> bool:
+    return bool(queue.ready) or queue.lanes is not None
+
+
 def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
     queue = memory.queues[event.queue]
-    if event.unlisted and (queue.ready or queue.paused):
+    if event.unlisted and (_in_use(queue) or queue.paused):
         queue.listed = False
         return
     del memory.queues[event.queue]

@@ -1,6 +1,7 @@
 """Recurrences: jobs that come again by the calendar. Each run is one event that pushes the job and names the next run.
 
-A run that was missed, because the server was down or its clock was set, is made up for once.
+A run that was missed, because the server was down or its clock was set, is made up for once; each that was, where a
+client made the plan (Resqu).
 """
 
 import uuid
@@ -17,10 +18,12 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.resqu import plans, uniques
 from crossdock.model.clock import Now
 from crossdock.model.commands import SetRecurrences
+from crossdock.model.event_resqu import Deferred
 from crossdock.model.events import RecurrencesSet, Spawned
-from crossdock.model.job import Number, Spec
+from crossdock.model.job import Spec
 from crossdock.model.records import Recurrence
 
 
@@ -40,7 +43,7 @@ def next_run(schedule: str, zone: str, after: float) -> float:
 def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decision[None]:
     known = memory.recurrences
     wanted = [_kept(each, known.get(each.name), now) for each in command.recurrences]
-    if {each.name: each for each in wanted} == known:
+    if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
         return (), None, ()
     return (RecurrencesSet(later(memory, now), wanted),), None, ()
 
@@ -53,26 +56,37 @@ def _kept(wanted: Recurrence, known: Recurrence | None, now: Now) -> Recurrence:
 
 
 def recurrences_set(memory: Memory, event: RecurrencesSet) -> None:
-    memory.recurrences = {each.name: each for each in event.recurrences}
-    memory.recurring = Order((each.next, each.name) for each in event.recurrences)
+    plans = {name: each for name, each in memory.recurrences.items() if each.plan}
+    memory.recurrences = plans | {each.name: each for each in event.recurrences}
+    memory.recurring = Order((each.next, name) for name, each in memory.recurrences.items())
 
 
-def spawn(memory: Memory, names: Iterable[str], number: Number, now: Now, random: Random) -> list[Spawned]:
-    """The events of these due recurrences; their jobs are numbered from `number` on."""
-    at = later(memory, now)
+def spawn(memory: Memory, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
+    """The events of these due recurrences. Clients' plans push no more than there is room for."""
+    at, number = later(memory, now), memory.counters.number + 1
+    full = number + room
     due = [memory.recurrences[name] for name in names]
-    specs = [_at_run(each.spec, str(uuid.UUID(int=random.getrandbits(128), version=4)), now) for each in due]
+    specs = [_at_run(memory, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
     refused = refusals(memory, specs, now) or [None] * len(specs)
-    events = []
+    events: list[Spawned | Deferred] = []
+    deferred: set[str] = set()
     for each, spec, why in zip(due, specs, refused, strict=True):
-        after = next_run(each.schedule, each.zone, now.wall)
-        events.append(Spawned(at, each.name, each.via, number if why is None else 0, spec, after))
-        number += why is None
+        after = plans.next_after(each, now.wall) if each.plan else next_run(each.schedule, each.zone, now.wall)
+        goes_in = why is None and (not each.plan or number < full)
+        events.append(Spawned(at, each.name, each.via, number if goes_in else 0, spec, after))
+        number += goes_in
+        lock = uniques.lock_of(spec)
+        if why is not None and each.plan and lock not in deferred and uniques.defers(memory, spec):
+            deferred.add(lock)
+            events.append(Deferred(at, lock, each.via, spec))
     return events
 
 
-def _at_run(spec: Spec, jid: str, now: Now) -> Spec:
-    replace, extra = msgspec.structs.replace, spec.extra
+def _at_run(memory: Memory, due: Recurrence, made: uuid.UUID, now: Now) -> Spec:
+    replace, spec = msgspec.structs.replace, due.spec
+    if due.plan:
+        return replace(uniques.routed(memory, spec), jid=made.hex)
+    jid, extra = str(made), spec.extra
     if extra is None or extra.links is None:
         return replace(spec, jid=jid)
     links = extra.links

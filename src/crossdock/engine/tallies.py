@@ -8,7 +8,7 @@ from crossdock.model.job import BAND_OVERTAKES
 
 
 class Tally(NamedTuple):
-    ready: int  #: the overtaking ones among them
+    ready: int  #: the overtaking ones among them, and those of batches that are worked on
     overtaking: int  #: ready since their due time, and before all that came without one (Masenko's delayed)
     leased: int
     retrying: int
@@ -19,7 +19,7 @@ def tally(memory: Memory, name: str) -> Tally:
     """All zero for a queue that is not known."""
     queue = memory.queues.get(name)
     return Tally(
-        len(queue.ready) if queue is not None else 0,
+        queue.waiting if queue is not None else 0,
         _overtaking(queue) if queue is not None else 0,
         memory.leased_in.get(name, 0),
         memory.retrying_in.get(name, 0),

@@ -14,10 +14,11 @@ from crossdock.engine.failing import lapse, stirred_by
 from crossdock.engine.lease import last_rows, to_old_place
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.resqu import mapping, stages, uniques
 from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Started
+from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Spawned, Started
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.keys import KeysDropped
 from crossdock.model.states import State
@@ -41,6 +42,10 @@ def due_in(memory: Memory, now: Now) -> float | None:
         steady.append(memory.keys.ends.first()[0])
     if memory.throttles:
         steady.append(throttles.next_end(memory))
+    if memory.resqu.stage_ends:
+        steady.append(memory.resqu.stage_ends.first()[0])
+    if mapping.waits(memory):
+        return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     wait = min(waits, default=inf)
     return max(0.0, wait) if wait < inf else None
@@ -95,11 +100,13 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    spawned = recur.spawn(memory, _names(memory.recurring, now.wall, left), memory.counters.number + 1, now, random)
-    events += spawned
+    runs = recur.spawn(memory, _names(memory.recurring, now.wall, left), command.room, now, random)
+    events += runs
+    spawned = [each for each in runs if isinstance(each, Spawned)]
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
     left -= _forget(memory, at, now, left, events, stirred)
+    left -= _resqu(memory, now, left, events, stirred)
     idle = _names(memory.loads.ends, now.steady, left)
     events += [LoadClosed(at, run, idle=True) for run in idle]
     left -= len(idle)
@@ -131,6 +138,17 @@ def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEve
         events.append(Expired(at, *names, now.steady, holders))
         stirred.update((queue, None) for queue, _ in holders)
     return sum(map(len, names)) + len(holders)
+
+
+def _resqu(memory: Memory, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
+    """Batches that were abandoned; jobs whose pool is known by now."""
+    if not memory.resqu.stages and not memory.resqu.mapping.static:
+        return 0
+    abandoned, done = stages.abandon(memory, now, limit)
+    assigned = mapping.assign(memory, now, limit - done)
+    events += [*abandoned, *assigned]
+    stirred.update((each.queue, None) for each in assigned)
+    return done + sum(len(each.rows) for each in assigned)
 
 
 def expired(memory: Memory, event: Expired) -> None:
@@ -173,4 +191,5 @@ def started(memory: Memory, event: Started) -> None:
         if job.extra is not None and job.lease is not None:
             faces.returned(memory, job, job.lease)
         to_old_place(memory, job)
+    uniques.started(memory)
     tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)

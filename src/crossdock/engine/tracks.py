@@ -49,11 +49,14 @@ def renewed(memory: Memory, event: Renewed) -> None:
         memory.place(job)
 
 
-def date(memory: Memory, touched: Iterable[Touched], at: float, now: Now) -> TracksDated | None:
-    """Those of these tracks that changed since they were dated last."""
-    jids = dict.fromkeys(each.track for each in touched)
-    changed = [jid for jid in jids if (track := memory.tracks.get(jid)) is not None and track.until == inf]
-    return TracksDated(at, changed, now.steady + TRACK_S) if changed else None
+def date(memory: Memory, touched: Iterable[Touched], at: float, now: Now) -> list[TracksDated]:
+    """Those of these tracks that changed since they were dated last, by how long they are kept."""
+    changed: dict[float, list[str]] = {}
+    for jid in dict.fromkeys(each.track for each in touched):
+        track = memory.tracks.get(jid)
+        if track is not None and track.until == inf:
+            changed.setdefault(track.keep_s or TRACK_S, []).append(jid)
+    return [TracksDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
 
 
 def tracks_dated(memory: Memory, event: TracksDated) -> None:

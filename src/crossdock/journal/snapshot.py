@@ -28,7 +28,9 @@ from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.standing import shelf_key
 from crossdock.engine.stats import QueueDay, Stats
+from crossdock.journal import resqu_state
 from crossdock.journal.disk import write_whole
+from crossdock.journal.resqu_state import Kept
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
@@ -81,6 +83,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stray_locks: list[tuple[str, ByCaller]] = []
     stray_work: list[tuple[str, Place]] = []
     stray_depends: list[tuple[str, ByCaller]] = []
+    resqu: Kept = Kept()
     loads: list[Load] = []
 
 
@@ -129,6 +132,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             [(queue, each) for queue, order in memory.strays.locks.items() for each in order],
             [(queue, each) for queue, order in memory.strays.work.items() for each in order],
             [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
+            resqu_state.keep(memory),
             list(memory.loads.by_run.values()),
         )
     )
@@ -182,12 +186,13 @@ def _load(file: BinaryIO) -> Loaded:
     }
     _records(memory, rest)
     _order(memory, memory.jobs.values())
+    resqu_state.restore(memory, rest.resqu)
     return Loaded(memory, header.seq, header.wall, header.steady)
 
 
 def _records(memory: Memory, rest: Rest) -> None:
     memory.locks = rest.locks
-    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items())
+    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
     memory.groups = {group.name: group for group in rest.groups}
     memory.group_ends = Order((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
@@ -253,6 +258,8 @@ def _order(memory: Memory, jobs: Iterable[Job]) -> None:
     for job in jobs:
         if job.state is State.READY and job.place is not None:
             ready.setdefault(job.queue, []).append(job.place)
+        elif job.state is State.HELD and job.extra is not None and job.extra.stage:
+            pass  # it stands in its batch
         elif job.lease is not None:
             shelves[job.state].append((job.lease.end, job.number))
         else:

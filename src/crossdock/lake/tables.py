@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from crossdock.lake import kinds, kinds_few
+from crossdock.lake import kinds, kinds_few, kinds_resqu
 from crossdock.lake.parts import DAY, day_of
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.rows import Rows
@@ -15,7 +15,7 @@ from crossdock.lake.schema import SEQ_SHIFT
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION, Batch, Flushed, decode_batch
 
-_KINDS: Final = {**kinds.KINDS, **kinds_few.KINDS}
+_KINDS: Final = {**kinds.KINDS, **kinds_few.KINDS, **kinds_resqu.KINDS}
 _EPOCH: Final = date(1970, 1, 1)
 
 #: Days a Python date can name; `at` is the server's own clock, but clocks have been seen anywhere.

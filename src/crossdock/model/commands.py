@@ -6,6 +6,7 @@ where a client does and by number where the server already looked them up.
 
 from collections.abc import Sequence
 from enum import IntEnum
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -202,12 +203,14 @@ class CommitGroup(Command[bool], frozen=True, gc=False):
 
 
 class Touched(NamedTuple):
-    """What a change leaves to be looked at: a group, a track, a throttle, or what is kept of the successful by then."""
+    """What a change leaves to be looked at: a group, a track, a throttle, what is kept of the successful by then, or a
+    lock that was freed while a job is deferred under it."""
 
     group: str = ""
     track: str = ""
     retire: float | None = None  #: by callers' clocks
     throttle: str = ""  #: it may have room
+    lock: str = ""
 
 
 class Follow(Command[None], frozen=True, gc=False):
@@ -266,6 +269,7 @@ class Tick(Command[Ticked], frozen=True, gc=False):
     """Carry out what is due, at most `limit` jobs."""
 
     limit: int
+    room: float = inf  #: so many jobs more there may be: a run of a client's plan beyond it is left out
 
 
 class Start(Command[None], frozen=True, gc=False):

@@ -37,6 +37,9 @@ from crossdock.model.event_records import Unwatched as Unwatched
 from crossdock.model.event_records import Watched as Watched
 from crossdock.model.event_records import WorkerSeen as WorkerSeen
 from crossdock.model.event_records import WorkersForgotten as WorkersForgotten
+from crossdock.model.event_resqu import Reserved as Reserved
+from crossdock.model.event_resqu import ResquEvent as ResquEvent
+from crossdock.model.event_resqu import Unreserved as Unreserved
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
 from crossdock.model.loads import JobsLoaded as JobsLoaded
@@ -347,11 +350,12 @@ AnyEvent = (
     | ThrottleFreed
     | Unheld
     | Surfaced
+    | ResquEvent
     | LoadEvent
 )
 
 #: Soft events are written with the next batch; no reply waits for them.
-SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen})
+SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen, Reserved, Unreserved})
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):

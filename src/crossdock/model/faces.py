@@ -71,3 +71,13 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     #: Seconds that a lease which ran out keeps it waiting, and by what they grow each time (the PHP fork)
     backoff: tuple[float, float] | None = None
     parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall
+
+
+class ResquFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="resqu"):
+    """A Resqu job as its lists show it. Source and name give its pool."""
+
+    text: bytes  #: JSON as it was pushed; without an id and a time of its own unless `stamped`
+    source: str
+    name: str
+    stamped: bool = True  #: it has `id` and `queue_time`; else they are the job's jid and the time it became ready
+    defer: float | None = None  #: seconds after its blocker; None: it is not deferred

@@ -12,6 +12,7 @@ import msgspec
 
 from crossdock.model.faces import Entry, QlessFace, Tag
 from crossdock.model.faces import FaktoryFace as FaktoryFace
+from crossdock.model.faces import ResquFace as ResquFace
 from crossdock.model.faces import WorkqFace as WorkqFace
 from crossdock.model.rules import Rules
 from crossdock.model.states import State
@@ -76,6 +77,7 @@ class Freed(IntEnum):
 
     START = 0  #: the holder's first lease
     SUCCESS = 1
+    END = 2  #: any end of it; also when its tries are over and it is kept for a person
 
 
 class LockTerms(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -109,7 +111,7 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
-    face: FaktoryFace | WorkqFace | QlessFace | None = None
+    face: FaktoryFace | WorkqFace | QlessFace | ResquFace | None = None
     error: Failure | None = None
     links: Links | None = None
     result: Result | None = None
@@ -119,6 +121,7 @@ class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     history: tuple[Entry, ...] = ()  #: of a job with qless' face all of it, of others what was added by hand
     warned: bool = False  #: its worker was told that the lease ran out; the next time it is taken away
     throttles: tuple[str, ...] = ()  #: names of those it takes a place in while it is leased (reqless)
+    stage: str = ""  #: the batch it came with, until it is retried
     replayed_from: str = ""  #: the jid of the job that this one repeats
 
 

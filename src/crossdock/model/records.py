@@ -1,4 +1,4 @@
-"""Records beside the job (MODEL section 7): groups, recurrences, intervals, throttles, tracks."""
+"""Records beside the job (MODEL section 7): groups, recurrences, batches, intervals, throttles, tracks."""
 
 from enum import IntEnum
 from math import inf
@@ -93,10 +93,11 @@ class Track(msgspec.Struct, array_like=True):
 
     state: str
     updated: float  #: wall
-    end: float  #: wall; half an hour later. Old journals, which have no other end, go by it
+    end: float  #: wall; so much later. Old journals, which have no other end, go by it
     percent: int | None = None
     text: str | None = None
     until: float = inf  #: steady; forgotten then. Infinity: not dated yet
+    keep_s: float = 0.0  #: after its last change; 0: half an hour
 
 
 class Recurrence(msgspec.Struct, array_like=True, frozen=True):
@@ -108,6 +109,35 @@ class Recurrence(msgspec.Struct, array_like=True, frozen=True):
     zone: str  #: IANA name
     spec: Spec  #: as of a run at 0 on both clocks: the ends of its lock and of itself count from each run
     next: float
+    plan: str = ""  #: a client made it under this id (Resqu); then the schedule is an interval. Empty: configured
+    source: str = ""  #: of a plan: whose it is
+    text: bytes = b""  #: of a plan: as it was given
+
+
+class Phase(IntEnum):
+    """How far a batch of Resqu's is."""
+
+    UNCOMMITTED = 0  #: nobody sees it
+    COMMITTED = 1  #: waits for an allocator to give it to a pool
+    BACKLOG = 2  #: waits for its source's active batch in that pool
+    ACTIVE = 3  #: a lane of its pool
+
+
+class Stage(msgspec.Struct, array_like=True):
+    """A batch of Resqu's: jobs that become visible all at once or never, and are worked in order."""
+
+    name: str
+    via: str
+    source: str
+    job_name: str
+    created: float  #: wall
+    end: float  #: steady; it is abandoned then. Infinity: committed
+    phase: Phase = Phase.UNCOMMITTED
+    queue: str = ""  #: the pool
+    total: int = 0  #: jobs pushed
+    by_hand: bool = False  #: an allocator gave it to the pool, and will say when it is finished
+    since: float = 0.0  #: wall; committed then
+    first: Number = 0  #: its first job's: one with a smaller number came with another batch of that name
 
 
 class Interval(msgspec.Struct, array_like=True, frozen=True):

@@ -30,7 +30,7 @@ _LIVE: Final = _WAITING | {State.LEASED, State.RETRYING}
 MOVES: Final[dict[State, frozenset[State]]] = {
     State.SCHEDULED: _WAITING | _ENDS,
     State.BLOCKED: _WAITING | _ENDS,
-    State.HELD: _WAITING | _ENDS,
+    State.HELD: _WAITING | _ENDS | {State.LEASED},
     State.READY: _WAITING | _ENDS | {State.LEASED},
     State.LEASED: _WAITING | _ENDS | {State.RETRYING},
     State.RETRYING: _WAITING | _ENDS,

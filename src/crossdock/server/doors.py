@@ -13,6 +13,8 @@ from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.loads import library as loads
 from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.redis.resqu.service import Resqu
+from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 
@@ -70,6 +72,7 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
             smaller_first=settings.qless.priority == "smaller-first",
             fine_histogram=settings.qless.histogram == "fine",
         )
+        resqu = Resqu(Specs(settings.resqu.fail_retries, settings.resqu.max_attempts))
         return RedisDoor(
             password=settings.redis.password,
             request_bytes=settings.redis.request_mib * MIB,
@@ -77,8 +80,8 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
             shared_databases=settings.redis.databases == "shared",
             handshake_s=settings.redis.handshake_s,
             may_flush=may_flush,
-            libraries=(qless.library, loads.LIBRARY),
-            views=(qless.view,),
+            libraries=(qless.library, resqu.library, loads.LIBRARY),
+            views=(qless.view, *resqu.views),
             heralds=(qless.tell,),
         )
     return FaktoryDoor(

@@ -37,6 +37,7 @@ from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.session import Door
 
 log = logging.getLogger("crossdock")
@@ -67,7 +68,7 @@ class Server:
         self._loop = loop
         self._where = doors.addresses(settings)
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
-        self._orders = standing.throttles(settings), standing.recurrences(settings)
+        self._orders = standing.throttles(settings), standing.recurrences(settings), standing.mapping(settings)
         self.limits = Limits(settings.limits.connections, settings.limits.jobs, settings.limits.unread_kib * 1024)
         self.connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
@@ -112,7 +113,9 @@ class Server:
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
         if isinstance(redis, RedisDoor):
             self.turn.herald = redis.tell
-        self._control = ControlDoor(self._pulse, faktory.workers if isinstance(faktory, FaktoryDoor) else None)
+        workers = faktory.workers if isinstance(faktory, FaktoryDoor) else None
+        specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
+        self._control = ControlDoor(self._pulse, workers, specs)
         self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())

@@ -1,4 +1,4 @@
-"""Standing orders: the throttles and cron entries of the configuration file, as the engine takes them."""
+"""Standing orders: throttles, cron entries and pools of the configuration file, as the engine takes them."""
 
 import uuid
 from typing import Final
@@ -10,6 +10,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import SetRecurrences, SetThrottles
 from crossdock.model.errors import CrossdockError
 from crossdock.model.records import Per, Recurrence
+from crossdock.model.resqu import UNASSIGNED, SetMapping
 from crossdock.settings import CronEntry, Settings, ThrottleEntry
 from crossdock.wire.faktory.job import JobBody, spec
 from crossdock.wire.faktory.messages import Invalid
@@ -18,6 +19,8 @@ from crossdock.wire.faktory.messages import Invalid
 _RUN: Final = Now(0.0, 0.0)
 #: What `custom` may ask for a job that is pushed, and not for one that comes again and again.
 _FOR_ONE_JOB: Final = frozenset({"bid", "expires_at", "track"})
+#: Bytes of a queue's name.
+_NAME_AT_MOST: Final = 255
 
 
 class BadOrder(CrossdockError):
@@ -34,6 +37,29 @@ def _throttle(queue: str, entry: ThrottleEntry) -> tuple[str, int, Per, float]:
     if entry.concurrency is not None:
         return queue, entry.concurrency, Per.QUEUE, entry.timeout
     return queue, entry.worker or 0, Per.WORKER, entry.timeout
+
+
+def mapping(settings: Settings) -> SetMapping:
+    static, batch = settings.mapping.static, settings.mapping.batch
+    for kind, pools in (("static", static), ("batch", batch)):
+        if pools and not pools.get("default", {}).get("default"):
+            raise BadOrder(
+                f"mapping.{kind} says nothing of the jobs it does not name; write their pool below "
+                f'[mapping.{kind}.default]: default = "POOL"'
+            )
+        for name in _pools(pools):
+            if not 0 < len(name.encode()) <= _NAME_AT_MOST:
+                raise BadOrder(f'mapping.{kind}: "{name[:40]}" is no name of a pool; it has 1 to {_NAME_AT_MOST} bytes')
+    both = sorted(_pools(static) & _pools(batch))
+    if both:
+        raise BadOrder(f'mapping: the pool "{both[0]}" is both static and a batch pool; give each kind its own')
+    if UNASSIGNED in _pools(static) | _pools(batch):
+        raise BadOrder(f'mapping: no pool can be called "{UNASSIGNED}": jobs wait there that have none')
+    return SetMapping(static, batch)
+
+
+def _pools(pools: dict[str, dict[str, str]]) -> set[str]:
+    return {pool for names in pools.values() for pool in names.values()}
 
 
 def recurrences(settings: Settings) -> SetRecurrences:

@@ -147,12 +147,16 @@ class Turn:
 
     def _count_room(self, jobs: int) -> str | None:
         """Not at every push: what was counted serves the next thousand."""
-        memory = self.memory
-        free = self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks) - jobs
+        free = self._free_places() - jobs
         self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
         if free < 0:
             return f"the server holds {self._max_jobs} jobs, its limit; work some off, or raise limits.jobs"
         return None
+
+    def _free_places(self) -> int:
+        """So many jobs more may be held."""
+        memory = self.memory
+        return self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks)
 
     def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
         self._replies.append((outlet, data, granted))
@@ -228,7 +232,7 @@ class Turn:
         started = time.perf_counter()
         self._timer = None
         self.begin()
-        done = self.do(Tick(TICK_JOBS))
+        done = self.do(Tick(TICK_JOBS, self._free_places()))
         totals = self.ticked
         totals.scheduled += done.scheduled
         totals.retried += done.retried

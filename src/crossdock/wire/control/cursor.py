@@ -10,16 +10,19 @@ from crossdock.model.states import State
 from crossdock.wire.control.messages import Chosen
 from crossdock.wire.control.request import Invalid
 
-#: What the elements of a key are: of a shelf and of a group of failures time and number, of a queue a place, of a tag
+#: What the elements of a key are: of a shelf and of a group of failures time and number, of a queue a place, of a batch
+#: the number, of a tag
 #: time, jid and number.
 _SHELF: Final = (float, float)
 _PLACE: Final = (float, float, float, bytes, float)
+_IN_BATCH: Final = (float,)
 _TAGGED: Final = (float, str, float)
 _WRONG: Final = "after is none of this server's cursors; leave it out to begin at the start"
 
 
 class Spot(NamedTuple):
-    """Behind this key in the order of that state; of ready jobs: of that queue. None: of the list asked for."""
+    """Behind this key in the order of that state; of ready jobs: of that queue; of held ones: of that batch. None: of
+    the list asked for."""
 
     state: State | None
     queue: str
@@ -55,7 +58,7 @@ def read(request: Chosen) -> Spot | None:
     try:
         raw = text.encode("ascii")
         found = _decode(base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True))
-        kinds = _TAGGED if by_tag else _PLACE if found.state is State.READY else _SHELF
+        kinds = _TAGGED if by_tag else _kinds(found)
         if found.state is State.GONE or (found.state is None) is not (by_tag or by_failure):
             raise ValueError("of another walk")
         if len(found.key) not in (0, len(kinds)):
@@ -63,6 +66,12 @@ def read(request: Chosen) -> Spot | None:
         return Spot(found.state, found.queue, tuple(map(_element, found.key, kinds)))
     except (ValueError, binascii.Error, msgspec.DecodeError) as wrong:
         raise Invalid(_WRONG) from wrong
+
+
+def _kinds(found: _Written) -> tuple[type, ...]:
+    if found.state is State.HELD and found.queue:
+        return _IN_BATCH
+    return _PLACE if found.state is State.READY else _SHELF
 
 
 def _element(value: float | bytes, kind: type) -> float | bytes | str:

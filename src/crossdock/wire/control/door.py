@@ -6,6 +6,7 @@ from crossdock.wire.control.session import ControlSession
 from crossdock.wire.control.vitals import House
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
+from crossdock.wire.redis.resqu.specs import Specs
 
 NAME = "control"
 
@@ -14,12 +15,13 @@ class ControlDoor:
     name = NAME
     handshake_s = 5.0  #: a peer that says nothing for so long is not the command line
 
-    def __init__(self, house: House, workers: Workers | None = None) -> None:
+    def __init__(self, house: House, workers: Workers | None = None, specs: Specs | None = None) -> None:
         self.house = house
         self.workers = Workers() if workers is None else workers  #: the registry of the Faktory door
+        self._specs = specs or Specs()  #: of the jobs of plans
 
     def session(self, desk: Desk, hang_up: Callable[[], None]) -> ControlSession:
-        return ControlSession(desk, self.house, self.workers)
+        return ControlSession(desk, self.house, self.workers, self._specs)
 
     def tick(self, desk: Desk) -> None:
         """Nothing to watch: all it shows belongs to others."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from crossdock.wire.control import record_messages as r
-from crossdock.wire.control.request import Id, Ids, Invalid, Limit, Name, Names, Page, Request, Seconds
+from crossdock.wire.control.request import NAMES, Id, Ids, Invalid, Limit, Name, Names, Page, Request, Seconds
 
 
 class Status(Request, tag="status"):
@@ -32,6 +32,28 @@ class Batches(Page, tag="batches"):
 
 class Cron(Page, tag="cron"):
     pass
+
+
+class Plans(Page, tag="plans"):
+    source: Name | None = None
+
+
+class PlanAdd(Request, tag="plan-add"):
+    """A job that comes again and again."""
+
+    source: Annotated[str, Meta(min_length=1, max_length=255)]
+    interval: Name  #: P1Y2M3DT4H5M6S
+    kind: Name  #: Resqu's class
+    id: Name | None = None
+    name: Name | None = None
+    args: msgspec.Raw = msgspec.Raw()
+    uid: Name | None = None
+    deferrable_by: Annotated[int, Meta(ge=0)] | None = None
+    start: Seconds | None = None  #: wall; without it now
+
+
+class PlanRm(Request, tag="plan-rm"):
+    plans: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
 
 
 class Chosen(Request):
@@ -115,6 +137,9 @@ AnyRequest = (
     | Workers
     | Batches
     | Cron
+    | Plans
+    | PlanAdd
+    | PlanRm
     | Jobs
     | Count
     | Job

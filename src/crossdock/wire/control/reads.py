@@ -7,9 +7,11 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu.plans import record_name
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
+from crossdock.wire.control import batches as batch_views
 from crossdock.wire.control import choose, cursor, messages, views
 from crossdock.wire.control.messages import error, reply
 from crossdock.wire.control.pages import by_name, longest
@@ -18,22 +20,28 @@ from crossdock.wire.control.walk import Looked, Wanted, count_at_once, go, spot_
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
 
+#: Behind the names of all plans.
+NO_PLAN: Final = record_name("")[:-1] + ";"
+
 #: Jobs of a state that are counted by queue or worker on the way to another answer.
 TALLIED_AT_MOST: Final = 20_000
 
 
 def status(desk: Desk, house: House, workers: Workers) -> bytes:
     memory = desk.memory
+    plans = sum(map(len, memory.resqu.plans.values()))
     sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
+    sizes["held"] += sum(map(len, memory.resqu.lanes.values()))
     shown = msgspec.to_builtins(house.vitals()) | {
         "now": views.when(desk.now.wall),
         "jobs": len(memory.jobs),
         "states": {"ready": len(memory.jobs) - sum(sizes.values())} | sizes,
         "queues": len(memory.queues),
         "workers": len(workers.by_wid),
-        "batches": len(memory.groups),
+        "batches": len(memory.groups) + len(memory.resqu.stages),
         "locks": len(memory.locks),
-        "cron": len(memory.recurrences),
+        "cron": len(memory.recurrences) - plans,
+        "plans": plans,
         "pushed": memory.counters.number,
         "processed": memory.counters.processed,
         "failures": memory.counters.failures,
@@ -125,13 +133,19 @@ def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
 
 
 def batches(desk: Desk, request: messages.Batches) -> Slices:
-    names, after = yield from by_name(desk.memory.groups, request)
-    known = desk.memory.groups
-    return reply({"batches": [views.batch(known[name], desk.now) for name in names if name in known], "after": after})
+    """Of both kinds: jobs that are counted and have callbacks, and jobs that become visible all at once."""
+    memory, now = desk.memory, desk.now
+    groups, stages = memory.groups, memory.resqu.stages
+    names, after = yield from by_name([*groups, *(name for name in stages if name not in groups)], request)
+    rows = [batch_views.batch(groups[name], now) for name in names if name in groups]
+    rows += [batch_views.stage(stages[name], memory, now) for name in names if name in stages]
+    return reply({"batches": sorted(rows, key=lambda row: str(row["batch"])), "after": after})
 
 
 def cron(desk: Desk, request: messages.Cron) -> Slices:
-    names, after = yield from by_name(desk.memory.recurrences, request)
+    """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
+    after_plans = max(request.after or "", NO_PLAN)
+    names, after = yield from by_name(desk.memory.recurrences, messages.Cron(after=after_plans, limit=request.limit))
     known = desk.memory.recurrences
     return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
 

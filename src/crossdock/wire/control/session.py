@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from crossdock.model.job import Held
 from crossdock.wire.answer import Answer, Bye
-from crossdock.wire.control import acts, failures, labels, messages, reads, recurring
+from crossdock.wire.control import acts, failures, labels, messages, plans, reads, recurring
 from crossdock.wire.control import record_messages as r
 from crossdock.wire.control.messages import error
 from crossdock.wire.control.request import Invalid, Request
@@ -13,16 +13,18 @@ from crossdock.wire.control.vitals import House
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
 from crossdock.wire.lines import Lines
+from crossdock.wire.redis.resqu.specs import Specs
 
 LINE_BYTES: Final = 1024 * 1024
 _TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
 
 
 class ControlSession:
-    def __init__(self, desk: Desk, house: House, workers: Workers) -> None:
+    def __init__(self, desk: Desk, house: House, workers: Workers, specs: Specs) -> None:
         self._desk = desk
         self._house = house
         self._workers = workers
+        self._specs = specs
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
@@ -56,6 +58,9 @@ class ControlSession:
     def _workers_page(self, request: messages.Workers) -> Answer:
         return reads.workers(self._desk, self._workers, request)
 
+    def _plan_add(self, request: messages.PlanAdd) -> Answer:
+        return plans.add(self._desk, self._specs, request)
+
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
         return acts.signal(self._workers, request)
 
@@ -70,6 +75,9 @@ _VERBS: Final[dict[type[Request], Callable[[ControlSession, Any], Answer]]] = {
     messages.Workers: ControlSession._workers_page,
     messages.Batches: _on_desk(reads.batches),
     messages.Cron: _on_desk(reads.cron),
+    messages.Plans: _on_desk(plans.plans),
+    messages.PlanAdd: ControlSession._plan_add,
+    messages.PlanRm: _on_desk(plans.remove),
     messages.Jobs: _on_desk(reads.jobs),
     messages.Count: _on_desk(reads.count),
     messages.Job: _on_desk(reads.job),

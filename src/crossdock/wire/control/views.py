@@ -13,8 +13,8 @@ from crossdock.engine.queue import Queue
 from crossdock.engine.standing import needs_of
 from crossdock.engine.tags import name
 from crossdock.model.clock import Now
-from crossdock.model.job import Call, Form, Job
-from crossdock.model.records import Group, Interval, Recurrence
+from crossdock.model.job import Form, Job
+from crossdock.model.records import Interval, Recurrence
 from crossdock.model.states import State
 from crossdock.wire.control.timeline import timeline
 from crossdock.wire.control.walk import entered
@@ -196,7 +196,7 @@ def queue(one: Queue, memory: Memory, now: Now) -> View:
     oldest = one.oldest(memory.jobs)
     return {
         "queue": one.name,
-        "ready": len(one.ready),
+        "ready": one.waiting,
         "paused": one.paused,
         "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
         "first_seen": stamp(one.first_seen),
@@ -216,36 +216,6 @@ def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
         "beat_s": max(0.0, now.steady - one.beat_at),
         "started": stamp(one.started),
     }
-
-
-def batch(group: Group, now: Now) -> View:
-    """`state`: open, running, then complete (all executed) and success (all succeeded), callbacks included."""
-    if not group.committed:
-        state = "open"
-    elif group.finished & Call.SUCCESS:
-        state = "success"
-    else:
-        state = "complete" if group.finished & Call.COMPLETE else "running"
-    return {
-        "batch": group.name,
-        "description": group.description,
-        "parent": group.parent or None,
-        "state": state,
-        "total": group.total,
-        "pending": group.pending,
-        "failed": len(group.bad),
-        "complete": _call(group, Call.COMPLETE),
-        "success": _call(group, Call.SUCCESS),
-        "created": stamp(group.created),
-        "ends": when(now.wall + group.end - now.steady),
-    }
-
-
-def _call(group: Group, call: Call) -> str | None:
-    """Of a callback: none, waiting, pushed, done."""
-    if (group.complete if call is Call.COMPLETE else group.success) is None:
-        return None
-    return "done" if group.answered & call else "pushed" if group.called & call else "waiting"
 
 
 def interval(one: Interval, now: Now, *, whole: bool = False) -> View:

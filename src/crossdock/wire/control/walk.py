@@ -15,6 +15,7 @@ import msgspec
 from crossdock.engine.failures import key as failure_key
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.resqu import reads
 from crossdock.engine.standing import group_of, shelf_key
 from crossdock.model.job import Job
 from crossdock.model.rules import DEAD_FOR
@@ -96,6 +97,8 @@ def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
         return Spot(None, "", failure_key(job))
     if job.state is State.READY:
         return Spot(job.state, job.queue, job.place or ())
+    if job.state is State.HELD and job.extra is not None and job.extra.stage:
+        return Spot(job.state, job.extra.stage, (job.number,))
     return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else shelf_key(job))
 
 
@@ -132,6 +135,8 @@ def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Itera
         begin = spot if spot is not None and spot.state is state else Spot(state, "", ())
         if state is State.READY:
             yield from _ready(memory, wanted, begin, size)
+        elif state is State.HELD:
+            yield from _held(memory, wanted, begin, size)
         else:
             yield from _slices(memory, wanted, begin, size, _shelf(memory, state))
 
@@ -161,6 +166,28 @@ def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[L
 
 #: The order as it is now: between two slices a queue may be forgotten, and a FLUSH puts others in place of all.
 _Current = Callable[[], Order[Any] | None]
+
+
+def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+    """What was taken by an allocator, then batch by batch, by name. Nobody sees what is not committed."""
+    if not begin.queue:
+        yield from _slices(memory, wanted, begin, size, _shelf(memory, State.HELD))
+    elif begin.key:
+        yield from _slices(memory, wanted, begin, size, _batch(memory, begin.queue))
+    name = begin.queue
+    while True:
+        names: list[str] = []
+        for best in first_names(memory.resqu.stages, name, _QUEUES):
+            names = best
+            yield Looked([], min(size, len(memory.resqu.stages)), Spot(State.HELD, name, ()))
+        for name in names:
+            yield from _slices(memory, wanted, Spot(State.HELD, name, ()), size, _batch(memory, name))
+        if len(names) < _QUEUES:
+            return
+
+
+def _batch(memory: Memory, name: str) -> _Current:
+    return lambda: memory.resqu.lanes.get(name) if reads.committed(memory, name) is not None else None
 
 
 def _list(memory: Memory, wanted: Wanted) -> _Current | None:
@@ -229,6 +256,8 @@ def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
         queue = memory.queues.get(wanted.queue)
         return len(queue.ready) if queue is not None else 0
     ready = sum(len(queue.ready) for queue in memory.queues.values()) if State.READY in wanted.states else 0
+    staged = sum(reads.length(memory, name) for name in memory.resqu.stages if reads.committed(memory, name))
+    ready += staged if State.HELD in wanted.states else 0
     return ready + sum(len(shelf) for state, shelf in memory.shelves.items() if state in wanted.states)
 
 

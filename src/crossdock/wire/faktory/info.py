@@ -18,7 +18,7 @@ VERSION = "1.10.0"
 def info(door: "FaktoryDoor", desk: Desk) -> bytes:
     memory, now, ticked = desk.memory, desk.now, desk.ticked
     sizes = {state: len(shelf) for state, shelf in memory.shelves.items()}
-    queues = {name: len(queue.ready) for name, queue in sorted(memory.queues.items()) if queue.listed}
+    queues = {name: queue.waiting for name, queue in sorted(memory.queues.items()) if queue.listed}
     time = stamp(now.wall)
 
     def task(enqueued: int, size: int) -> dict[str, object]:

@@ -9,6 +9,7 @@ import msgspec
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Freed, Links, LockTerms
+from crossdock.model.resqu import unique
 from crossdock.wire.faktory.messages import Invalid
 from crossdock.wire.faktory.times import parse
 from crossdock.wire.json import compact
@@ -23,6 +24,7 @@ class _Asks(msgspec.Struct):
     expires_at: str | None = None
     expires_in: float | None = None
     track: int | bool | str | None = None
+    uid: object = None  #: a text; of whatever else an application calls so nothing is asked
 
 
 _decode = msgspec.json.Decoder(_Asks).decode
@@ -51,6 +53,10 @@ def read(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now
     except msgspec.DecodeError as error:
         raise Invalid(f"invalid custom: {error}") from error
     lock = _lock(asks, kind, args, queue, due, now) if asks.unique_for is not None else None
+    if asks.uid and isinstance(asks.uid, str):
+        if lock is not None:
+            raise Invalid("custom.uid and custom.unique_for are two ways to be unique; choose one")
+        lock = unique(asks.uid)
     expires = _expires(asks, now) if asks.expires_at or asks.expires_in is not None else 0.0
     if lock is None and not (asks.bid or expires or asks.track):
         return None

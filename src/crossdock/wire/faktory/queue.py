@@ -14,6 +14,9 @@ from crossdock.wire.faktory.mutate import SLICE
 
 QUEUES_AT_MOST: Final = 1_000
 
+#: Jobs of batches that a queue works on are held until they are fetched.
+_WAITING: Final = frozenset({State.READY, State.HELD})
+
 
 def queue(desk: Desk, via: str, body: bytes) -> Answer:
     if body.count(b" ") > QUEUES_AT_MOST:
@@ -51,9 +54,9 @@ def _remove(desk: Desk, via: str, names: list[str]) -> Slices:
         known = desk.memory.queues.get(name)
         if known is None:
             continue
-        numbers = iter([place[4] for place in known.ready])
+        numbers = iter([place[-1] for lane in (known.lanes or {"": known.ready}).values() for place in lane])
         while some := list(islice(numbers, SLICE)):
-            desk.do(Remove(via, "queue removed", some, frozenset({State.READY})))
+            desk.do(Remove(via, "queue removed", some, _WAITING))
             yield
         desk.do(ForgetQueue(name))
     return OK

@@ -45,6 +45,7 @@ class Library(NamedTuple):
     handle: Handler
     recognise: Callable[[bytes], str | None] = lambda text: None  #: by content, where the hash is not known
     functions: Mapping[str, str] = {}  #: FCALL's names and their dialects
+    at_once: bool = False  #: EVALSHA of a known hash needs no load before
 
 
 class Scripts:
@@ -55,6 +56,10 @@ class Scripts:
         #: By dialect. One that this server was not given may have been loaded when it was
         self.handlers: dict[str | None, Handler] = {
             dialect: library.handle for library in libraries for dialect in library.dialects
+        }
+        #: Hashes that are answered though nobody has loaded their texts, and their dialects
+        self.at_once = {
+            sha: dialect for library in libraries if library.at_once for sha, dialect in library.hashes.items()
         }
         #: FCALL's names and their dialects; of two libraries with the same the first counts
         self.functions = {
@@ -99,7 +104,8 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    return _call(context, context.desk.memory.scripts.get(sha), args, NO_SCRIPT, sha)
+    known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha)
+    return _call(context, known, args, NO_SCRIPT, sha)
 
 
 def fcall(context: Context, args: list[bytes]) -> Result:
@@ -132,8 +138,8 @@ def _script_load(context: Context, args: list[bytes]) -> Result:
 
 
 def _script_exists(context: Context, args: list[bytes]) -> Result:
-    loaded = context.desk.memory.scripts
-    return [int(sha.decode("latin-1").lower() in loaded) for sha in args]
+    loaded, at_once = context.desk.memory.scripts, context.door.scripts.at_once
+    return [int(sha in loaded or sha in at_once) for sha in (arg.decode("latin-1").lower() for arg in args)]
 
 
 def _script_flush(context: Context, args: list[bytes]) -> Result:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _QUEUED: Final = Simple(b"QUEUED")
 
+#: What most commands answer.
+_AT_ONCE: Final = frozenset({int, bytes, list, Simple, type(None)})
+
 #: A browser that was led to this port sends these lines; as inline requests they must not be passed over (Redis 3.2).
 _HTTP: Final = frozenset({b"post", b"host:"})
 
@@ -76,6 +79,8 @@ class RedisSession(Context):
         return encode(_QUEUED, self.resp3)
 
     def _answer(self, result: Result) -> Answer:
+        if type(result) in _AT_ONCE:
+            return encode(result, self.resp3)  # type: ignore[arg-type]
         if isinstance(result, Block):
             return Wait(result.on, result.until, partial(self._ask, result))
         if isinstance(result, Hang):

@@ -105,13 +105,17 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
         if command.first:
             views = context.door.views
             prefixes = views.prefixes
-            if prefixes and (command.last != 1 or args[0].startswith(prefixes)):  # most have one key, their first word
+            if command.last == 1:  # most have one key, their first word
+                view = views.of(args[0])
+                if view is not None:
+                    return _viewed(context, command, args, [view])
+            elif prefixes:
                 owners = {views.of(key): None for key in command.keys(args)}
                 owners.pop(None, None)
                 if owners:
                     return _viewed(context, command, args, [view for view in owners if view is not None])
             if command.flags & GROWS:
-                _refuse_if_full(context, args)
+                refuse_if_full(context, args)
         return command.act(context, args)
     except Error as error:
         return error
@@ -151,7 +155,8 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
-def _refuse_if_full(context: Context, args: list[bytes]) -> None:
+def refuse_if_full(context: Context, args: list[bytes]) -> None:
+    """Before plain keys grow by so much."""
     limit = context.door.keys_bytes
     if context.desk.memory.keys.size + sum(map(len, args)) > limit:
         raise Error(f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib")

@@ -80,7 +80,7 @@ def _page_of_queues(desk: Desk, names: list[str], offset: int, limit: int) -> by
 
 def _lengths(desk: Desk, queue: Queue) -> bytes:
     later = len(desk.memory.scheduled_in.get(queue.name, ()))
-    return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), len(queue.ready), later)
+    return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
 
 
 def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:

@@ -18,7 +18,7 @@ from crossdock.wire.redis.views import find
 _LONGEST_S: Final = 86_400.0 * 365
 
 
-def _until(context: Context, text: bytes) -> float:
+def deadline(context: Context, text: bytes) -> float:
     """Steady; 0 waits for ever."""
     seconds = real(text, Error("ERR timeout is not a float or out of range"))
     if seconds < 0:
@@ -27,7 +27,7 @@ def _until(context: Context, text: bytes) -> float:
 
 
 def _pop(context: Context, args: list[bytes], *, left: bool) -> Result:
-    keys, until = tuple(dict.fromkeys(args[:-1])), _until(context, args[-1])
+    keys, until = tuple(dict.fromkeys(args[:-1])), deadline(context, args[-1])
     for key in keys:
         entry = find(context, key)
         if entry is not None:
@@ -65,7 +65,7 @@ def brpop(context: Context, args: list[bytes]) -> Result:
 
 
 def _move(context: Context, args: list[bytes], *, from_left: bool, to_left: bool) -> Result:
-    source, target, until = args[0], args[1], _until(context, args[-1])
+    source, target, until = args[0], args[1], deadline(context, args[-1])
     entry = find(context, source)
     if entry is not None and entry.kind is not Kind.LIST:
         raise WRONG_TYPE

@@ -8,6 +8,7 @@ from math import inf, nextafter, sqrt
 from typing import Any, Final
 
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import DAY, Moments, coarse
 from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
@@ -76,8 +77,12 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        first = _with(list(known.ready.front(left)), list(memory.strays.work.get(queue, ())))
-        found += [memory.jobs[place[4]] for place in first[:left]]
+        strays = list(memory.strays.work.get(queue, ()))
+        if known.lanes is None or strays:
+            first = _with(list(known.ready.front(left)), strays)
+            found += [memory.jobs[place[4]] for place in first[:left]]
+        else:
+            found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
     return found
 
 
@@ -167,7 +172,7 @@ def counts(call: Call, name: str) -> dict[str, Any]:
         "paused": known is not None and known.paused,
         "running": memory.leased_in.get(name, 0) + locks - stalled,
         "name": name,
-        "waiting": (len(known.ready) if known is not None else 0) + work,
+        "waiting": (known.waiting if known is not None else 0) + work,
         "recurring": len(lazy.slots),
         "depends": len(memory.blocked_in.get(name, ())) + depends,
         "stalled": stalled,
@@ -198,7 +203,7 @@ def length(call: Call) -> Reply:
     known = memory.queues.get(queue)
     waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
     left = len(memory.strays.locks.get(queue, ())) + len(memory.strays.work.get(queue, ()))
-    return memory.leased_in.get(queue, 0) + waiting + left + (len(known.ready) if known is not None else 0)
+    return memory.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 
 
 def stats(call: Call) -> Reply:

@@ -172,7 +172,7 @@ def throttle_pending(memory: Memory, name: str) -> Entry | None:
 
 def _ready(memory: Memory, queue: str) -> int:
     known = memory.queues.get(queue)
-    return len(known.ready) if known is not None else 0
+    return known.waiting if known is not None else 0
 
 
 #: The sorted sets of a queue: how many are in it, and who.

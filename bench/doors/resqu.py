@@ -1,0 +1,112 @@
+"""The load on the Redis door by a Resqu client: jobs, one large batch, and plans that are all due in one second."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Final
+
+from bench.doors.phases import PAYLOAD
+from bench.figures import Run, figures
+from bench.lane import Lane, Phase
+from bench.replies import Unexpected, exactly, wrong
+
+_INIT: Final = b"05d3317f882a369c1e0e4fb5c8c4c9a36aa05565"
+_COMMIT: Final = b"989a65da06a228c7cf82f6856b13a9db90ddcbc8"
+_INSERT: Final = b"1277edc1645a391ac7c09501f12242426da7fda4"
+_P: Final = b"resqu-v4:"
+
+#: How long before they are due plans are made, and how long after it is watched what they hold up.
+_AHEAD_S: Final = 4.0
+_AFTER_S: Final = 2.0
+
+
+def request(*parts: bytes) -> bytes:
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def a_number(data: bytes) -> bool:
+    """`:n`, more than 0."""
+    if data[:1] != b":" or data[1:2] == b"0":
+        raise wrong(data)
+    return data.endswith(b"\r\n")
+
+
+class ResquLoad:
+    def __init__(self, lanes: Sequence[Lane], queue: str) -> None:
+        self._lanes = lanes
+        self._source = queue.encode()
+        self._numbers = count(1)
+
+    def _job(self, name: bytes = b"Bench") -> bytes:
+        ident = b"%b%016x" % (self._source, next(self._numbers))
+        return b'{"class":"Bench\\\\Job","sourceId":"%b","name":"%b","args":{"x":"%b"},"id":"%b","queue_time":%.6f}' % (
+            self._source,
+            name,
+            PAYLOAD,
+            ident,
+            time.time(),
+        )
+
+    async def step(self, name: str, size: int) -> Run:
+        if name == "enqueue":
+            return await self._enqueue(size)
+        if name == "batch":
+            return await self._batch(size)
+        if name == "plans":
+            return await self._plans(size)
+        raise ValueError(f"no such step: {name}")
+
+    async def _enqueue(self, size: int) -> Run:
+        phase = Phase([request(b"LPUSH", _P + b"unassigned", self._job()) for _ in range(size)], a_number)
+        return {"enqueue": figures(size, await phase.run(self._lanes), phase.took)}
+
+    async def _batch(self, size: int) -> Run:
+        """One batch, pushed to by all connections, then committed by one."""
+        batch = b"%b:Import:%08x" % (self._source, next(self._numbers))
+        open_, done = b"%buncommitted:%b" % (_P, batch), b"%bcommitted:%b" % (_P, batch)
+        init = Phase([request(b"EVALSHA", _INIT, b"1", open_, self._job(b"Import"))], exactly(b":1\r\n"))
+        await init.run(self._lanes[:1])
+        await Phase([request(b"EXPIRE", open_, b"600")], exactly(b":1\r\n")).run(self._lanes[:1])
+        pushes = Phase([request(b"LPUSHX", open_, self._job(b"Import")) for _ in range(size - 1)], a_number)
+        pushed_s = await pushes.run(self._lanes)
+        commit = Phase([request(b"EVALSHA", _COMMIT, b"3", _P + b"committed", done, open_, batch)], a_number)
+        commit_s = await commit.run(self._lanes[:1])
+        await Phase([request(b"LLEN", done)], exactly(b":%d\r\n" % size)).run(self._lanes[:1])
+        return {
+            "batch push": figures(size - 1, pushed_s, pushes.took),
+            "batch commit": figures(size, commit_s, commit.took),
+        }
+
+    async def _plans(self, size: int) -> Run:
+        """All due in one second, while one connection goes on enqueueing."""
+        at = int(time.time() + _AHEAD_S + size / 1_000)
+        made = Phase([self._plan(number, at) for number in range(size)], exactly(b":1\r\n"))
+        made_s = await made.run(self._lanes)
+        if time.time() >= at:
+            raise Unexpected("it took longer to make the plans than they are ahead; the figure would mean nothing")
+        await asyncio.sleep(max(0.0, at - 0.5 - time.time()))
+        beside = Phase(self._until(at + _AFTER_S), a_number)
+        beside_s = await beside.run(self._lanes[:1])
+        runs = Phase([request(b"LLEN", _P + b"unassigned")], a_number, keep=True)
+        await runs.run(self._lanes[:1])
+        there = int(runs.replies[0][1:]) - len(beside.took)
+        if there < size:
+            raise Unexpected(f"of {size} plans only {there} had been enqueued {_AFTER_S:.0f} s later")
+        return {
+            "plan create": figures(size, made_s, made.took),
+            "enqueue while due": figures(len(beside.took), beside_s, beside.took),
+        }
+
+    def _plan(self, number: int, at: int) -> bytes:
+        plan = b"%b_%d" % (self._source, number)
+        text = (
+            b'{"class":"Bench\\\\Job","sourceId":"%b","name":"Plan","args":{"x":"%b"},"id":"%b","nextRun":%d,'
+            b'"recurrenceInterval":"P0Y0M1DT0H0M0S"}' % (self._source, PAYLOAD, plan, at)
+        )
+        keys = (_P + b"plan:" + plan, _P + b"plan_schedule", b"%bplan_schedule:%d" % (_P, at))
+        return request(b"EVALSHA", _INSERT, b"4", *keys, _P + b"plan_list:" + self._source, text, b"%d" % at, plan)
+
+    def _until(self, end: float) -> Iterator[bytes]:
+        while time.time() < end:
+            yield request(b"LPUSH", _P + b"unassigned", self._job())

@@ -1,0 +1,72 @@
+"""Pushing a Resqu job: a new one, the repeat of one, or the next try of the one in a worker's buffer."""
+
+from random import Random
+
+from crossdock.engine import admit
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.failing import Told, failure, stirred_by
+from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import again, reads
+from crossdock.engine.resqu.uniques import buffered, face_of, lock_of, routed
+from crossdock.model.clock import Now
+from crossdock.model.event_resqu import DeferralDropped, Said
+from crossdock.model.events import AnyEvent
+from crossdock.model.job import Job, Lease, Number, Spec
+from crossdock.model.resqu import SHOWN_AS, Pushing, PushJob, uid_of
+
+
+def push(memory: Memory, command: PushJob, now: Now, random: Random) -> Decision[Pushing]:
+    spec = routed(memory, command.spec)
+    before = _before(memory, spec)
+    if before is not None:
+        return (), before, ()
+    lock = lock_of(spec)
+    events: list[AnyEvent] = []
+    if lock:
+        uid = uid_of(lock)
+        number = reads.named(memory, uid)
+        found = buffered(memory, number)
+        if found is not None and found[1].said is not Said.NOTHING:
+            return _next_try(memory, found[2], found[3], spec, command.via, now, random, found[1].said)
+        if uid.startswith(SHOWN_AS):
+            return (), Pushing.REPEATED, ()  # of a job that is over, or somebody else's by now
+        refused = _refused(memory, lock, number, spec, command.by)
+        if refused is not None:
+            return (), refused, ()
+        if lock in memory.resqu.deferred:
+            events.append(DeferralDropped(later(memory, now), lock))
+    number = memory.counters.number + 1
+    events.append(admit.pushed(command.via, [spec], number, later(memory, now), now))
+    return events, Pushing.PUSHED, admit.stirred([spec], now)
+
+
+def _before(memory: Memory, spec: Spec) -> Pushing | None:
+    """What is known of that id already."""
+    if spec.jid in memory.resqu.once.ids:
+        return Pushing.REPEATED
+    if spec.jid not in memory.jids:
+        return None
+    job = next(memory.named(spec.jid))
+    return Pushing.DUPLICATE if face_of(job) is None else Pushing.REPEATED
+
+
+def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
+    if lock not in memory.locks or memory.resqu.reserved.get(lock) == by:
+        return None
+    face, job = face_of(spec), memory.jobs.get(holder)
+    if face is not None and not face.stamped and job is not None and job.lease is None:
+        known = face_of(job)
+        if known is not None and known.text == face.text:
+            return Pushing.REPEATED
+    return Pushing.NOT_UNIQUE
+
+
+def _next_try(
+    memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: Now, random: Random, said: Said
+) -> Decision[Pushing]:
+    if said is Said.OVER and face_of(job) is None:
+        told = Told(via, lease.worker, "", "its worker asked for another try")
+        event = failure(memory, job, lease, now, told, random)
+        return (event,), Pushing.CONTINUED, stirred_by(event, job)
+    run = again.next_run(memory, job, lease, spec, via, now, failed=said is Said.OVER)
+    return (run,), Pushing.CONTINUED, again.stirred(memory, job, run)

@@ -1,0 +1,118 @@
+"""What the engine knows beside the job for Resqu: who has a unique id, deferred jobs, batches, buffers, pools.
+
+Locks themselves stand in `memory.locks`, plans in `memory.recurrences`. Only apply functions may write here.
+"""
+
+from collections import deque
+from typing import Final
+
+from crossdock.engine.order import Order
+from crossdock.model.event_resqu import Pools
+from crossdock.model.job import Number, ResquFace, Spec
+from crossdock.model.records import Stage
+from crossdock.model.resqu import UNASSIGNED
+from crossdock.model.resqu_lists import Buffer
+
+_DEFAULT: Final = "default"
+
+
+class Mapping:
+    """Which pool a job goes to (protocol page 10.3): its source's entry for its name, else that of all sources, else
+    the pool of all."""
+
+    __slots__ = ("batch", "static")
+
+    def __init__(self, static: Pools | None = None, batch: Pools | None = None) -> None:
+        self.static = static or {}
+        self.batch = batch or {}
+
+    def pool(self, source: str, name: str) -> str:
+        """Of a job by itself."""
+        return _look_up(self.static, source, name) or UNASSIGNED
+
+    def batch_pool(self, source: str, name: str) -> str:
+        """Of a batch, by its source and the name of its first job. Empty: an allocator will say."""
+        return _look_up(self.batch, source, name)
+
+
+def _look_up(pools: Pools, source: str, name: str) -> str:
+    if not pools:
+        return ""
+    of_all = pools.get(_DEFAULT, {})
+    return pools.get(source, {}).get(name) or of_all.get(name) or of_all.get(_DEFAULT, "")
+
+
+class Once:
+    """Ids of Resqu jobs that are gone: a repeat of such a push adds nothing. Kept for an hour, the newest of them."""
+
+    __slots__ = ("_ages", "ids")
+
+    KEPT_S: Final = 3_600.0
+    #: At twenty thousand jobs a second still ten seconds; a client that lost a reply repeats within one.
+    AT_MOST: Final = 200_000
+
+    def __init__(self, marks: list[tuple[float, str]] | None = None) -> None:
+        self._ages: deque[tuple[float, str]] = deque(marks or ())
+        self.ids: set[str] = {jid for _, jid in self._ages}
+
+    def mark(self, jid: str, at: float) -> None:
+        if jid not in self.ids:
+            self.ids.add(jid)
+            self._ages.append((at, jid))
+        ages = self._ages
+        while ages and (len(ages) > self.AT_MOST or ages[0][0] + self.KEPT_S <= at):
+            self.ids.discard(ages.popleft()[1])
+
+    def stored(self) -> list[tuple[float, str]]:
+        return list(self._ages)
+
+
+class Resqu:
+    __slots__ = (
+        "active",
+        "backlogs",
+        "buffers",
+        "deferred",
+        "in_buffer",
+        "lanes",
+        "mapping",
+        "once",
+        "plans",
+        "reserved",
+        "reserved_by",
+        "running",
+        "stage_ends",
+        "stages",
+    )
+
+    def __init__(self, mapping: Mapping | None = None) -> None:
+        self.mapping = mapping or Mapping()
+        self.reserved: dict[str, int] = {}  #: locks that connections have, by name
+        self.reserved_by: dict[int, dict[str, None]] = {}  #: the same by connection
+        self.running: set[str] = set()  #: locks whose holder was said to be running
+        self.deferred: dict[str, tuple[str, Spec]] = {}  #: by lock: door and job
+        self.buffers: dict[str, Buffer] = {}
+        self.in_buffer: dict[Number, str] = {}  #: jobs that are leased or taken into one, and which
+        self.stages: dict[str, Stage] = {}
+        self.lanes: dict[str, Order[tuple[Number]]] = {}  #: by stage: its jobs that nobody has begun
+        self.stage_ends: Order[tuple[float, str]] = Order()
+        self.active: dict[tuple[str, str], str] = {}  #: by pool and source: the stage that is worked on
+        self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: stages, the next one first
+        self.plans: dict[str, dict[str, None]] = {}  #: by source: ids
+        self.once = Once()
+
+    def reserve(self, name: str, by: int) -> None:
+        self.unreserve(name)
+        self.reserved[name] = by
+        self.reserved_by.setdefault(by, {})[name] = None
+
+    def unreserve(self, name: str) -> None:
+        by = self.reserved.pop(name, None)
+        if by is not None:
+            names = self.reserved_by[by]
+            del names[name]
+            if not names:
+                del self.reserved_by[by]
+
+    def pool(self, face: ResquFace) -> str:
+        return self.mapping.pool(face.source, face.name)

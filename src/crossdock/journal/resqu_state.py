@@ -1,0 +1,75 @@
+"""What a snapshot keeps of Resqu's records, and how they are built again. Batches' lists follow from their jobs."""
+
+from collections import OrderedDict, deque
+
+import msgspec
+
+from crossdock.engine.memory import HELD, Memory
+from crossdock.engine.order import Order
+from crossdock.engine.resqu.plans import enlist
+from crossdock.engine.resqu.state import Mapping, Once, Resqu
+from crossdock.model.event_resqu import Pools
+from crossdock.model.job import Number, Spec
+from crossdock.model.records import Phase, Stage
+from crossdock.model.resqu_lists import Buffer
+
+
+class Kept(msgspec.Struct, array_like=True, frozen=True):
+    reserved: dict[str, int] = {}
+    running: list[str] = []
+    deferred: dict[str, tuple[str, Spec]] = {}
+    buffers: dict[str, Buffer] = {}
+    in_buffer: dict[Number, str] = {}
+    stages: list[Stage] = []
+    turns: dict[str, list[str]] = {}  #: by queue: its lanes, the next one first
+    backlogs: list[tuple[str, str, list[str]]] = []  #: pool, source, stages
+    static: Pools = {}
+    batch: Pools = {}
+    once: list[tuple[float, str]] = []
+
+
+def keep(memory: Memory) -> Kept:
+    resqu = memory.resqu
+    return Kept(
+        resqu.reserved,
+        sorted(resqu.running),
+        resqu.deferred,
+        resqu.buffers,
+        resqu.in_buffer,
+        list(resqu.stages.values()),
+        {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None},
+        [(pool, source, list(names)) for (pool, source), names in resqu.backlogs.items()],
+        resqu.mapping.static,
+        resqu.mapping.batch,
+        resqu.once.stored(),
+    )
+
+
+def restore(memory: Memory, kept: Kept) -> None:
+    """After jobs, queues and recurrences."""
+    resqu = memory.resqu = Resqu(Mapping(kept.static, kept.batch))
+    for name, by in kept.reserved.items():
+        resqu.reserve(name, by)
+    resqu.running, resqu.deferred = set(kept.running), kept.deferred
+    resqu.buffers, resqu.in_buffer = kept.buffers, kept.in_buffer
+    resqu.stages = {stage.name: stage for stage in kept.stages}
+    resqu.stage_ends = Order((stage.end, stage.name) for stage in kept.stages if stage.phase is Phase.UNCOMMITTED)
+    resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.stages if stage.phase is Phase.ACTIVE}
+    resqu.backlogs = {(pool, source): deque(names) for pool, source, names in kept.backlogs}
+    resqu.once = Once(kept.once)
+    _lanes(memory, kept)
+    for each in memory.recurrences.values():
+        if each.plan:
+            enlist(memory, each)
+
+
+def _lanes(memory: Memory, kept: Kept) -> None:
+    numbers: dict[str, list[tuple[Number]]] = {stage.name: [] for stage in kept.stages}
+    if numbers:
+        for job in memory.jobs.values():
+            if job.state is HELD and job.extra is not None and job.extra.stage:
+                numbers[job.extra.stage].append((job.number,))
+    memory.resqu.lanes = {name: Order(each) for name, each in numbers.items()}
+    for name, turn in kept.turns.items():
+        queue = memory.queues[name]
+        queue.lanes = OrderedDict((each, memory.resqu.lanes[each] if each else queue.ready) for each in turn)

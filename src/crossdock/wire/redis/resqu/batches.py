@@ -1,0 +1,88 @@
+"""`uncommitted:<id>`, `committed:<id>` and the plain list `committed`: batches (protocol page 9)."""
+
+from math import inf
+
+from crossdock.engine.keys import Entry
+from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import reads
+from crossdock.model.keys import ChangeList
+from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushStage
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.keys.generic import MOST_MS
+from crossdock.wire.redis.keys.values import elements
+from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.resqu import entries, shown, units
+from crossdock.wire.redis.resqu.jobs import refuse_if_full
+from crossdock.wire.redis.resqu.names import PREFIX
+from crossdock.wire.redis.resqu.specs import VIA, Specs
+from crossdock.wire.redis.values import Error, Result, Value
+
+COMMITTED = PREFIX + b"committed"
+
+
+def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
+    spec = specs.queued(text, locks=False)
+    face = shown.face_in(spec)
+    refuse_if_full(context)
+    source, job_name = ("", "") if face is None else (face.source, face.name)
+    return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
+
+
+def lpushx(context: Context, specs: Specs, name: str, args: list[bytes]) -> Result:
+    """0: its time is over, or it is committed."""
+    found = [specs.queued(text, locks=False) for text in args[1:]]
+    refuse_if_full(context, len(found))
+    length = 0
+    with context.desk.together():
+        for spec in found:
+            length = context.desk.do(PushStage(VIA, name, spec))
+    return length
+
+
+def expire(context: Context, name: str, args: list[bytes], unit_ms: int) -> Result:
+    ms = whole(args[1]) * unit_ms
+    if abs(ms) > MOST_MS:
+        raise Error("ERR invalid expire time in 'expire' command")
+    if len(args) > 2:
+        raise Error(b"ERR the end of '%b' is set without options" % args[0][:128])
+    return int(context.desk.do(KeepStage(name, max(1e-9, context.desk.now.steady + ms / 1_000))))
+
+
+def delete(context: Context, name: str) -> int:
+    """Roll it back."""
+    return int(context.desk.do(KeepStage(name, 1e-9)))
+
+
+def commit(context: Context, name: str) -> Value:
+    """Without a mapping of batches its id goes where an allocator looks for it; with one, where Resqu's workers do."""
+    memory = context.desk.memory
+    stage = reads.uncommitted(memory, name, context.desk.now)
+    if stage is None:
+        return None
+    mapping = memory.resqu.mapping
+    if mapping.batch:
+        units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
+    else:
+        elements(context, COMMITTED)
+    if not context.desk.do(CommitStage(name)):
+        return None
+    if mapping.batch:
+        units.give(context, memory.resqu.stages[name])
+        return 1
+    return context.desk.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
+
+
+def read_stage(context: Context, key: bytes, name: str) -> Entry | None:
+    memory = context.desk.memory
+    stage = reads.uncommitted(memory, name, context.desk.now)
+    return None if stage is None else _jobs(memory, key, name, 0.0 if stage.end == inf else stage.end)
+
+
+def read_batch(memory: Memory, key: bytes, name: str) -> Entry | None:
+    return None if reads.committed(memory, name) is None else _jobs(memory, key, name, 0.0)
+
+
+def _jobs(memory: Memory, key: bytes, name: str, end: float) -> Entry | None:
+    """The next one stands at the tail."""
+    entries.refuse_if_long(key, reads.length(memory, name))
+    return entries.listed(key, (shown.text(job) for job in reversed(list(reads.jobs_of(memory, name)))), end)

@@ -1,0 +1,85 @@
+"""`delayed:<second>` and `delayed_queue_schedule`: jobs that wait for their time (protocol page 7).
+
+The server releases them by itself, in the instant they are due. So what is due is not there any more when Resqu's own
+scheduler looks for it: it finds nothing to do.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from crossdock.engine.keys import Entry
+from crossdock.engine.memory import Memory
+from crossdock.model.job import Job
+from crossdock.model.states import State
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.decode import integer
+from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.numbers import INT64, whole
+from crossdock.wire.redis.resqu import entries, shown
+from crossdock.wire.redis.resqu.jobs import push, refuse_if_full
+from crossdock.wire.redis.resqu.specs import Specs
+from crossdock.wire.redis.values import Error, Result
+
+#: The year 36812: what is later is a mistake.
+_LATEST: Final = 2**40
+_PUSHED: Final = "resqu delayed"  #: in a connection's memo: the second it pushed to last, and how many there were then
+
+
+def second(key: bytes, name: bytes) -> int:
+    found = integer(name)
+    if found is None or abs(found) > _LATEST:
+        raise Error(b"ERR '%b' does not end in a second since 1970" % key[:128])
+    return found
+
+
+def rpush(context: Context, specs: Specs, at: int, args: list[bytes]) -> Result:
+    found = [specs.delayed(text, at) for text in args[1:]]
+    refuse_if_full(context, len(found))
+    with context.desk.together():
+        for spec in found:
+            push(context, spec)
+        there = max(len(found), length(context.desk.memory, at))
+    context.memo[_PUSHED] = (at, there == len(found))
+    return there
+
+
+def zadd(context: Context, args: list[bytes]) -> Result:
+    """It follows each RPUSH, which has done all there is to do."""
+    pairs = args[1:]
+    if len(pairs) % 2:
+        raise SYNTAX
+    new = 0
+    for score, member in zip(pairs[::2], pairs[1::2], strict=True):
+        if whole(score) != whole(member):
+            raise Error(b"ERR each member of '%b' is its own score" % args[0][:128])
+        new += context.memo.pop(_PUSHED, None) == (whole(score), True)
+    return new
+
+
+def length(memory: Memory, at: int) -> int:
+    start, stop = _span(memory, at)
+    return stop - start
+
+
+def _span(memory: Memory, at: int) -> tuple[int, int]:
+    """Where the jobs of that second stand among all that are scheduled."""
+    shelf = memory.shelves[State.SCHEDULED]
+    return shelf.bisect_left((float(at), 0)), shelf.bisect_left((float(at), INT64))
+
+
+def read(memory: Memory, key: bytes, at: int) -> Entry | None:
+    span = memory.shelves[State.SCHEDULED].islice(*_span(memory, at))
+    jobs = (memory.jobs[number] for _, number in span)
+    return entries.listed(key, (shown.base(job) for job in jobs if shown.face_of(job) is not None))
+
+
+def times(memory: Memory, key: bytes) -> Entry | None:
+    entries.refuse_if_long(key, len(memory.shelves[State.SCHEDULED]))
+    return entries.seconds(int(job.due) for job in _delayed(memory))
+
+
+def _delayed(memory: Memory) -> Iterator[Job]:
+    for _, number in memory.shelves[State.SCHEDULED]:
+        job = memory.jobs[number]
+        if shown.face_of(job) is not None:
+            yield job

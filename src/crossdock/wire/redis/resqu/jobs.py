@@ -1,0 +1,59 @@
+"""`unassigned` and the pools' lists: jobs of a queue, the newest at the head, taken from the tail."""
+
+from crossdock.engine.keys import Entry
+from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import lanes
+from crossdock.model.job import Spec
+from crossdock.model.resqu import Pushing, PushJob
+from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.resqu import entries, shown
+from crossdock.wire.redis.resqu.specs import VIA, Specs
+from crossdock.wire.redis.values import Error, Result
+
+
+def refuse_if_full(context: Context, jobs: int = 1) -> None:
+    no_room = context.desk.no_room(jobs)
+    if no_room is not None:
+        raise Error(f"OOM {no_room}")
+
+
+def push(context: Context, spec: Spec) -> None:
+    """Raises Error where it was not taken in; who repeats a push is answered as before."""
+    outcome = context.desk.do(PushJob(VIA, context.number, spec))
+    if outcome is Pushing.NOT_UNIQUE:
+        links = spec.extra.links if spec.extra is not None else None
+        uid = links.lock.name.partition(":")[2] if links is not None and links.lock is not None else ""
+        raise Error(f"ERR the unique id '{uid}' is taken by another job, or by who is about to push one")
+    if outcome is Pushing.DUPLICATE:
+        raise Error(f"ERR a job with the id '{spec.jid}' is there already, pushed through another door")
+
+
+def lpush(context: Context, specs: Specs, args: list[bytes]) -> Result:
+    """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
+    refuse_if_full(context, len(args) - 1)
+    if len(args) == 2:
+        spec = specs.queued(args[1])
+        push(context, spec)
+    else:
+        found = [specs.queued(text) for text in args[1:]]
+        spec = found[-1]
+        with context.desk.together():
+            for each in found:
+                push(context, each)
+    face = shown.face_in(spec)
+    memory = context.desk.memory
+    return 0 if face is None else length(memory, memory.resqu.pool(face)) or 1
+
+
+def length(memory: Memory, queue: str) -> int:
+    found = memory.queues.get(queue)
+    return found.waiting if found is not None else 0
+
+
+def read(memory: Memory, key: bytes, queue: str) -> Entry | None:
+    found = memory.queues.get(queue)
+    if found is None or not found.waiting:
+        return None
+    entries.refuse_if_long(key, found.waiting)
+    jobs = [memory.jobs[number] for number in lanes.in_turn(found)]
+    return entries.listed(key, (shown.text(job) for job in reversed(jobs)))

@@ -1,0 +1,87 @@
+"""Resqu's jobs on their way into the engine: what was read of a payload, as a spec."""
+
+import os
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from crossdock.model.job import Extra, Form, Links, LockTerms, ResquFace, Spec
+from crossdock.model.resqu import UNASSIGNED, unique
+from crossdock.model.rules import Lapse, Rules
+from crossdock.wire.redis.resqu import payload
+from crossdock.wire.redis.resqu.payload import Given
+
+VIA: Final = "resqu"
+
+
+def new_id() -> str:
+    """For a job that came without: 32 hex digits, as Resqu's server makes them. A UUID, version 4."""
+    digits = os.urandom(16).hex()
+    return f"{digits[:12]}4{digits[13:16]}8{digits[17:]}"
+
+
+class Specs:
+    """`fail_retries` is what Resqu's server calls so: how often a job is tried at all. After `max_attempts` leases a
+    job does not come back when its worker dies, lest one that kills its workers does so for ever; 0: it always does."""
+
+    def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
+        self._rules = Rules(max(0, fail_retries - 1), max_attempts, lapse=Lapse.RETURN)
+
+    def queued(self, text: bytes, *, locks: bool = True) -> Spec:
+        """`locks`: not of jobs in batches, which nobody checks for uniqueness (protocol page 6)."""
+        given = payload.queued(text)
+        return self._spec(given, text, given.jid, locks=locks)
+
+    def delayed(self, text: bytes, second: int) -> Spec:
+        return self._spec(payload.base(text), text, "", due=float(max(0, second)))
+
+    def deferred(self, text: bytes) -> Spec:
+        given = payload.base(text)
+        return self._spec(given, text, "", defer=given.deferrable_s or 0)
+
+    def planned(self, text: bytes) -> tuple[Given, Spec]:
+        """A plan, and the job of each run: without what makes it a plan."""
+        given = payload.planned(text)
+        members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        for member in ("id", "nextRun", "recurrenceInterval"):
+            members.pop(member, None)
+        return given, self._spec(given, msgspec.json.encode(members), "", defer=given.deferrable_s)
+
+    def _spec(
+        self,
+        given: Given,
+        text: bytes,
+        jid: str,
+        *,
+        due: float = 0.0,
+        defer: float | None = None,
+        locks: bool = True,
+    ) -> Spec:
+        if not given.named:
+            text = added(text, b'"name":' + msgspec.json.encode(given.name))
+        face = ResquFace(text, given.source, given.name, bool(jid), defer)
+        lock = _lock(given.uid) if given.uid and locks else None
+        links = Links(lock=lock, tracked=given.monitored) if lock is not None or given.monitored else None
+        return Spec(
+            jid or new_id(),
+            UNASSIGNED,
+            given.kind,
+            given.args,
+            Form.JSON if given.args else Form.NONE,
+            0,
+            self._rules,
+            due,
+            Extra(face=face, links=links),
+            given.fails,
+        )
+
+
+@lru_cache(maxsize=1_024)
+def _lock(uid: str) -> LockTerms:
+    return unique(uid)
+
+
+def added(text: bytes, member: bytes) -> bytes:
+    """A JSON object that is not empty, with one more member at its end."""
+    return b"%b,%b}" % (text.rstrip()[:-1], member)

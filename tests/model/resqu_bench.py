@@ -1,0 +1,122 @@
+"""A bench with Resqu's words: what its client, its allocators and its workers do all the time."""
+
+import json
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import reads
+from crossdock.journal import snapshot
+from crossdock.model import commands as c
+from crossdock.model import resqu, resqu_lists
+from crossdock.model.job import Extra, Form, Job, Links, ResquFace, Spec
+from crossdock.model.rules import Lapse, Rules, Then
+from tests.model import invariants
+from tests.model.bench import Bench
+from tests.support.picture import picture
+
+#: `fail_retries` 3
+RULES = Rules(2, exhausted=Then.GONE, lapse=Lapse.RETURN)
+
+
+def job_spec(
+    jid: str,
+    uid: str = "",
+    *,
+    source: str = "acc",
+    name: str = "Mail",
+    due: float = 0.0,
+    defer: float | None = None,
+    stamped: bool = True,
+    failures: int = 0,
+    monitored: bool = False,
+    args: object = 1,
+) -> Spec:
+    text: dict[str, object] = {"class": "C", "sourceId": source, "name": name, "args": [args]}
+    if uid:
+        text["unique"] = {"uid": uid} if defer is None else {"uid": uid, "deferrableBy": defer}
+    if failures:
+        text["failCount"] = failures
+    if stamped:
+        text |= {"id": jid, "queue_time": 1.5}
+    face = ResquFace(json.dumps(text).encode(), source, name, stamped, defer)
+    links = Links(resqu.unique(uid) if uid else None, tracked=monitored) if uid or monitored else None
+    payload = json.dumps([args]).encode()
+    extra = Extra(face=face, links=links)
+    return Spec(jid, resqu.UNASSIGNED, "C", payload, Form.JSON, 0, RULES, due, extra, failures)
+
+
+def text_of(job: Job) -> bytes:
+    """As a door would show it; one that came by another door is shown under its number."""
+    face = job.extra.face if job.extra is not None else None
+    return face.text if isinstance(face, ResquFace) else b"shown %d" % job.number
+
+
+class ResquBench(Bench):
+    def mapped(self, **batch: str) -> None:
+        """All jobs by themselves go to the pool `static`, batches to `batch` unless their source has its own."""
+        pools = {"default": {"default": "batch"}} | {source: {"Import": pool} for source, pool in batch.items()}
+        self.do(resqu.SetMapping({"default": {"default": "static"}}, pools))
+
+    def enqueue(self, jid: str, uid: str = "", *, by: int = 1, **rest: object) -> resqu.Pushing | None:
+        """As the client does it: None when its unique id is taken."""
+        if uid and not self.do(resqu.Reserve(uid, by)):
+            return None
+        return self.do(resqu.PushJob("resqu", by, job_spec(jid, uid, **rest)))  # type: ignore[arg-type]
+
+    def defer(self, jid: str, uid: str, seconds: float = 0.0) -> bool | None:
+        return self.do(resqu.Defer("resqu", job_spec(jid, uid, defer=seconds, stamped=False)))
+
+    def pop(self, queue: str = "static", worker: str = "w1") -> Job | None:
+        job = self.do(c.LeaseNext("resqu", [queue], worker, resqu.BUFFER_TERMS))
+        return self._fill(job, worker)
+
+    def pop_staged(self, stage: str, worker: str = "w1") -> Job | None:
+        return self._fill(self.do(resqu_lists.LeaseStaged("resqu", stage, worker, resqu.BUFFER_TERMS)), worker)
+
+    def _fill(self, job: Job | None, worker: str) -> Job | None:
+        if job is not None:
+            assert job.lease is not None
+            assert job.lease.end == inf
+            key = f"worker:{worker}"
+            self.do(resqu_lists.FillBuffer(key, job.number, job.lease.token, text_of(job)))
+        return job
+
+    def rpop(self, worker: str = "w1", *, lost: bool = False) -> bytes | None:
+        return self.do(resqu_lists.EmptyBuffer("resqu", f"worker:{worker}", lost))
+
+    def finalise(self, uid: str, by: int = 50) -> resqu.Finalised:
+        return self.do(resqu.Finalise("resqu", uid, by))
+
+    def delete(self, uid: str, by: int = 50) -> int:
+        return self.do(resqu.Unlock(uid, by, True, True))
+
+    def state(self, uid: str) -> str | None:
+        return reads.state(self.memory, uid)
+
+    def batch(self, name: str, *jids: str, source: str = "acc", commit: bool = True) -> None:
+        first, *rest = (job_spec(jid, source=source, name="Import") for jid in jids)
+        assert self.do(resqu_lists.OpenStage("resqu", name, source, "Import", first))
+        for spec in rest:
+            assert self.do(resqu_lists.PushStage("resqu", name, spec))
+        if commit:
+            assert self.do(resqu_lists.CommitStage(name)) == len(jids)
+
+    def jids(self, queue: str) -> list[str]:
+        found = self.memory.queues.get(queue)
+        return [self.memory.jobs[place[4]].jid for place in found.ready] if found is not None else []
+
+    def sound(self) -> None:
+        """Replayed, and by way of a snapshot, it is what it is; and nothing is left undone."""
+        invariants.check(self.memory)
+        assert not self.memory.touched
+        assert not self.memory.loose
+        assert picture(self.replayed) == picture(self.memory)
+        assert picture(self.through_snapshot()) == picture(self.memory)
+
+    def through_snapshot(self) -> Memory:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "snapshot"
+            snapshot.write(path, self.memory, 7, *self.clock.now)
+            return snapshot.load(path).memory

@@ -1,0 +1,64 @@
+"""Each kind of event that Resqu's words make, in a plausible order: the last part of the story of test_events.py."""
+
+from crossdock.model import commands as c
+from crossdock.model import resqu, resqu_lists
+from tests.model.bench import Bench
+from tests.model.resqu_bench import job_spec, text_of
+
+
+def story_of_resqu(bench: Bench) -> Bench:
+    _batches(bench)
+    bench.do(resqu.SetMapping({"default": {"default": "pool"}}, {"default": {"default": "batches"}}))
+    bench.tick()
+    _uniques(bench)
+    bench.do(resqu_lists.OpenStage("resqu", "lane", "acc", "Import", job_spec("staged-1", name="Import")))
+    bench.do(resqu_lists.PushStage("resqu", "lane", job_spec("staged-2", name="Import")))
+    bench.do(resqu_lists.CommitStage("lane"))
+    plan = job_spec("", "planned", stamped=False)
+    for name in ("acc_cleared", "acc_plan"):
+        bench.do(resqu.SetPlan(name, "acc", "P1M", bench.now.wall + 9e6, plan, b"{}"))
+    bench.do(resqu.ClearPlan("acc_cleared"))
+    return bench
+
+
+def _batches(bench: Bench) -> None:
+    """Before there is a mapping: allocators say where everything goes."""
+    for name in ("by hand", "after it", "abandoned"):
+        spec = job_spec(f"first of {name}", name="Import")
+        bench.do(resqu_lists.OpenStage("resqu", name, "acc", "Import", spec))
+        bench.do(resqu_lists.KeepStage(name, bench.now.steady + 10.0))
+    for name in ("by hand", "after it"):
+        bench.do(resqu_lists.CommitStage(name))
+        bench.do(resqu_lists.AssignStage(name, "units"))
+    job = bench.do(resqu_lists.LeaseStaged("resqu", "by hand", "w1", resqu.BUFFER_TERMS))
+    assert job is not None
+    assert job.lease is not None
+    bench.do(resqu_lists.FillBuffer("worker:w1", job.number, job.lease.token, text_of(job)))
+    bench.do(resqu_lists.EmptyBuffer("resqu", "worker:w1"))
+    bench.do(resqu_lists.FinishStage("by hand"))
+    bench.after(11.0)
+    bench.do(resqu.PushJob("resqu", 1, job_spec("taken")))
+    job = bench.do(resqu_lists.TakeNext("resqu", resqu.UNASSIGNED))
+    assert job is not None
+    bench.do(resqu_lists.FillBuffer("allocator:n:job-1", job.number, 0, text_of(job)))
+    bench.do(resqu_lists.PutOn("resqu", "allocator:n:job-1", "pool"))
+
+
+def _uniques(bench: Bench) -> None:
+    bench.do(resqu.Reserve("released", 1))
+    bench.do(resqu.Release(1))
+    for uid in ("running", "handed", "unlocked"):
+        bench.do(resqu.Reserve(uid, 2))
+        bench.do(resqu.PushJob("resqu", 2, job_spec(uid, uid)))
+        bench.do(resqu.Mark(uid, 2, True))
+        bench.do(resqu.Defer("resqu", job_spec(f"after {uid}", uid, defer=30.0, stamped=False)))
+    bench.do(resqu.Finalise("resqu", "handed", 3))
+    bench.do(resqu.Unlock("unlocked", 3, True, True))
+    bench.do(resqu.PushJob("resqu", 2, job_spec("again", "again")))
+    while (job := bench.do(c.LeaseNext("resqu", ["pool"], "w2", resqu.BUFFER_TERMS))) is not None:
+        assert job.lease is not None
+        bench.do(resqu_lists.FillBuffer("worker:w2", job.number, job.lease.token, text_of(job)))
+        if job.jid == "again":
+            bench.do(resqu.Unlock("again", 4, True, True))
+            bench.do(resqu.PushJob("resqu", 4, job_spec("again-2", "again", failures=1, due=bench.now.wall + 9e6)))
+        bench.do(resqu_lists.EmptyBuffer("resqu", "worker:w2"))

@@ -1,0 +1,48 @@
+"""The simulation of Resqu's words, many seeds of it.
+
+CROSSDOCK_SIM_STEPS   steps of a seed (nightly: 100,000)
+CROSSDOCK_SIM_SEEDS   how many seeds, from 1 on (nightly: 1,000)
+CROSSDOCK_SIM_SEED    this seed alone
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.model.coverage import HELD, RESQU_KINDS, Coverage
+from tests.model.resqu_simulation import ResquWorld
+
+STEPS: Final = int(os.environ.get("CROSSDOCK_SIM_STEPS", "1000"))
+ALONE: Final = os.environ.get("CROSSDOCK_SIM_SEED")
+SEEDS: Final = [int(ALONE)] if ALONE else list(range(1, int(os.environ.get("CROSSDOCK_SIM_SEEDS", "16")) + 1))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seed(seed: int, tmp_path: Path) -> None:
+    world = ResquWorld(seed, tmp_path)
+    try:
+        world.run(STEPS)
+    except Exception as error:
+        error.add_note("The last events: " + "\n".join(map(repr, world.log[-5:])))
+        error.add_note(
+            f"Run it again: CROSSDOCK_SIM_SEED={seed} CROSSDOCK_SIM_STEPS={STEPS} "
+            "python -m pytest tests/model/test_resqu_simulation.py -k test_seed"
+        )
+        raise
+
+
+@pytest.mark.skipif(ALONE is not None, reason="one seed alone need not see everything")
+def test_the_seeds_see_every_event_and_every_move(tmp_path: Path) -> None:
+    coverage = Coverage()
+    for seed in SEEDS[:10]:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        world = ResquWorld(seed, folder)
+        world.run(STEPS)
+        coverage += world.coverage
+    assert set(coverage.kinds) >= RESQU_KINDS
+    wanted = {(kind, move) for kind, moves in HELD.items() for move in moves}
+    assert wanted <= set(coverage.moves)
+    assert {each for each in coverage.moves if each[0] in RESQU_KINDS} <= wanted

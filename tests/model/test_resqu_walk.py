@@ -1,0 +1,196 @@
+"""Long seeded walks of Resqu's words in the engine beside their reference, over restarts by replay and by snapshot.
+
+CROSSDOCK_WALK_STEPS   steps of a walk (nightly: 100,000)
+"""
+
+import os
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from crossdock.engine.memory import Memory
+from crossdock.journal import snapshot
+from crossdock.model import commands as c
+from crossdock.model import resqu, resqu_lists
+from crossdock.model.events import AnyEvent, decode_batch
+from crossdock.model.job import Job, ResquFace
+from crossdock.model.records import Phase
+from tests.model import invariants, resqu_acts
+from tests.model.coverage import RESQU_KINDS
+from tests.model.resqu_reference import RULES, Reference
+from tests.model.rig import Rig, fold
+from tests.support.picture import picture
+
+STEPS: Final = int(os.environ.get("CROSSDOCK_WALK_STEPS", "3000"))
+LOOK_EVERY: Final = 10
+_PHASES: Final = {
+    Phase.UNCOMMITTED: "open",
+    Phase.COMMITTED: "committed",
+    Phase.BACKLOG: "backlog",
+    Phase.ACTIVE: "active",
+}
+
+
+def seen(memory: Memory) -> dict[str, Any]:
+    """What the reference has, too."""
+    state = memory.resqu
+    return {
+        "jobs": {number: _job(job) for number, job in memory.jobs.items()},
+        "ready": {
+            name: [place[4] for place in queue.ready] for name, queue in memory.queues.items() if len(queue.ready)
+        },
+        "locks": {resqu.uid_of(name): lock.holder for name, lock in memory.locks.items()},
+        "reserved": {resqu.uid_of(name): by for name, by in state.reserved.items()},
+        "running": sorted(map(resqu.uid_of, state.running)),
+        "deferred": {resqu.uid_of(name): _drawn(spec.jid) for name, (_, spec) in state.deferred.items()},
+        "buffers": {
+            key: (each.number, each.token, each.text, each.said, each.by) for key, each in state.buffers.items()
+        },
+        "stages": {
+            name: (_PHASES[stage.phase], stage.queue, stage.by_hand, stage.end, [n for (n,) in state.lanes[name]])
+            for name, stage in state.stages.items()
+        },
+        "turns": {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None},
+        "backlogs": {key: list(names) for key, names in state.backlogs.items()},
+        "plans": {each.plan: each.next for each in memory.recurrences.values()},
+        "counted": (memory.counters.number, memory.counters.token),
+    }
+
+
+def _job(job: Job) -> tuple[Any, ...]:
+    assert job.extra is not None
+    assert isinstance(job.extra.face, ResquFace)
+    token = job.lease.token if job.lease is not None else 0
+    state = job.state.name.lower()
+    return (
+        _drawn(job.jid),
+        state,
+        job.queue,
+        job.attempts,
+        job.failures,
+        job.due,
+        job.extra.face.text,
+        token,
+        job.extra.stage,
+    )
+
+
+def _drawn(jid: str) -> str:
+    """Those of plans' jobs are drawn, and the reference leaves them out."""
+    return "" if len(jid) == 32 else jid
+
+
+def expected(model: Reference) -> dict[str, Any]:
+    said = {"": 0, "over": 1, "again": 2}
+    queues = dict.fromkeys(job.queue for job in model.jobs.values() if job.state == "ready")
+    return {
+        "jobs": {
+            number: (
+                *(job.jid, job.state, job.queue, job.attempts, job.failures, job.due),
+                *(job.text, job.token, job.stage),
+            )
+            for number, job in model.jobs.items()
+        },
+        "ready": {name: [job.number for job in model.ready(name)] for name in queues},
+        "locks": model.locks,
+        "reserved": model.reserved,
+        "running": sorted(model.running),
+        "deferred": {uid: spec.jid for uid, spec in model.deferred.items()},
+        "buffers": {
+            key: (each.number, each.token, each.text, said[each.said], each.by) for key, each in model.buffers.items()
+        },
+        "stages": {
+            name: (stage.phase, stage.queue, stage.by_hand, stage.end, stage.numbers)
+            for name, stage in model.stages.items()
+        },
+        "turns": model.turns,
+        "backlogs": model.backlogs,
+        "plans": {name: plan.next for name, plan in model.plans.items()},
+        "counted": (model.number, model.token),
+    }
+
+
+class Walk:
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.random = Random(seed)
+        self.folder = folder
+        self.rig = Rig()
+        self.model = Reference()
+        self.scene = resqu_acts.Scene(self.random, self.rig.clock, self.rig.memory)
+        self.do(c.Start())
+
+    def step(self) -> None:
+        dice = self.random.random()
+        if dice < 0.85:
+            self.scene.act(self.do)
+        elif dice < 0.97:
+            self.rig.clock.pass_by(self.random.choice((0.001, 0.5, 3.0, 20.0)))
+        elif dice < 0.99:
+            self.rig.clock.pass_by(self.random.choice((100.0, 1_800.0)))
+            self.do(c.Tick(10_000))
+        else:
+            self.restart()
+
+    def do(self, command: c.Command[Any]) -> Any:
+        outcome = self.rig.do(command)
+        wanted = self.model.do(command, self.rig.clock.now)
+        shown = outcome
+        if isinstance(command, c.Tick):
+            shown = None
+        elif isinstance(outcome, Job):
+            lease = outcome.lease
+            shown = (outcome.number, lease.token) if lease is not None else outcome.number
+        assert shown == wanted, command
+        return outcome
+
+    def restart(self) -> None:
+        last = decode_batch(self.rig.batches[-1])
+        self.rig.clock.restart(last.wall, last.steady)
+        self.rig.adopt(fold(self.rig.batches) if self.random.random() < 0.5 else self._through_snapshot())
+        self.scene.memory = self.rig.memory
+        self.do(c.Start())
+
+    def _through_snapshot(self) -> Memory:
+        path = self.folder / "snapshot"
+        snapshot.write(path, self.rig.memory, 7, *self.rig.clock.now)
+        return snapshot.load(path).memory
+
+    def look(self) -> None:
+        invariants.check(self.rig.memory)
+        assert not self.rig.memory.touched
+        assert seen(self.rig.memory) == expected(self.model)
+
+
+SEEDS: Final = range(1, 7)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_walk(seed: int, tmp_path: Path) -> None:
+    walk = Walk(seed, tmp_path)
+    for step in range(STEPS):
+        walk.step()
+        if step % LOOK_EVERY == 0:
+            walk.look()
+    walk.look()
+    assert picture(walk.rig.replayed) == picture(walk.rig.memory)
+
+
+def test_walks_see_every_kind_of_event(tmp_path: Path) -> None:
+    seen: set[type[AnyEvent]] = set()
+    for seed in SEEDS:
+        walk = Walk(seed, tmp_path)
+        for _ in range(1_000):
+            walk.step()
+        seen |= {type(event) for event in walk.rig.events}
+    assert seen >= RESQU_KINDS
+
+
+def test_every_command_has_its_rule_in_the_reference() -> None:
+    commands = {
+        command
+        for command in Rig().engine._decide
+        if command.__module__ in (resqu.__name__, resqu_lists.__name__) and command is not resqu_lists.LeaseLane
+    }
+    assert commands <= set(RULES)

@@ -1,0 +1,68 @@
+"""The real client's conversation, said again: without a socket, and to a real server by three clients."""
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crossdock.model.clock import Now
+from tests.resqu.recording import Line, sections
+from tests.resqu.speaking import SPEAKERS, Direct, Speaker, like, need_php
+from tests.support.desk import PlainDesk
+from tests.support.server import Server
+
+BEGAN = 1_794_766_107
+RECORDED = sections("client-1.0.4")
+
+_SECOND = re.compile(r"\b179[46]\d{6}\b")
+
+
+def moved(value: Any, by: int) -> Any:
+    """The recording, begun at another time: every second in it is as much later."""
+    if isinstance(value, list):
+        return [moved(each, by) for each in value]
+    return _SECOND.sub(lambda found: str(int(found[0]) + by), value) if isinstance(value, str) else value
+
+
+def check(speaker: Speaker, line: Line, by: int) -> None:
+    said = speaker.say("c1", *moved(line.words, by))
+    assert like(said, moved(line.reply, by)), f"{line.text}\n  ours   {said!r}\n  theirs {line.reply!r}"
+
+
+def test_without_a_socket() -> None:
+    direct = Direct(PlainDesk(now=Now(float(BEGAN), 1_000.0)))
+    for section in RECORDED:
+        if section.title == "step 36: batch2: push after expiry":
+            direct.desk.advance(2.0)
+        for line in section.lines:
+            check(direct, line, 0)
+    direct.close()
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("by", SPEAKERS)
+def test_a_real_server(by: str, tmp_path: Path) -> None:
+    if by == "php":
+        need_php()
+    with Server(tmp_path, doors=("redis",)) as server:
+        speaker = SPEAKERS[by](server.ports["redis"])
+        later = int(time.time()) - BEGAN
+        for section in RECORDED:
+            for line in section.lines:
+                if section.title == "step 36: batch2: push after expiry":
+                    wait_until_gone(speaker, line.words[1])
+                check(speaker, line, later)
+        speaker.close()
+
+
+def wait_until_gone(speaker: Speaker, key: str) -> None:
+    give_up = time.monotonic() + 20
+    while speaker.say("c2", "EXISTS", key):
+        assert time.monotonic() < give_up, f"{key} has not gone"
+        time.sleep(0.05)
+
+
+def test_the_recording_was_read() -> None:
+    assert sum(len(section.lines) for section in RECORDED) == 52

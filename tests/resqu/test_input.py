@@ -1,0 +1,156 @@
+"""Scripts by their texts, and wrong input: what is wrong is named, and nothing is left behind."""
+
+import pytest
+
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.resqu import entries, hashes, locks, plans
+from crossdock.wire.redis.resqu.service import Resqu
+from crossdock.wire.redis.scripts import sha1
+from tests.resqu.saying import BATCH, SHA, P, base, insert, job, push
+from tests.resqu.speaking import Direct, Refused
+
+
+class TestScripts:
+    TEXT = b"return 'a text of the test'\n"
+
+    @pytest.fixture
+    def direct(self) -> Direct:
+        resqu = Resqu(known={sha1(self.TEXT): hashes.BATCH_INIT})
+        return Direct(door=RedisDoor(libraries=(resqu.library,), views=resqu.views))
+
+    @pytest.mark.parametrize("text", [TEXT, TEXT.replace(b"\n", b"\r\n")])
+    def test_eval_by_the_hash_of_a_text(self, direct: Direct, text: bytes) -> None:
+        key = f"{P}uncommitted:{BATCH}"
+        assert direct.say("c", "EVAL", text.decode(), "1", key, job()) == 1
+        assert direct.say("c", "eval", text.decode(), "1", key, job("other")) is None
+        assert direct.say("c", "LLEN", key) == 1
+
+    def test_evalsha_needs_no_load_and_what_is_not_in_the_table_is_unknown(self, direct: Direct) -> None:
+        sha = sha1(self.TEXT)
+        assert direct.say("c", "SCRIPT", "EXISTS", sha, SHA[hashes.BATCH_INIT]) == [1, 0]
+        assert direct.say("c", "EVALSHA", sha, "1", f"{P}uncommitted:{BATCH}", job()) == 1
+        with pytest.raises(Refused, match="NOSCRIPT"):
+            direct.say("c", "EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job())
+        other = "return 1"
+        with pytest.raises(Refused, match=f"unknown script {sha1(other.encode())}"):
+            direct.say("c", "EVAL", other, "0")
+
+    def test_wrong_keys_and_counts_are_named(self, direct: Direct) -> None:
+        sha = sha1(self.TEXT)
+        with pytest.raises(Refused, match="batch-init takes 1 keys and 1 arguments, not 2 and 0"):
+            direct.say("c", "EVALSHA", sha, "2", f"{P}uncommitted:x", "y")
+        for key in (f"{P}unassigned", "uncommitted:x", f"{P}nothing"):
+            with pytest.raises(Refused, match=f"batch-init: '{key}' is not a key of the kind it takes there"):
+                direct.say("c", "EVALSHA", sha, "1", key, job())
+
+
+class TestWrongInput:
+    @pytest.mark.parametrize("words", [("GET",), ("LPUSH", "x"), ("DEL",), ("HGETALL",), ("TTL",)])
+    def test_unknown_keys_under_the_prefix(self, direct: Direct, words: tuple[str, ...]) -> None:
+        with pytest.raises(Refused, match="ERR unknown key 'resqu-v4:nothing': Resqu V4 has none of that name"):
+            direct.say("c", words[0], f"{P}nothing", *words[1:])
+
+    @pytest.mark.parametrize("prefix", ["resqu-v5", "resque-v3"])
+    def test_other_versions(self, direct: Direct, prefix: str) -> None:
+        for words in (("LPUSH", f"{prefix}:unassigned", "x"), ("GET", f"{prefix}:x"), ("EXISTS", f"{prefix}:x")):
+            with pytest.raises(Refused, match=f"ERR '{prefix}' is not served"):
+                direct.say("c", *words)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("GET", "unassigned"),
+            ("LLEN", "unique:u:state"),
+            ("SMEMBERS", "plan:s_p"),
+            ("HGET", "unassigned", "x"),
+        ],
+    )
+    def test_the_wrong_kind_of_value(self, direct: Direct, words: tuple[str, ...]) -> None:
+        push(direct, "j1")
+        direct.say("c", "SETNX", f"{P}unique:u:state", "queued")
+        insert(direct, 1_800_000_000)
+        with pytest.raises(Refused, match="WRONGTYPE"):
+            direct.say("c", words[0], P + words[1], *words[2:])
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("RPUSH", "unassigned", "x"),
+            ("LPOP", "unassigned"),
+            ("DEL", "unassigned"),
+            ("EXPIRE", "unassigned", "5"),
+            ("LPUSH", "static:queue:p", "x"),
+            ("SADD", "plan_list:s", "x"),
+            ("ZADD", "plan_schedule", "1", "1"),
+            ("SET", "job:j:status", "x"),
+            ("LPUSH", "worker:n~p~s~1", "x"),
+        ],
+    )
+    def test_what_would_write_there_otherwise_is_refused(self, direct: Direct, words: tuple[str, ...]) -> None:
+        with pytest.raises(Refused, match=f"ERR {words[0]} is not supported on 'resqu-v4:{words[1]}'"):
+            direct.say("c", words[0], P + words[1], *words[2:])
+
+    def test_names_that_are_no_text(self, direct: Direct) -> None:
+        peer = direct.peer("c")
+        for verb, rest in ((b"GET", b""), (b"SETNX", b"$6\r\nqueued\r\n")):
+            key = b"resqu-v4:unique:\xff:state"
+            peer.send(b"*%d\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n%b" % (2 + bool(rest), len(verb), verb, len(key), key, rest))
+            assert peer.take().startswith(b"-ERR names must be UTF-8")
+
+    def test_empty_and_invalid_payloads_leave_nothing(self, direct: Direct) -> None:
+        for text in ("", "not json", "{}", '{"class":"C"}'):
+            for words in (
+                ("LPUSH", f"{P}unassigned", text),
+                ("RPUSH", f"{P}delayed:1900000000", text),
+                ("LPUSHX", f"{P}uncommitted:{BATCH}", text),
+                ("EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", text),
+            ):
+                with pytest.raises(Refused, match="ERR invalid job: "):
+                    direct.say("c", *words)
+        assert not direct.desk.memory.jobs
+
+
+def test_keys_of_others_beside_resqus(direct: Direct) -> None:
+    direct.say("c", "SET", "123456789unassigned", "plain")
+    push(direct, "j1")
+    assert direct.say("c", "EXISTS", "123456789unassigned", f"{P}unassigned", f"{P}unique:u:state") == 2
+    assert direct.say("c", "DEL", "123456789unassigned", f"{P}unique:u:state") == 1
+    with pytest.raises(Refused, match="nothing is moved"):
+        direct.say("c", "RPOPLPUSH", "123456789unassigned", f"{P}worker:n~p~s~1")
+
+
+class TestLimits:
+    def test_nothing_is_taken_in_while_there_is_no_room(self, direct: Direct) -> None:
+        direct.desk.full = "the disk is full"
+        for words in (
+            ("LPUSH", f"{P}unassigned", job()),
+            ("RPUSH", f"{P}delayed:1900000000", base()),
+            ("LPUSHX", f"{P}uncommitted:{BATCH}", job()),
+            ("EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job()),
+            ("SADD", f"{P}process:n:pool:p", "n~p~s~1"),
+        ):
+            with pytest.raises(Refused, match="OOM the disk is full"):
+                direct.say("c", *words)
+
+    def test_unique_ids_that_nobody_uses(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(locks, "RESERVED_AT_MOST", 2)
+        for uid in "ab":
+            assert direct.say("x", "SETNX", f"{P}unique:{uid}:state", "queued") == 1
+        with pytest.raises(Refused, match="OOM 2 unique ids are taken"):
+            direct.say("y", "SETNX", f"{P}unique:c:state", "queued")
+        direct.peers.pop("x").close()
+        assert direct.say("y", "SETNX", f"{P}unique:c:state", "queued") == 1
+
+    def test_plans(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(Refused, match="a plan has at most 65536 bytes"):
+            insert(direct, 1_900_000_000, args=["x" * 65_536])
+        monkeypatch.setattr(plans, "PLANS_AT_MOST", 0)
+        with pytest.raises(Refused, match="there are 0 plans, the limit"):
+            insert(direct, 1_900_000_000)
+
+    def test_a_list_that_is_too_long_is_counted(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(entries, "AT_MOST", 2)
+        push(direct, "j1", "j2", "j3")
+        assert direct.say("c", "LLEN", f"{P}unassigned") == 3
+        with pytest.raises(Refused, match="is made of more than 2 records"):
+            direct.say("c", "LRANGE", f"{P}unassigned", "0", "1")

@@ -1,0 +1,294 @@
+"""Resqu's batches: all at once or never, in order, sources in turn, one active a source and pool."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from crossdock.engine.resqu import reads
+from crossdock.model import commands as c
+from crossdock.model import moves as m
+from crossdock.model import resqu_lists as r
+from crossdock.model.event_resqu import StageCommitted
+from crossdock.model.job import Held
+from crossdock.model.resqu import SetMapping
+from crossdock.model.states import State
+from tests.model.bench import TERMS, held
+from tests.model.resqu_bench import ResquBench, job_spec
+
+
+@pytest.fixture
+def bench() -> Iterator[ResquBench]:
+    bench = ResquBench()
+    bench.do(c.Start())
+    bench.mapped()
+    yield bench
+    bench.sound()
+
+
+def lease(bench: ResquBench, queue: str = "batch") -> str | None:
+    job = bench.do(c.LeaseNext("faktory", [queue], "w", TERMS))
+    return job.jid if job is not None else None
+
+
+def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> None:
+    bench.batch("b", "1", "2", "3", commit=False)
+    assert lease(bench) is None
+    assert reads.committed(bench.memory, "b") is None
+    assert reads.length(bench.memory, "b") == 3
+    assert bench.do(r.CommitStage("b")) == 3
+    assert bench.notices == ("batch",)
+    assert reads.length(bench.memory, "b") == 3
+    assert [lease(bench) for _ in range(4)] == ["1", "2", "3", None]
+    assert reads.committed(bench.memory, "b") is None, "its list is gone when the last job was taken"
+
+
+def test_a_commit_is_one_event_however_many_jobs(bench: ResquBench) -> None:
+    bench.batch("b", *map(str, range(50)), commit=False)
+    so_far = len(bench.events)
+    bench.do(r.CommitStage("b"))
+    assert [type(event) for event in bench.events[so_far:]] == [StageCommitted]
+
+
+def test_a_commit_comes_once_and_only_of_what_is_there(bench: ResquBench) -> None:
+    bench.batch("b", "1")
+    assert bench.do(r.CommitStage("b")) == 0
+    assert bench.do(r.CommitStage("unknown")) == 0
+    assert bench.do(r.PushStage("resqu", "b", job_spec("2"))) == 0
+    assert not bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("3")))
+
+
+def test_a_repeated_push_adds_nothing(bench: ResquBench) -> None:
+    bench.batch("b", "1", commit=False)
+    assert bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("1")))
+    assert not bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("other")))
+    assert bench.do(r.PushStage("resqu", "b", job_spec("2"))) == 2
+    assert bench.do(r.PushStage("resqu", "b", job_spec("2"))) == 2
+
+
+def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquBench) -> None:
+    bench.batch("b", *map(str, range(5)), commit=False)
+    assert bench.do(r.KeepStage("b", bench.now.steady + 10))
+    assert bench.engine.due_in(bench.now) == pytest.approx(10)
+    bench.clock.pass_by(10)
+    assert bench.do(r.PushStage("resqu", "b", job_spec("late"))) == 0
+    assert bench.do(r.CommitStage("b")) == 0
+    assert not bench.do(r.KeepStage("b", bench.now.steady + 10))
+    bench.tick(3)
+    assert len(bench.memory.jobs) == 2
+    bench.sound()
+    bench.tick(3)
+    assert not bench.memory.jobs
+    assert not bench.memory.resqu.stages
+    assert bench.engine.due_in(bench.now) is None
+    assert bench.enqueue("0") == 0, "what was never seen is no repeat"
+
+
+def test_each_push_may_keep_it_longer(bench: ResquBench) -> None:
+    bench.batch("b", "1", commit=False)
+    bench.do(r.KeepStage("b", bench.now.steady + 10))
+    bench.after(9)
+    bench.do(r.PushStage("resqu", "b", job_spec("2")))
+    bench.do(r.KeepStage("b", bench.now.steady + 10))
+    bench.after(9)
+    assert bench.do(r.CommitStage("b")) == 2
+    bench.after(1e7)
+    assert reads.length(bench.memory, "b") == 2, "a committed one does not expire"
+
+
+def test_one_that_is_never_kept_ends_after_a_day(bench: ResquBench) -> None:
+    bench.batch("b", "1", commit=False)
+    bench.after(86_401)
+    assert not bench.memory.jobs
+
+
+def test_sources_take_turns_and_each_has_one_batch_at_a_time(bench: ResquBench) -> None:
+    bench.batch("a1", "a1-1", "a1-2", "a1-3", source="a")
+    bench.batch("a2", "a2-1", "a2-2", source="a")
+    bench.batch("b1", "b1-1", "b1-2", source="b")
+    bench.push("own-1", "own-2", queue="batch")
+    assert reads.active(bench.memory, "batch") == {"a": "a1", "b": "b1"}
+    assert reads.backlog(bench.memory, "batch", "a") == ["a2"]
+    assert [lease(bench) for _ in range(4)] == ["own-1", "a1-1", "b1-1", "own-2"]
+    bench.sound()
+    assert [lease(bench) for _ in range(3)] == ["a1-2", "b1-2", "a1-3"]
+    assert reads.active(bench.memory, "batch") == {"a": "a2"}
+    assert [lease(bench) for _ in range(3)] == ["a2-1", "a2-2", None]
+    assert bench.memory.queues["batch"].lanes is None
+
+
+def test_pools_are_apart(bench: ResquBench) -> None:
+    bench.mapped(b="other")
+    bench.batch("a1", "a1-1", source="a")
+    bench.batch("b1", "b1-1", source="b")
+    assert lease(bench, "other") == "b1-1"
+    assert lease(bench, "batch") == "a1-1"
+
+
+def test_a_lost_job_comes_back_to_its_batch_in_its_place(bench: ResquBench) -> None:
+    bench.batch("b", "1", "2", "3")
+    first = bench.lease("batch")
+    assert lease(bench) == "2"
+    bench.give_back(held(first))
+    assert reads.length(bench.memory, "b") == 2
+    assert [lease(bench) for _ in range(2)] == ["1", "3"]
+
+
+def test_and_to_the_queue_when_its_batch_is_over(bench: ResquBench) -> None:
+    bench.batch("b", "1")
+    last = bench.lease("batch")
+    bench.give_back(held(last))
+    assert bench.jids("batch") == ["1"]
+    assert lease(bench) == "1"
+    bench.succeed("1")
+
+
+def test_a_failed_job_leaves_its_batch(bench: ResquBench) -> None:
+    bench.batch("b", "1", "2")
+    bench.lease("batch")
+    bench.fail("1")
+    assert bench.jids("batch") == ["1"]
+    bench.give_back(held(bench.lease("batch")))
+    assert bench.jids("batch") == ["1"], "it does not come back to it"
+    assert [lease(bench) for _ in range(3)] == ["2", "1", None]
+
+
+def test_batches_look_at_no_unique_id(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    assert bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("1", "u")))
+    bench.do(r.CommitStage("b"))
+    assert lease(bench) == "1"
+    bench.succeed("1")
+    assert bench.state("u") == "queued"
+
+
+def test_a_removed_job_is_not_waited_for(bench: ResquBench) -> None:
+    bench.batch("a1", "1", "2", source="a")
+    bench.batch("a2", "3", source="a")
+    bench.batch("a3", "4", source="a")
+    numbers = {job.jid: number for number, job in bench.memory.jobs.items()}
+    gone = [numbers["1"], numbers["2"], numbers["3"]]
+    assert bench.do(c.Remove("control", "discarded", gone, frozenset({State.HELD}))) == 3
+    assert reads.active(bench.memory, "batch") == {"a": "a3"}
+    assert lease(bench) == "4"
+
+
+def test_paused_pools_and_forgotten_ones(bench: ResquBench) -> None:
+    bench.batch("b", "1")
+    bench.do(c.PauseQueues(["batch"]))
+    assert lease(bench) is None
+    bench.do(c.ForgetQueue("batch"))
+    assert "batch" in bench.memory.queues
+    bench.do(c.ResumeQueues(["batch"]))
+    assert lease(bench) == "1"
+
+
+def test_qless_pops_several_in_turn(bench: ResquBench) -> None:
+    bench.batch("a", "a-1", "a-2", source="a")
+    bench.batch("b", "b-1", "b-2", source="b")
+    jobs = bench.do(m.Pop("qless", bench.now.wall, "batch", "w", 3, 60.0))
+    assert [job.jid for job in jobs] == ["a-1", "b-1", "a-2"]
+    assert all(job.queue == "batch" for job in jobs)
+
+
+def test_workq_leases_at_random_from_pools_with_batches(bench: ResquBench) -> None:
+    bench.batch("b", "1")
+    job = bench.do(c.LeaseNext("workq", ["nothing", "batch"], "", TERMS, at_random=True))
+    assert job is not None
+
+
+def test_waiting_counts_from_the_commit(bench: ResquBench) -> None:
+    bench.batch("b", "1", commit=False)
+    bench.clock.pass_by(100)
+    bench.do(r.CommitStage("b"))
+    bench.clock.pass_by(7)
+    job = bench.lease("batch")
+    assert job.lease is not None
+    assert job.lease.wait_s == pytest.approx(7)
+
+
+@pytest.fixture
+def by_hand() -> Iterator[ResquBench]:
+    """Without a mapping: allocators say where batches go."""
+    bench = ResquBench()
+    bench.do(c.Start())
+    yield bench
+    bench.sound()
+
+
+def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
+    bench = by_hand
+    bench.batch("a1", "1", "2", source="a")
+    bench.batch("a2", "3", source="a")
+    assert list(bench.notices) == []
+    assert lease(bench) is None
+    assert bench.do(r.AssignStage("a1", "batch")) is None
+    assert list(bench.notices) == ["batch"]
+    assert bench.do(r.AssignStage("a2", "batch")) == 1
+    assert bench.do(r.AssignStage("a2", "batch")) == 0
+    assert bench.do(r.AssignStage("unknown", "batch")) == 0
+    job = bench.pop_staged("a1")
+    assert job is not None
+    assert job.jid == "1"
+    assert bench.pop_staged("a2", "w2") is None
+    assert lease(bench) == "2"
+    assert bench.pop_staged("a1", "w2") is None
+    assert "a1" in bench.memory.resqu.stages, "until its allocator says that it is finished"
+    assert bench.do(r.FinishStage("a1")) == "a2"
+    assert bench.do(r.FinishStage("a1")) is None
+    assert lease(bench) is None
+    assert bench.do(r.AssignStage("a2", "batch")) is None
+    assert lease(bench) == "3"
+    assert bench.do(r.FinishStage("a2")) is None
+
+
+def test_what_is_left_of_a_finished_batch_is_the_queues(by_hand: ResquBench) -> None:
+    by_hand.batch("b", "1", "2")
+    by_hand.do(r.AssignStage("b", "batch"))
+    by_hand.do(r.FinishStage("b"))
+    assert by_hand.jids("batch") == ["1", "2"]
+
+
+def test_a_mapping_that_comes_later_takes_what_waits(by_hand: ResquBench) -> None:
+    bench = by_hand
+    bench.batch("b", "1")
+    bench.enqueue("j")
+    bench.mapped()
+    assert bench.engine.due_in(bench.now) == 0.0
+    bench.tick()
+    assert bench.jids("static") == ["j"]
+    assert lease(bench) == "1"
+    bench.do(SetMapping({}, {}))
+    bench.enqueue("k")
+    assert bench.jids("unassigned") == ["k"]
+
+
+def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand: ResquBench) -> None:
+    bench = by_hand
+    for name in ("b1", "b2"):
+        bench.batch(name, name)
+        bench.do(r.AssignStage(name, "units"))
+    assert bench.do(r.FinishStage("b1")) == "b2"
+    bench.mapped()
+    assert lease(bench) == "b2"
+    assert "b2" not in bench.memory.resqu.stages
+
+
+def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
+    bench.batch("b", "1", "2")
+    bench.batch("c", "3", commit=False)
+    bench.enqueue("j", "u")
+    bench.do(c.Flush("faktory"))
+    assert lease(bench) is None
+    assert not bench.memory.resqu.stages
+    assert bench.enqueue("j", "u") == 0
+    assert bench.jids("static") == ["j"], "the mapping is the configuration's"
+
+
+def test_after_a_restart_turns_go_on(bench: ResquBench) -> None:
+    bench.batch("a", "a-1", "a-2", source="a")
+    bench.batch("b", "b-1", "b-2", source="b")
+    given: list[Held] = [held(bench.lease("batch"))]
+    bench.adopt(bench.through_snapshot())
+    bench.do(c.Start())
+    assert [lease(bench) for _ in range(3)] == ["b-1", "a-2", "b-2"]
+    assert given

@@ -1,0 +1,307 @@
+"""Resqu's workers and allocators: a job popped into a buffer is a lease, and what the child says ends it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from crossdock.model import commands as c
+from crossdock.model import resqu
+from crossdock.model import resqu_lists as r
+from crossdock.model.resqu import Pushing
+from crossdock.model.states import State
+from tests.model.bench import spec
+from tests.model.resqu_bench import ResquBench, job_spec
+
+
+@pytest.fixture
+def bench() -> Iterator[ResquBench]:
+    bench = ResquBench()
+    bench.do(c.Start())
+    bench.mapped()
+    yield bench
+    bench.sound()
+
+
+def again(bench: ResquBench, jid: str, uid: str, *, due: float = 0.0, failures: int = 0, by: int = 50) -> Pushing:
+    return bench.do(resqu.PushJob("resqu", by, job_spec(jid, uid, due=due, failures=failures, stamped=not due)))
+
+
+def test_a_job_popped_and_not_heard_of_succeeded(bench: ResquBench) -> None:
+    bench.enqueue("j")
+    job = bench.pop()
+    assert job is not None
+    text = bench.rpop()
+    assert text == job_spec("j").extra.face.text  # type: ignore[union-attr]
+    assert not bench.memory.jobs
+    assert bench.memory.counters.processed == 1
+    assert bench.rpop() is None
+
+
+def test_a_final_failure(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    assert bench.delete("u") == 1
+    assert bench.memory.jobs, "it may yet be a retry"
+    bench.rpop()
+    assert not bench.memory.jobs
+    assert bench.state("u") is None
+
+
+def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    (number,) = bench.memory.jobs
+    bench.defer("d", "u")
+    assert bench.delete("u", by=13) == 2
+    assert not bench.do(resqu.Reserve("u", 14))
+    assert bench.do(resqu.Reserve("u", 13))
+    assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
+    job = bench.job(number)
+    assert (job.jid, job.state, job.failures, job.attempts) == ("j-2", State.READY, 1, 1)
+    assert bench.state("u") == "queued"
+    assert bench.rpop() == job_spec("j", "u").extra.face.text, "as it was popped"  # type: ignore[union-attr]
+    assert bench.jids("static") == ["j-2"]
+    assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.REPEATED
+    assert again(bench, "j", "u", by=13) is Pushing.REPEATED
+    bench.pop()
+    bench.finalise("u", by=15)
+    bench.do(resqu.Release(15))
+    assert bench.jids("static") == ["d"], "what was deferred waited for the last end"
+
+
+@pytest.mark.parametrize("delay", [0.0, 5.0])
+def test_a_reschedule_counts_as_success(bench: ResquBench, delay: float) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    assert bench.do(resqu.Mark("u", 16, True))
+    assert bench.do(resqu.Mark("u", 16, False))
+    assert bench.do(resqu.Unlock("u", 16, False, True)) == 0
+    assert not bench.do(resqu.Reserve("u", 16))
+    due = bench.now.wall + delay if delay else 0.0
+    assert again(bench, "j-2", "u", due=due, by=16) is Pushing.CONTINUED
+    bench.rpop()
+    assert bench.memory.counters.failures == 0
+    assert bench.enqueue("k", "u", by=2) is None
+    bench.after(delay)
+    assert bench.jids("static") == ["j-2"]
+    assert bench.job(1).failures == 0
+
+
+def test_a_monitored_job_is_told_of_under_each_of_its_ids(bench: ResquBench) -> None:
+    bench.enqueue("j", "u", monitored=True)
+    bench.pop()
+    bench.delete("u")
+    bench.do(resqu.PushJob("resqu", 50, job_spec("j-2", "u", failures=1, monitored=True)))
+    assert bench.memory.tracks["j"].state == "failed"
+    assert bench.memory.tracks["j-2"].state == "enqueued"
+
+
+def test_a_dead_worker_loses_nothing_and_its_child_comes_too_late(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    bench.do(r.LoseBuffer("resqu", "worker:w1"))
+    assert bench.jids("static") == ["j"]
+    assert bench.state("u") == "queued"
+    assert not bench.finalise("u").running
+    assert bench.rpop(lost=True) is not None
+    bench.pop(worker="w2")
+    assert bench.job(1).attempts == 2
+    bench.rpop("w2")
+    assert not bench.memory.jobs
+    assert bench.state("u") is None
+
+
+def test_a_worker_that_is_gone_when_its_buffer_is_emptied(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    assert bench.rpop(lost=True) is not None
+    assert bench.jids("static") == ["j"]
+
+
+def test_a_buffer_that_is_filled_again_has_lost_what_was_in_it(bench: ResquBench) -> None:
+    bench.enqueue("1")
+    bench.enqueue("2")
+    bench.pop()
+    bench.pop()
+    assert bench.jids("static") == ["1"]
+    bench.rpop()
+    assert bench.jids("static") == ["1"]
+
+
+def test_a_lease_outlives_the_server_and_what_was_said_too(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    bench.delete("u", by=13)
+    bench.adopt(bench.through_snapshot())
+    bench.do(c.Start())
+    bench.after(1e6)
+    assert bench.job(1).state is State.LEASED
+    assert bench.do(resqu.Reserve("u", 3)), "by whatever connection the child has now"
+    assert again(bench, "j-2", "u", failures=1, by=3) is Pushing.CONTINUED
+    bench.rpop()
+    assert bench.jids("static") == ["j-2"]
+
+
+def test_a_child_that_said_again_and_pushed_nothing(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    bench.do(resqu.Mark("u", 16, False))
+    bench.rpop()
+    assert bench.jids("static") == ["j"], "nothing is lost"
+
+
+class TestJobsOfOtherDoors:
+    """Shown under their number, so that the child has something to report through."""
+
+    @pytest.fixture
+    def uid(self, bench: ResquBench) -> str:
+        (number,) = bench.push("f", queue="static")
+        assert bench.pop() is not None
+        return f"{resqu.SHOWN_AS}{number}"
+
+    def test_success(self, bench: ResquBench, uid: str) -> None:
+        assert bench.do(resqu.Mark(uid, 9, True))
+        assert bench.finalise(uid).running
+        assert not bench.memory.jobs
+        assert bench.rpop() == b"shown 1"
+
+    def test_final_failure(self, bench: ResquBench, uid: str) -> None:
+        assert bench.delete(uid) == 1
+        bench.rpop()
+        assert bench.job(1).state is State.DEAD
+        assert bench.job(1).failures == 0
+
+    def test_retry_goes_by_its_own_rules(self, bench: ResquBench, uid: str) -> None:
+        bench.delete(uid, by=9)
+        assert bench.do(resqu.Reserve(uid, 9))
+        assert again(bench, "whatever", uid, failures=1, by=9) is Pushing.CONTINUED
+        job = bench.job(1)
+        assert (job.jid, job.state, job.failures) == ("f", State.RETRYING, 1)
+        bench.rpop()
+        assert bench.job(1).state is State.RETRYING
+
+    def test_reschedule(self, bench: ResquBench, uid: str) -> None:
+        bench.do(resqu.Mark(uid, 9, False))
+        assert again(bench, "whatever", uid, due=bench.now.wall + 5, by=9) is Pushing.CONTINUED
+        assert (bench.job(1).jid, bench.job(1).payload, bench.job(1).state) == ("f", b"[]", State.SCHEDULED)
+        bench.rpop()
+        bench.after(6)
+        assert bench.jids("static") == ["f"]
+
+    def test_a_child_of_a_lost_lease_adds_nothing(self, bench: ResquBench, uid: str) -> None:
+        bench.do(r.LoseBuffer("resqu", "worker:w1"))
+        bench.lease("static") if bench.jids("static") else None
+        assert again(bench, "whatever", uid, failures=1) is Pushing.REPEATED
+        assert not bench.do(resqu.Mark(f"{resqu.SHOWN_AS}99", 9, True))
+        assert not bench.do(resqu.Mark(f"{resqu.SHOWN_AS}many", 9, True))
+
+
+class TestAllocators:
+    @pytest.fixture
+    def unmapped(self) -> Iterator[ResquBench]:
+        bench = ResquBench()
+        bench.do(c.Start())
+        for jid in ("1", "2", "3"):
+            bench.enqueue(jid)
+        yield bench
+        bench.sound()
+
+    def take(self, bench: ResquBench) -> None:
+        job = bench.do(r.TakeNext("resqu", resqu.UNASSIGNED))
+        assert job is not None
+        bench.do(r.FillBuffer("allocator:n:job-1", job.number, 0, b"text of " + job.jid.encode()))
+
+    def test_a_job_hops_to_its_pools_tail_and_nothing_is_counted(self, unmapped: ResquBench) -> None:
+        bench = unmapped
+        self.take(bench)
+        assert bench.jids("unassigned") == ["2", "3"]
+        assert bench.job(1).state is State.HELD
+        bench.sound()
+        assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) == b"text of 1"
+        assert bench.notices == ("pool",)
+        assert bench.jids("pool") == ["1"]
+        assert bench.job(1).attempts == 0
+        assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) is None
+        assert not bench.memory.stats.days.get("unassigned")
+
+    def test_a_dead_allocators_job_goes_back_to_the_tail(self, unmapped: ResquBench) -> None:
+        bench = unmapped
+        self.take(bench)
+        bench.clock.pass_by(1)
+        bench.do(r.PutOn("resqu", "allocator:n:job-1", resqu.UNASSIGNED))
+        assert bench.jids("unassigned") == ["2", "3", "1"]
+
+    def test_what_it_cannot_use_is_removed(self, unmapped: ResquBench) -> None:
+        bench = unmapped
+        self.take(bench)
+        assert not bench.do(r.DiscardBuffer("resqu", "allocator:n:job-1", b"another text"))
+        assert bench.do(r.DiscardBuffer("resqu", "allocator:n:job-1", b"text of 1"))
+        assert 1 not in bench.memory.jobs
+
+    def test_a_restart_leaves_it_in_its_buffer(self, unmapped: ResquBench) -> None:
+        bench = unmapped
+        self.take(bench)
+        bench.adopt(bench.through_snapshot())
+        bench.do(c.Start())
+        assert bench.do(r.PutOn("resqu", "allocator:n:job-1", "pool")) == b"text of 1"
+        assert bench.jids("pool") == ["1"]
+
+    def test_an_emptied_one_gives_its_job_back(self, unmapped: ResquBench) -> None:
+        bench = unmapped
+        self.take(bench)
+        assert bench.do(r.EmptyBuffer("resqu", "allocator:n:job-1")) == b"text of 1"
+        assert "1" in bench.jids("unassigned")
+
+    def test_other_doors_may_lease_what_is_unassigned(self, unmapped: ResquBench) -> None:
+        assert unmapped.work_order("unassigned") == ["1", "2", "3"]
+
+
+class TestReschedule:
+    def test_the_same_job_as_a_success_or_a_failure(self, bench: ResquBench) -> None:
+        bench.enqueue("j", "u")
+        for failed, failures in ((False, 0), (True, 1)):
+            bench.lease("static")
+            (name,) = [job.jid for job in bench.memory.jobs.values()]
+            claim = c.Claim("faktory", "w")
+            command = resqu.Reschedule(name, claim, job_spec(f"j{failures}", "u"), failed=failed)
+            assert bench.do(command) is c.Verdict.DONE
+            assert bench.job(1).failures == failures
+            assert bench.state("u") == "queued"
+        assert bench.do(resqu.Reschedule("nobody's", claim, job_spec("k"))) is c.Verdict.UNKNOWN
+
+    @pytest.mark.parametrize("failed", [True, False])
+    def test_another_job(self, bench: ResquBench, failed: bool) -> None:
+        bench.enqueue("j", "u")
+        bench.lease("static")
+        bench.defer("d", "u")
+        other = job_spec("k", "other")
+        assert bench.do(resqu.Reschedule("j", c.Claim("faktory", "w"), other, failed=failed, same=False))
+        assert bench.jids("static") == ["k", "d"]
+        assert bench.state("other") == bench.state("u") == "queued"
+
+    def test_another_job_with_the_same_id_takes_it_over(self, bench: ResquBench) -> None:
+        bench.enqueue("j", "u")
+        bench.lease("static")
+        bench.defer("d", "u")
+        same_id = resqu.Reschedule("j", c.Claim("faktory", "w"), job_spec("k", "u"), same=False)
+        assert bench.do(same_id) is c.Verdict.DONE
+        assert bench.jids("static") == ["k"]
+        bench.pop()
+        bench.rpop()
+        assert bench.jids("static") == ["d"]
+
+    def test_another_job_whose_id_is_taken_is_refused_whole(self, bench: ResquBench) -> None:
+        bench.enqueue("j", "u")
+        bench.enqueue("x", "other")
+        bench.lease("static")
+        command = resqu.Reschedule("j", c.Claim("faktory", "w"), job_spec("k", "other"), same=False)
+        assert bench.do(command) is c.Verdict.UNKNOWN
+        assert bench.job(1).state is State.LEASED
+
+
+def test_jobs_of_every_door_in_a_pool_reach_its_workers(bench: ResquBench) -> None:
+    bench.do(c.Enqueue("workq", [spec("w", "static")]))
+    bench.do(c.Enqueue("masenko", [spec("m", "static")]))
+    bench.enqueue("r")
+    found = [bench.pop(worker=worker) for worker in ("w1", "w2", "w3")]
+    assert [job and job.jid for job in found] == ["w", "m", "r"]

@@ -1,0 +1,87 @@
+"""What the other doors and the operator see of Resqu's batches: nothing before the commit, then jobs like others."""
+
+from typing import Any
+
+import pytest
+
+from crossdock.model import resqu
+from crossdock.model import resqu_lists as r
+from crossdock.wire.control import walk
+from tests.model.resqu_bench import job_spec
+from tests.support.control_peer import ControlPeer
+from tests.support.conversation import Conversation, Door, worker
+from tests.support.desk import PlainDesk
+
+
+@pytest.fixture
+def desk() -> PlainDesk:
+    desk = PlainDesk()
+    desk.do(resqu.SetMapping({"default": {"default": "static"}}, {"default": {"default": "batch"}}))
+    for name in ("b1", "b2"):
+        spec = job_spec(f"{name}-0", source=name, name="Import")
+        desk.do(r.OpenStage("resqu", name, name, "Import", spec))
+        for index in (1, 2):
+            desk.do(r.PushStage("resqu", name, job_spec(f"{name}-{index}", source=name, name="Import")))
+    return desk
+
+
+@pytest.fixture
+def door(desk: PlainDesk) -> Door:
+    return Door(desk)
+
+
+@pytest.fixture
+def client(desk: PlainDesk, door: Door) -> Conversation:
+    return worker(desk, door, "w1")
+
+
+@pytest.fixture
+def peer(desk: PlainDesk, door: Door) -> ControlPeer:
+    return ControlPeer(desk, door.workers)
+
+
+def held(peer: ControlPeer, **rest: Any) -> list[str]:
+    return [row["jid"] for row in peer.ask("jobs", states=["held"], **rest)["jobs"]]
+
+
+def test_jobs_of_a_batch_are_listed_once_it_is_committed(desk: PlainDesk, peer: ControlPeer) -> None:
+    assert held(peer) == []
+    assert peer.ask("count", states=["held"])["count"] == 0
+    desk.do(r.CommitStage("b2"))
+    assert held(peer) == ["b2-0", "b2-1", "b2-2"]
+    desk.do(r.CommitStage("b1"))
+    assert held(peer) == ["b1-0", "b1-1", "b1-2", "b2-0", "b2-1", "b2-2"]
+    assert peer.ask("count", states=["held"])["count"] == 6
+
+
+def test_page_by_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "SLICE", 2)
+    for name in ("b1", "b2"):
+        desk.do(r.CommitStage(name))
+    found: list[str] = []
+    after: str | None = None
+    for _ in range(10):
+        page = peer.ask("jobs", states=["held"], limit=2, after=after)
+        found += [row["jid"] for row in page["jobs"]]
+        after = page["after"]
+        if after is None:
+            break
+    assert found == ["b1-0", "b1-1", "b1-2", "b2-0", "b2-1", "b2-2"]
+
+
+def test_an_operator_may_delete_one(desk: PlainDesk, peer: ControlPeer) -> None:
+    desk.do(r.CommitStage("b1"))
+    assert peer.ask("delete", ids=["b1-1"])["done"] == 1
+    assert held(peer) == ["b1-0", "b1-2"]
+
+
+def test_faktory_counts_fetches_and_clears_them(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    for name in ("b1", "b2"):
+        desk.do(r.CommitStage(name))
+    assert {row["queue"]: row["ready"] for row in peer.ask("queues")["queues"]} == {"batch": 6}
+    assert b'"batch":6' in client.ask("INFO").replace(b" ", b"")
+    assert b'"jid":"b1-0"' in client.ask("FETCH batch")
+    assert b'"jid":"b2-0"' in client.ask("FETCH batch")
+    assert client.ask("QUEUE REMOVE batch") == b"+OK\r\n"
+    assert held(peer) == []
+    assert not desk.memory.resqu.stages

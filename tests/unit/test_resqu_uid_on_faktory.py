@@ -1,0 +1,62 @@
+"""`custom.uid` on Faktory joins Resqu's unique ids (MODEL section 11); and a job that kills its workers."""
+
+import pytest
+
+from crossdock.model import resqu
+from crossdock.model import resqu_lists as r
+from crossdock.wire.redis.resqu.specs import Specs
+from tests.model.resqu_bench import ResquBench, job_spec
+from tests.support.conversation import Conversation, Door, worker
+from tests.support.desk import PlainDesk
+
+
+@pytest.fixture
+def peer(desk: PlainDesk) -> Conversation:
+    return worker(desk, Door(desk), "w1")
+
+
+def push(peer: Conversation, jid: str, custom: str) -> bytes:
+    return peer.ask(f'PUSH {{"jid":"{jid}","jobtype":"T","args":[],"custom":{custom}}}')
+
+
+def test_one_unique_id_for_both_doors(desk: PlainDesk, peer: Conversation) -> None:
+    assert push(peer, "first001", '{"uid":"u"}') == b"+OK\r\n"
+    assert push(peer, "second01", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
+    assert not desk.do(resqu.Reserve("u", 1))
+    peer.ask("FETCH default")
+    assert desk.do(resqu.Defer("resqu", job_spec("d", "u", defer=0.0, stamped=False)))
+    assert peer.ask('FAIL {"jid":"first001"}') == b"+OK\r\n"
+    assert not desk.do(resqu.Reserve("u", 1)), "it is held over retries"
+    desk.advance(50)
+    assert b"first001" in peer.ask("FETCH default")
+    assert peer.ask('ACK {"jid":"first001"}') == b"+OK\r\n"
+    assert [job.jid for job in desk.memory.jobs.values()] == ["d"]
+
+
+def test_what_a_connection_has_reserved_is_taken(desk: PlainDesk, peer: Conversation) -> None:
+    assert desk.do(resqu.Reserve("u", 1))
+    assert push(peer, "first001", '{"uid":"u"}') == b"-NOTUNIQUE Job not unique\r\n"
+    desk.do(resqu.Release(1))
+    assert push(peer, "first001", '{"uid":"u"}') == b"+OK\r\n"
+
+
+@pytest.mark.parametrize("uid", ["5", "null", '""', '{"a":1}'])
+def test_what_is_no_text_asks_for_nothing(peer: Conversation, uid: str) -> None:
+    for jid in ("first001", "second01"):
+        assert push(peer, jid, f'{{"uid":{uid}}}') == b"+OK\r\n"
+
+
+def test_two_ways_to_be_unique_are_one_too_many(peer: Conversation) -> None:
+    answer = push(peer, "first001", '{"uid":"u","unique_for":60}')
+    assert answer == b"-ERR custom.uid and custom.unique_for are two ways to be unique; choose one\r\n"
+
+
+def test_a_job_that_kills_its_workers_ends_where_the_settings_say_so() -> None:
+    bench = ResquBench()
+    text = b'{"class":"C","sourceId":"s","name":"N","unique":{"uid":"u"},"id":"j","queue_time":1}'
+    bench.do(resqu.PushJob("resqu", 1, Specs(max_attempts=2).queued(text)))
+    for left in (1, 0):
+        bench.pop("unassigned")
+        bench.do(r.LoseBuffer("resqu", "worker:w1"))
+        assert len(bench.memory.jobs) == left
+    assert bench.state("u") is None
