@@ -30,11 +30,15 @@ install-pipeline: $(PIPELINE) ## and Spark, for crossdock pipeline (needs Java 1
 up: $(SERVER) ## run the server; flags by ARGS='--data DIR …'
 	@exec .venv/bin/crossdock up $(ARGS)
 
+# What can run beside other tests does; what kills servers, counts seconds or starts clusters runs alone.
+BESIDE := --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
+
 test: lint ## lint, then every test
-	.venv/bin/python -m pytest --durations=10
+	.venv/bin/python -m pytest $(BESIDE)
+	.venv/bin/python -m pytest --durations=10 -m 'clients or fault or slow'
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	.venv/bin/python -m pytest --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
+	.venv/bin/python -m pytest $(BESIDE)
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
