@@ -30,15 +30,17 @@ install-pipeline: $(PIPELINE) ## and Spark, for crossdock pipeline (needs Java 1
 up: $(SERVER) ## run the server; flags by ARGS='--data DIR …'
 	@exec .venv/bin/crossdock up $(ARGS)
 
-# What can run beside other tests does; what kills servers, counts seconds or starts clusters runs alone.
-BESIDE := --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
+# Three at a time what only computes, two at a time what kills servers or starts Spark, alone what counts seconds.
+QUICK := not clients and not fault and not slow and not spark
+PYTEST := .venv/bin/python -m pytest --durations=10
 
 test: lint ## lint, then every test
-	.venv/bin/python -m pytest $(BESIDE)
-	.venv/bin/python -m pytest --durations=10 -m 'clients or fault or slow'
+	$(PYTEST) -n 3 -m '$(QUICK)'
+	$(PYTEST) -n 2 --dist loadfile -m 'not alone and not ($(QUICK))'
+	$(PYTEST) -m alone
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	.venv/bin/python -m pytest $(BESIDE)
+	$(PYTEST) -n 3 -m '$(QUICK)'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
