@@ -35,12 +35,12 @@ QUICK := not clients and not fault and not slow and not spark
 PYTEST := .venv/bin/python -m pytest --durations=10
 
 test: lint ## lint, then every test
-	$(PYTEST) -n 3 -m '$(QUICK)'
+	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
 	$(PYTEST) -n 2 --dist loadfile -m 'not alone and not ($(QUICK))'
 	$(PYTEST) -m alone
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	$(PYTEST) -n 3 -m '$(QUICK)'
+	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
