@@ -30,11 +30,17 @@ install-pipeline: $(PIPELINE) ## and Spark, for crossdock pipeline (needs Java 1
 up: $(SERVER) ## run the server; flags by ARGS='--data DIR …'
 	@exec .venv/bin/crossdock up $(ARGS)
 
+# First what only computes, then what waits, kills servers or starts Spark, and alone what counts seconds.
+QUICK := not clients and not fault and not slow and not spark
+PYTEST := .venv/bin/python -m pytest --durations=10
+
 test: lint ## lint, then every test
-	.venv/bin/python -m pytest --durations=10
+	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
+	$(PYTEST) -n 3 --dist loadfile -m 'not alone and not ($(QUICK))'
+	$(PYTEST) -m alone
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	.venv/bin/python -m pytest --durations=10 -n 3 --dist loadgroup -m 'not clients and not fault and not slow'
+	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .

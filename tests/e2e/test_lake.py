@@ -16,6 +16,9 @@ from tests.support.command_line import Operator
 from tests.support.peers import LISTENING, PEERS, reach
 from tests.support.server import Server
 
+#: The lake's process takes what time others leave.
+pytestmark = pytest.mark.slow
+
 #: A segment a fifth of a second.
 LAKE: Final = {"lake.segment_s": 0.2, "lake.redact": "password"}
 EACH: Final = 6

@@ -105,7 +105,7 @@ def test_it_ends_with_the_server(tmp_path: Path, journal: SqliteJournal) -> None
 
 def test_a_running_server_installs_trims_and_recovers_from_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with Server(data, fault="short-tail") as server, server.client() as client:
+    with Server(data, {"lake.on": "false"}, fault="short-tail") as server, server.client() as client:
         generations: set[str] = set()
         give_up = time.monotonic() + 60
         n = 0

@@ -18,6 +18,7 @@ from tests.support.server import Server
 
 MISSING = volumes.missing()
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.fault,
     pytest.mark.skipif(MISSING is not None, reason=f"NO FULL DISK WAS TESTED: {MISSING}"),
 ]

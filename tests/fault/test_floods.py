@@ -11,7 +11,7 @@ import pytest
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.server import Server
 
-pytestmark = pytest.mark.fault
+pytestmark = [pytest.mark.fault, pytest.mark.alone]
 
 MIB = 1024 * 1024
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.faktory_client import Client, job
 from tests.support.server import Server
 
-pytestmark = pytest.mark.fault
+pytestmark = [pytest.mark.fault, pytest.mark.alone]
 
 HERD = 2_000
 DUE = 20_000

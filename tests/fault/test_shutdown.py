@@ -15,7 +15,7 @@ from crossdock.journal.sqlite import SqliteJournal
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.server import Server
 
-pytestmark = pytest.mark.fault
+pytestmark = [pytest.mark.fault, pytest.mark.alone]
 
 LEAVE_S = 2.0
 BYE = b"-ERR shutdown in progress\r\n"

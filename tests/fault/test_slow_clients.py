@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.server import Server
 
-pytestmark = pytest.mark.fault
+pytestmark = [pytest.mark.fault, pytest.mark.alone]
 
 HANDSHAKE_S = 2.0
 

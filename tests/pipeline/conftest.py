@@ -25,10 +25,9 @@ SMALL = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All in one process, where tests run in several: a session costs more than most tests."""
     for item in items:
-        if "pipeline" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture(scope="session")
