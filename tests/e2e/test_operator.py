@@ -94,6 +94,8 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["retry"], "say which jobs: ids, or --state, --queue, --kind, --tag, --failure, --older-than, or --all"),
         (["kill", "1", "--queue", "mail"], "give either ids or filters"),
         (["kill", "--state", "leased"], "Invalid value for '--state': 'leased' is not one of"),
+        (["delete", "--queue", "", "--yes"], "Invalid value for '--queue': it is empty"),
+        (["jobs", "--tag", ""], "Invalid value for '--tag': it is empty; name one, or leave the flag out"),
         (["pause"], "say which queues: their names, or --all"),
         (["pause", "nope"], "there is no queue nope; crossdock queues lists them"),
         (["terminate", "w9"], "there is no worker w9; crossdock workers lists them"),

@@ -4,8 +4,6 @@ What one door was pushed another hands out, and a third may settle: of a transac
 that was answered is kept, and a lease that is bound to its connection comes back.
 """
 
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,20 +73,10 @@ def installed(data: Path) -> bool:
 
 
 def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = True) -> Outcomes:
-    random = Random(19)
-    pause = threading.Event()
-    dead: list[float] = []
     with Server(data, fault=fault, doors=LISTENING) as server:
         load = Load(server)
         load.start()
-        for _ in range(kills):
-            pause.wait(random.uniform(0.2, 1.2))
-            load.up.clear()
-            server.kill()
-            dead.append(time.monotonic())
-            server.start()
-            load.up.set()
-        pause.wait(0.5)
+        dead = load.outlive(server, kills, Random(19))
         load.finish()
         if drain:
             load.drain()

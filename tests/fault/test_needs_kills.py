@@ -1,8 +1,6 @@
 """SIGKILL while jobs wait for others and an interval makes more (qless), worked through all doors: nothing is handed
 out before what it needs has succeeded, and each slot of the interval makes one job."""
 
-import threading
-import time
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -31,19 +29,10 @@ KILLS = 6
 
 
 def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[NeedsLoad, list[float]]:
-    random, pause = Random(23), threading.Event()
-    dead: list[float] = []
     with Server(data, fault=fault, doors=LISTENING) as server:
         load = NeedsLoad(server)
         load.start()
-        for _ in range(kills):
-            pause.wait(random.uniform(0.3, 1.3))
-            load.up.clear()
-            server.kill()
-            dead.append(time.monotonic())
-            server.start()
-            load.up.set()
-        pause.wait(0.5)
+        dead = load.outlive(server, kills, Random(23))
         load.finish()
         if not fault:
             load.drain()

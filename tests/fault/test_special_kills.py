@@ -1,7 +1,6 @@
 """SIGKILL under load with batches, unique jobs, cron and a throttle (RELIABILITY T1, I7 to I9): afterwards counts are
 exact, each callback and each run came once, no lock is stuck, and no throttle was ever overrun."""
 
-import threading
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -43,18 +42,10 @@ def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], Memory]:
 
 
 def kill_under_load(data: Path, kills: int, fault: str = "none") -> Outcomes:
-    random = Random(29)
-    pause = threading.Event()
     with SpecialServer(data, fault) as server:
         load = SpecialLoad(server)
         load.start()
-        for _ in range(kills):
-            pause.wait(random.uniform(0.3, 1.5))
-            load.up.clear()
-            server.kill()
-            server.start()
-            load.up.set()
-        pause.wait(1.0)
+        load.outlive(server, kills, Random(29))
         load.finish()
         server.kill()
         leased = [(job.jid, job.lease.worker) for job in on_disk(data)[1].jobs.values() if job.lease]

@@ -1,13 +1,20 @@
 """Clients in threads, against a server that comes and goes: what they share whatever they do."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from typing import TypeVar
+from random import Random
+from typing import Final, TypeVar
 
 from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Op
 from tests.support.faktory_client import Gone
+from tests.support.server import Server
+
+#: What happens at least between two kills, however slow the machine, and how long that may take.
+LIFE_OPS: Final = 500
+LIFE_S: Final = 60.0
 
 T = TypeVar("T")
 
@@ -26,6 +33,26 @@ class Crowd:
         self.up.set()
         for thread in self._threads:
             thread.start()
+
+    def outlive(self, server: Server, kills: int, random: Random) -> list[float]:
+        """Work on while the server is killed so many times and started again; the times of its deaths."""
+        dead = []
+        for _ in range(kills):
+            self.live(random.uniform(0.2, 1.2))
+            self.up.clear()
+            server.kill()
+            dead.append(time.monotonic())
+            server.start()
+            self.up.set()
+        self.live(0.5)
+        return dead
+
+    def live(self, seconds: float) -> None:
+        enough, latest = len(self.ops) + LIFE_OPS, time.monotonic() + LIFE_S
+        self._stop.wait(seconds)
+        while len(self.ops) < enough and not self._errors:
+            assert time.monotonic() < latest, "the clients get nothing done"
+            self._stop.wait(0.01)
 
     def finish(self) -> None:
         self._stop.set()

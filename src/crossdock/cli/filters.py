@@ -32,16 +32,27 @@ def span(text: str) -> float | None:
     return float(match[1]) * _SECONDS[match[2]] if match is not None and len(text) < 16 else None
 
 
+class Name(click.ParamType[str]):
+    """Never empty: a shell variable that is not set must not choose every job."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            self.fail("it is empty; name one, or leave the flag out", param, ctx)
+        return str(value)
+
+
 def filtered(*states: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds --state (one of these), --queue, --kind, --tag, --failure and --older-than."""
 
     def add(verb: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
             click.option("--older-than", type=Span(), metavar="SPAN", help="In its state for longer: 45s, 10m, 7d."),
-            click.option("--failure", metavar="GROUP", help="Failed or dead, of this group: crossdock failures."),
-            click.option("--tag", metavar="TAG", help="With this tag."),
-            click.option("--kind", metavar="KIND", help="Of this kind (Faktory jobtype)."),
-            click.option("--queue", metavar="QUEUE", help="Of this queue."),
+            click.option("--failure", type=Name(), metavar="GROUP", help="Failed or dead, of this failure group."),
+            click.option("--tag", type=Name(), metavar="TAG", help="With this tag."),
+            click.option("--kind", type=Name(), metavar="KIND", help="Of this kind (Faktory jobtype)."),
+            click.option("--queue", type=Name(), metavar="QUEUE", help="Of this queue."),
             click.option(
                 "--state",
                 "states",
