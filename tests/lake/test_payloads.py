@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from crossdock.lake.payloads import Payloads, replayed_from
+from crossdock.lake.payloads import Payloads
 
 REDACTING = Payloads("full", ["password", "Token", "schlüssel"])
 
@@ -52,17 +52,3 @@ def test_custom_data_is_as_private_as_the_payload() -> None:
     assert Payloads().custom(b'{"a":1}') == b'{"a":1}'
     assert Payloads("hash").custom(b'{"a":1}') is None
     assert Payloads().custom(b"") is None
-
-
-@pytest.mark.parametrize(
-    ("custom", "jid"),
-    [
-        (b'{"replayed_from":"abc","x":[1]}', "abc"),
-        (b'{"x":"replayed_from"}', None),
-        (b'{"replayed_from":{"a":1}}', None),
-        (b'["replayed_from"]', None),
-        (b"{}", None),
-    ],
-)
-def test_a_replay_says_what_it_is_a_replay_of(custom: bytes, jid: str | None) -> None:
-    assert replayed_from(custom) == jid

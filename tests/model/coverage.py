@@ -12,6 +12,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model import event_resqu as q
 from crossdock.model import events as e
 from crossdock.model.keys import KeyEvent
+from crossdock.model.loads import LoadEvent
 from crossdock.model.states import State
 from tests.model.values import KEPT
 
@@ -21,11 +22,11 @@ Move = tuple[State | None, State]
 
 KINDS: Final[tuple[type[e.Event], ...]] = get_args(e.AnyEvent)
 
-#: Those of Resqu's words, which have a reference of their own, as keys have.
+#: Those of Resqu's words, which have a reference of their own, as keys and loads have.
 RESQU_KINDS: Final = frozenset(get_args(e.ResquEvent))
 
 #: Those about jobs.
-JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - RESQU_KINDS
+JOB_KINDS: Final = frozenset(KINDS) - frozenset(get_args(KeyEvent)) - frozenset(get_args(LoadEvent)) - RESQU_KINDS
 
 #: A free door settles a job in these, too
 _UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)

@@ -42,6 +42,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115, closed with the server
         self.ports: dict[str, int] = {}  #: of its doors, once it is ready
+        self.keeps_ports = False  #: when it is started again
 
     @property
     def port(self) -> int:
@@ -76,7 +77,8 @@ class Server:
     def _listen(self) -> Iterator[str]:
         """Free ports: another server on this machine may have the usual ones."""
         for name in BUILT:
-            yield from ("--listen", f"{name}={'127.0.0.1:0' if name in self._doors else 'off'}")
+            port = self.ports.get(name, 0) if self.keeps_ports else 0
+            yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._doors else 'off'}")
 
     def start(self) -> Self:
         self.spawn()

@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.model.commands import Bury, Claim, Enqueue, Fail, LeaseNext, SetRecurrences, Terms
-from crossdock.model.job import Form, Spec
+from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.records import Recurrence
 from crossdock.wire.control.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer
@@ -208,3 +208,9 @@ def test_a_failure_without_words_is_shown_as_one(desk: PlainDesk, peer: ControlP
     desk.do(LeaseNext("masenko", ("default",), "", Terms(60.0, 1.0, 60.0)))
     desk.do(Fail("job-0001", Claim("masenko", ""), "", ""))
     assert peer.ask("jobs")["jobs"][0]["error"] == "failed, without a word why"
+
+
+def test_a_replay_names_what_it_repeats(desk: PlainDesk, peer: ControlPeer) -> None:
+    repeated = Spec("job-00002", "default", "kind", b"[]", Form.JSON, 0, RULES, extra=Extra(replayed_from="job-00001"))
+    desk.do(Enqueue("crossdock", [repeated]))
+    assert peer.ask("job", id="job-00002")["job"]["replayed_from"] == "job-00001"

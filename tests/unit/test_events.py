@@ -21,6 +21,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
+from crossdock.model import loads
 from crossdock.model import moves as m
 from crossdock.model.clock import Now
 from crossdock.model.faces import Entry, What
@@ -139,8 +140,10 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "after running": ("SCHEDULED", 0, 0),
         "staged-1": ("HELD", 0, 0),
         "staged-2": ("HELD", 0, 0),
+        "loaded": ("READY", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
+    assert [(load.run, load.new, load.known) for load in memory.loads.by_run.values()] == [("run", 1, 1)]
     assert [job.queue for job in memory.jobs.values() if job.kind == "spawned"] == ["cron"]
     assert {name: queue.paused for name, queue in memory.queues.items()} == {
         "default": False,
@@ -200,7 +203,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (46, 2, 16, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (47, 2, 16, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -426,14 +429,21 @@ def story_of_strays(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_loads(bench: Bench) -> Bench:
+    bench.do(loads.LoadJobs("crossdock", "run", [spec("loaded"), spec("loaded")]))
+    bench.do(loads.CloseLoad("run"))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
 
 def main() -> None:
     """Print what the story has beyond the file."""
-    bench = story_of_moves(story_of_keys(story_of_needs(story_of_records(story()))))
-    for batch in story_of_resqu(story_of_strays(story_of_throttles(bench))).batches[len(lines()) :]:
+    whole = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
+    whole = story_of_loads(story_of_resqu(story_of_strays(whole)))
+    for batch in whole.batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())

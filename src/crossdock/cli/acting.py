@@ -81,7 +81,7 @@ def _by_filter(client: ControlClient, verb: Verb, filters: dict[str, Any], yes: 
     done = 0
     if matched:
         tell(f"{some(matched, 'job')} to {verb.do}")
-        if not yes and not _agreed(f"{verb.do} {'it' if matched == 1 else 'them'}?"):
+        if not yes and not agreed(f"{verb.do} {'it' if matched == 1 else 'them'}?"):
             raise NothingDone("nothing was changed")
         done = _act(client, verb, filters, matched, as_of)
     if as_json:
@@ -90,7 +90,7 @@ def _by_filter(client: ControlClient, verb: Verb, filters: dict[str, Any], yes: 
         click.echo(f"{verb.done} {some(done, 'job')}")
 
 
-def _agreed(question: str) -> bool:
+def agreed(question: str) -> bool:
     try:
         return click.confirm(question, err=True)
     except click.Abort:

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 from crossdock.cli.control import server, settings_of
 from crossdock.client.errors import NoServer, Refused
 from crossdock.client.faktory import FaktoryClient
+from crossdock.client.loads import Loader, Where
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.worker import Worker
@@ -32,6 +33,15 @@ def masenko(values: dict[str, Any]) -> MasenkoClient:
 
 def qless(values: dict[str, Any]) -> QlessClient:
     return _open("redis", values, lambda at, settings: QlessClient(at.host, at.port, at.path, settings.redis.password))
+
+
+def loader(values: dict[str, Any], run: str) -> Loader:
+    """Bulk pushes, through the Redis door."""
+    return _open(
+        "redis",
+        values,
+        lambda at, settings: Loader(Where(at.host, at.port, at.path, settings.redis.password), run),
+    )
 
 
 #: Clients that can take a job and settle it, by door.

@@ -39,6 +39,7 @@ def job(ident: str, as_json: bool, **values: Any) -> None:
     lines = [f"job {found['number']}, {found['state']} for {age(found['age_s'])}", ""]
     lines += [f"  {name:9} {clean(str(found[name]))}" for name in _PLAIN if found[name] is not None]
     lines += [f"  {name:9} {clean(', '.join(found[name]))}" for name in ("tags", "needs", "needed_by") if found[name]]
+    lines += [f"  replay of {clean(found['replayed_from'])}"] if found["replayed_from"] else []
     texts = [(name, found[name]) for name in ("payload", "custom") if found.get(name) is not None]
     lines += [f"  {name:9} {clean(bytes(text).decode())}" for name, text in texts]
     if answer["same_jid"]:

@@ -20,6 +20,7 @@ from crossdock.engine import (
     intervals,
     key_changes,
     lease,
+    loading,
     moves,
     notebook,
     popping,
@@ -40,6 +41,7 @@ from crossdock.engine.resqu import table as resqu
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
+from crossdock.model import loads
 from crossdock.model import moves as m
 from crossdock.model.clock import Now
 from crossdock.model.errors import HalfDone, UsageError
@@ -105,6 +107,8 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.ThrottleSet: holding.throttle_set,
     e.ThrottleFreed: holding.throttle_freed,
     **resqu.APPLY,
+    e.JobsLoaded: loading.jobs_loaded,
+    e.LoadClosed: loading.load_closed,
 }
 
 
@@ -168,6 +172,8 @@ class Engine:
             m.SetThrottle: holding.set_throttle,
             m.FreeThrottle: holding.free_throttle,
             **resqu.decisions(random),
+            loads.LoadJobs: loading.load_jobs,
+            loads.CloseLoad: loading.close_load,
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {

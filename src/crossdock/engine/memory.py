@@ -16,6 +16,7 @@ from crossdock.engine import kept
 from crossdock.engine.failures import Failures
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
+from crossdock.engine.loads import Loads
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.resqu import lanes
@@ -54,7 +55,7 @@ _NAMES_AT_MOST: Final = 10_000
 Waiting = tuple[int | float, float, Number]
 
 #: Containers that nobody needs any more.
-Discarded = dict[Any, Any] | Order[Any]
+Discarded = dict[Any, Any] | Order[Any] | set[bytes]
 
 
 class Lock(NamedTuple):
@@ -84,9 +85,9 @@ class Memory:
         "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "failures",
         "foreground",
         "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
-        "limits", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences", "recurring",
-        "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags", "throttles",
-        "touched", "track_ends", "tracks", "watched", "workers",
+        "limits", "loads", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences",
+        "recurring", "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags",
+        "throttles", "touched", "track_ends", "tracks", "watched", "workers",
     )
 
     def __init__(self) -> None:
@@ -119,6 +120,7 @@ class Memory:
             *self.held_in.values(),
             *self.pending.values(),
             *self.resqu.lanes.values(),
+            *(load.jids for load in self.loads.by_run.values()),
         )
         self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
         self.recurring = Order((each.next, name) for name, each in self.recurrences.items())
@@ -164,6 +166,7 @@ class Memory:
         self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
         self.intervals: dict[str, Interval] = {}
         self.resqu = Resqu(self.resqu.mapping)
+        self.loads = Loads()
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0

@@ -18,7 +18,7 @@ from crossdock.engine.resqu import mapping, stages, uniques
 from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Expired, Readied, Removed, Row, Spawned, Started
+from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Spawned, Started
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.keys import KeysDropped
 from crossdock.model.states import State
@@ -36,6 +36,8 @@ def due_in(memory: Memory, now: Now) -> float | None:
     steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends, memory.track_ends) if each]
     if memory.job_ends:
         steady.append(memory.job_ends.first()[0])
+    if memory.loads.ends:
+        steady.append(memory.loads.ends.first()[0])
     if memory.keys.ends:
         steady.append(memory.keys.ends.first()[0])
     if memory.throttles:
@@ -103,8 +105,11 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     spawned = [each for each in runs if isinstance(each, Spawned)]
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left -= _forget(memory, at, now, left, events, stirred)
-    left -= _resqu(memory, now, left, events, stirred)
+    left = max(0, left - _forget(memory, at, now, left, events, stirred))  # each kind may take the whole slice
+    left = max(0, left - _resqu(memory, now, left, events, stirred))
+    idle = _names(memory.loads.ends, now.steady, left)
+    events += [LoadClosed(at, run, idle=True) for run in idle]
+    left -= len(idle)
     keys = memory.keys.over(now.steady, left)
     if keys:
         events.append(KeysDropped(at, keys))

@@ -34,6 +34,7 @@ from crossdock.journal.resqu_state import Kept
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
+from crossdock.model.loads import Load
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.rules import intern
 from crossdock.model.states import State
@@ -83,6 +84,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stray_work: list[tuple[str, Place]] = []
     stray_depends: list[tuple[str, ByCaller]] = []
     resqu: Kept = Kept()
+    loads: list[Load] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -131,6 +133,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             [(queue, each) for queue, order in memory.strays.work.items() for each in order],
             [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
             resqu_state.keep(memory),
+            list(memory.loads.by_run.values()),
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -211,6 +214,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)
+    memory.loads.restore(rest.loads)
     for each in rest.intervals:
         memory.intervals[each.jid] = each
         memory.lazy.recur(each.queue, each.jid, each.next, each.next_at)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
-from crossdock.lake.payloads import Payloads, replayed_from
+from crossdock.lake.payloads import Payloads
 from crossdock.lake.schema import EVENTS
 from crossdock.model.job import Form, Spec
 from crossdock.model.states import State
@@ -65,7 +65,8 @@ class Part:
             return
         if extra.custom:
             self.beside("custom", self.payloads.custom(extra.custom))
-            self.beside("replayed_from", replayed_from(extra.custom))
+        if extra.replayed_from:
+            self.beside("replayed_from", extra.replayed_from)
         if extra.tags:
             self.beside("tags", [str(tag) for tag in extra.tags])
         links = extra.links

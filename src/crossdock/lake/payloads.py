@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-import msgspec
-
 REDACTED: Final = "[redacted]"
 
 Keep = Literal["full", "hash", "none"]
@@ -58,20 +56,3 @@ class Payloads:
             found = [self._cleaned(each) for each in value]
             return [each for each, _ in found], any(other for _, other in found)
         return value, False
-
-
-class _Custom(msgspec.Struct):
-    replayed_from: str | None = None
-
-
-_custom = msgspec.json.Decoder(_Custom, strict=False)
-
-
-def replayed_from(custom: bytes) -> str | None:
-    """The jid that a replay wrote into a job's custom data."""
-    if b"replayed_from" not in custom:
-        return None
-    try:
-        return _custom.decode(custom).replayed_from
-    except (msgspec.MsgspecError, RecursionError):
-        return None  # somebody else's field of that name

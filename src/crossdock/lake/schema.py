@@ -78,7 +78,7 @@ EVENTS: Final = pa.schema(
         _column("needs", pa.list_(_I), "numbers of the jobs it waits for, as pushed or edited"),
         _column("tags", pa.list_(_S), "all it has, as text; of rows that set them"),
         _column("spawned_from", _S, "the recurrence or interval that made it"),
-        _column("replayed_from", _S, "the jid it is a replay of: `replayed_from` in its custom data"),
+        _column("replayed_from", _S, "the jid of the job that it repeats"),
         _column("retries", _I, "of a pushed row: failures it may have; below 0: the first one ends it"),
         _column("lease_s", _F, "of a pushed row: the time a lease is to last, as its creator gave it"),
         _column("form", _S, "of a row with a payload: raw or json"),

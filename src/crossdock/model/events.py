@@ -42,6 +42,9 @@ from crossdock.model.event_resqu import ResquEvent as ResquEvent
 from crossdock.model.event_resqu import Unreserved as Unreserved
 from crossdock.model.job import Bound, Call, Failure, Number, Spec, Token
 from crossdock.model.keys import KeyEvent
+from crossdock.model.loads import JobsLoaded as JobsLoaded
+from crossdock.model.loads import LoadClosed as LoadClosed
+from crossdock.model.loads import LoadEvent
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.states import State
 
@@ -348,6 +351,7 @@ AnyEvent = (
     | Unheld
     | Surfaced
     | ResquEvent
+    | LoadEvent
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

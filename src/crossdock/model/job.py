@@ -122,6 +122,7 @@ class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     warned: bool = False  #: its worker was told that the lease ran out; the next time it is taken away
     throttles: tuple[str, ...] = ()  #: names of those it takes a place in while it is leased (reqless)
     stage: str = ""  #: the batch it came with, until it is retried
+    replayed_from: str = ""  #: the jid of the job that this one repeats
 
 
 class Lease(msgspec.Struct, array_like=True, gc=False):

@@ -11,6 +11,7 @@ from crossdock.settings import Settings
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.loads import library as loads
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.redis.resqu.specs import Specs
@@ -79,7 +80,7 @@ def _door(name: str, settings: Settings, *, may_flush: bool) -> Door:
             shared_databases=settings.redis.databases == "shared",
             handshake_s=settings.redis.handshake_s,
             may_flush=may_flush,
-            libraries=(qless.library, resqu.library),
+            libraries=(qless.library, resqu.library, loads.LIBRARY),
             views=(qless.view, *resqu.views),
             heralds=(qless.tell,),
         )

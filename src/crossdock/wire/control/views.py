@@ -77,6 +77,7 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
         "origin": job.origin,
         "payload": _payload(job),
         "custom": _custom(extra.custom) if extra is not None and extra.custom else None,
+        "replayed_from": extra.replayed_from or None if extra is not None else None,
         "created": stamp(job.created),
         "rules": {
             "max_failures": rules.max_failures,

@@ -1,0 +1,156 @@
+"""`crossdock replay`: jobs of the past, once more."""
+
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+import click
+import msgspec
+
+from crossdock.cli.acting import NothingDone, agreed
+from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
+from crossdock.cli.doors import loader
+from crossdock.cli.filters import span
+from crossdock.cli.meter import meter
+from crossdock.cli.show import clean, some
+from crossdock.client.loads import Loader, Told
+from crossdock.lake.choosing import OUTCOMES, Chosen, Filter, Past, choose, jobs
+from crossdock.server.lake import folder_of
+from crossdock.wire.faktory.times import stamp
+
+_EXAMPLES = """\b
+Examples:
+  crossdock replay --queue mail --outcome dead --since 2d
+  crossdock replay --kind invoice --since 2026-11-01T00:00:00Z --until 2026-11-02T00:00:00Z --to invoices-again
+  crossdock replay --group TimeoutError --outcome failed --since 1d --id outage-17 --yes
+"""
+
+_SAMPLE: Final = 5
+_CHUNK: Final = 500
+_RETRIES_AT_MOST: Final = 1_000_000
+_LEASE_AT_MOST: Final = 86_400
+
+
+class Moment(click.ParamType[float]):
+    """An instant, or how long ago it was."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if not isinstance(value, str):
+            return float(value)
+        ago = span(value)
+        if ago is not None:
+            return time.time() - ago
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no time; write 2026-11-01, 2026-11-01T12:00:00Z, or 2h (ago)", param, ctx)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+@click.command("replay", cls=OperatorCommand, epilog=_EXAMPLES)
+@click.option("--queue", default="", metavar="QUEUE", help="Of this queue.")
+@click.option("--kind", default="", metavar="KIND", help="Of this kind (Faktory jobtype).")
+@click.option("--outcome", type=click.Choice(list(OUTCOMES)), default="pushed", help="What happened. [pushed]")
+@click.option("--group", default="", metavar="GROUP", help="Failed with this error type.")
+@click.option("--tag", default="", metavar="TAG", help="Pushed with this tag.")
+@click.option("--jid", default="", metavar="JID", help="Of this name.")
+@click.option("--since", type=Moment(), metavar="TIME|SPAN", help="It happened then or later: 2026-11-01, or 2d ago.")
+@click.option("--until", type=Moment(), metavar="TIME|SPAN", help="It happened before.")
+@click.option("--to", "to_queue", default="", metavar="QUEUE", help="Put them into this queue, not their own.")
+@click.option("--id", "run", default="", metavar="ID", help="Names this replay: each job goes in once under it.")
+@click.option("--dry", is_flag=True, help="Only count and show them.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--listen", multiple=True, metavar="redis=ADDRESS", help="Where the Redis door is.")
+def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **values: Any) -> None:
+    """Choose jobs from the lake's history and push them again, each exactly once.
+
+    Tells how many there are, shows some, and asks. The new jobs are called by a hash of the replay's id and the old
+    job, and name the old one (`replayed from` in crossdock job). An interrupted replay goes on when it is started again
+    with the same --id and filters; one that is complete does nothing more. --since and --until are about what
+    --outcome names: pushed, succeeded, failed (one try), lost (a lease that ran out), dead (its last try), removed.
+    """
+    which = Filter(**{name: values.pop(name) for name in Filter._fields})
+    if which == Filter():
+        raise click.UsageError("say which jobs: --queue, --kind, --outcome, --group, --tag, --jid, --since or --until")
+    folder = folder_of(settings_of(values).settings)
+    with meter() as progress:
+        chosen = choose(folder, which, progress)
+    count = len(chosen.numbers)
+    run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
+    _show(chosen)
+    if not count or dry:
+        _tell(as_json, {"matched": count, "id": run if count else None, "new": 0, "known": 0})
+        return
+    with loader(values, run) as door:
+        before = door.loaded()
+        if before.state == "closed":
+            raise NothingDone(f"replay {clean(run)} is complete: it pushed {some(before.total_new, 'job')} before")
+        if not yes and not agreed(f"push {'it' if count == 1 else 'them'} again, as replay {clean(run)}?"):
+            raise NothingDone("nothing was changed")
+        told = _send(door, chosen, run, to_queue)
+    _tell(as_json, {"matched": count, "id": run, "new": told.total_new, "known": told.total_known})
+
+
+def _show(chosen: Chosen) -> None:
+    newest = f", by history up to {stamp(chosen.at)}" if chosen.at else ": there is no history yet"
+    tell(f"{some(len(chosen.numbers), 'job')} to replay{newest}")
+    for past in jobs(chosen, _SAMPLE):
+        payload = (past.payload or b"").decode("utf-8", "replace")
+        tell(f"  {clean(past.jid)}  {clean(past.queue)}  {clean(past.kind)}  {clean(payload[:80])}")
+    if len(chosen.numbers) > _SAMPLE:
+        tell("  …")
+    if chosen.unknown:
+        tell(f"left out: {some(chosen.unknown, 'job')} pushed before the lake's history begins")
+    if chosen.bare:
+        tell(f"left out: {some(chosen.bare, 'job')} whose payload the lake does not have (lake.payloads, lake.redact)")
+
+
+def _send(door: Loader, chosen: Chosen, run: str, to_queue: str) -> Told:
+    """Totals are the server's."""
+    try:
+        with click.progressbar(
+            length=len(chosen.numbers), label="replay", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+        ) as bar:
+            for rows in _chunks(chosen, run, to_queue):
+                door.put(msgspec.msgpack.encode(rows))
+                bar.update(len(rows))
+            return door.finish()
+    except KeyboardInterrupt:
+        raise NothingDone(f"interrupted; start it again with --id {clean(run)} and the same filters to go on") from None
+
+
+def _chunks(chosen: Chosen, run: str, to_queue: str) -> Iterator[list[tuple[Any, ...]]]:
+    begin = f"{run}\0{chosen.lake}\0"
+    rows = []
+    for past in jobs(chosen):
+        rows.append(_row(past, begin, to_queue))
+        if len(rows) == _CHUNK:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+def _row(past: Past, begin: str, to_queue: str) -> tuple[Any, ...]:
+    """A job of a load (docs/reference/redis.md), with the tries and the time its first one was given."""
+    jid = sha256(f"{begin}{past.number}\0{past.jid}".encode()).hexdigest()[:32]
+    args: str | bytes = past.payload or b"" if past.form == "raw" else (past.payload or b"[]").decode()
+    retry = 25 if past.retries is None else min(max(past.retries, -1), _RETRIES_AT_MOST)
+    reserve_for = min(int(past.lease_s or 0), _LEASE_AT_MOST)
+    custom = past.custom.decode() if past.custom else ""
+    priority = past.priority if past.priority % 1 else int(past.priority)
+    queue = to_queue or past.queue
+    return jid, queue, past.kind, args, priority, None, retry, reserve_for, custom, past.tags, past.jid
+
+
+def _tell(as_json: bool, done: dict[str, Any]) -> None:
+    if as_json:
+        print_json(done)
+    elif done["new"]:
+        again = f", {some(done['known'], 'job')} sent more than once" if done["known"] else ""
+        click.echo(f"replayed {some(done['new'], 'job')} as {clean(done['id'])}{again}")

@@ -1,0 +1,165 @@
+"""A blocking client of loads, on the Redis door: jobs in calls sent ahead, each of them until it was answered.
+
+A call whose answer was lost is sent again, on a new connection: the run's jids make that harmless. A server that has no
+room now is asked again, later and later.
+"""
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from crossdock.client.closes import Closes
+from crossdock.client.errors import Broken, ClientError, NoServer, Refused
+from crossdock.client.stream import Stream, connect
+from crossdock.wire.redis.encode import encode
+
+TIMEOUT_S: Final = 60.0
+
+#: How long a server may be away, or have no room, before it is given up.
+PATIENCE_S: Final = 300.0
+
+#: Calls that are on their way: the server decodes one while the next comes.
+AHEAD: Final = 4
+
+_FIRST_WAIT_S: Final = 0.05
+_LONGEST_WAIT_S: Final = 5.0
+
+
+class Where(NamedTuple):
+    """A Redis door."""
+
+    host: str
+    port: int
+    path: str = ""
+    password: str = ""
+
+
+class Told(NamedTuple):
+    state: str  #: open, closed or unknown
+    new: int  #: of the call
+    known: int
+    total_new: int  #: of the whole load, up to the call
+    total_known: int
+
+
+class Later(ClientError):
+    """The server has no room now; the text is its own."""
+
+
+class Loader(Closes):
+    """Raises NoServer or Refused. What gets no answer within `patience_s` raises what went wrong last."""
+
+    def __init__(
+        self, where: Where, run: str, patience_s: float = PATIENCE_S, tell: Callable[[Told], None] = lambda told: None
+    ) -> None:
+        self._where = where
+        self._run = run.encode()
+        self._patience_s = patience_s
+        self._tell = tell  #: is called with each answer
+        self._sent: deque[bytes] = deque()  #: calls without an answer, the oldest first
+        self._stream: Stream | None = None
+        self.closed = False  #: the load was, when one of these calls came: its jobs were not taken in
+        self._connect()
+
+    def put(self, jobs: bytes) -> None:
+        """Jobs as the function takes them. They have arrived when `drain` returns."""
+        while len(self._sent) >= AHEAD:
+            self._settle()
+        self._send(_call(b"crossdock.load", self._run, jobs))
+
+    def drain(self) -> None:
+        while self._sent:
+            self._settle()
+
+    def loaded(self) -> Told:
+        return self._ask(b"crossdock.loaded")
+
+    def finish(self) -> Told:
+        """Close the load."""
+        return self._ask(b"crossdock.close")
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _ask(self, function: bytes) -> Told:
+        self.drain()
+        before = self.closed
+        self._send(_call(function, self._run))
+        told = self._settle()
+        self.closed = before
+        return told
+
+    def _send(self, call: bytes) -> None:
+        self._sent.append(call)
+        if self._stream is not None:
+            try:
+                self._stream.send(call)
+            except Broken:
+                self.close()
+
+    def _settle(self) -> Told:
+        """The answer to the oldest call, however often that has to be sent."""
+        give_up, wait = time.monotonic() + self._patience_s, _FIRST_WAIT_S
+        while True:
+            try:
+                if self._stream is None:
+                    self._connect()
+                told = self._answer()
+                self._sent.popleft()
+                self.closed = self.closed or told.state == "closed"
+                self._tell(told)
+                return told
+            except (NoServer, Broken, Later) as error:
+                if time.monotonic() + wait > give_up:
+                    raise
+                time.sleep(wait * random.uniform(0.5, 1.0))  # so that many clients do not come back at once
+                wait = min(2 * wait, _LONGEST_WAIT_S)
+                if isinstance(error, Later):
+                    self._send(self._sent.popleft())  # those behind it were sent already, and are answered next
+                else:
+                    self.close()
+
+    def _connect(self) -> None:
+        """And say again what was not answered."""
+        where = self._where
+        stream = connect("Redis", where.host, where.port, where.path, TIMEOUT_S)
+        try:
+            if where.password:
+                stream.send(encode([b"AUTH", where.password.encode()], False))
+                if (line := stream.line()) != b"+OK":
+                    raise _refused(line)
+            for call in self._sent:
+                stream.send(call)
+        except BaseException:
+            stream.close()
+            raise
+        self._stream = stream
+
+    def _answer(self) -> Told:
+        if self._stream is None:
+            raise Broken("the connection was lost")
+        line = self._stream.line()
+        if line.startswith(b"-"):
+            raise _refused(line)
+        if line != b"*5" or not (head := self._stream.line()).startswith(b"$") or not head[1:].isdigit():
+            raise Refused(f"{self._where.host}:{self._where.port} is no Redis door of Crossdock: {line[:80]!r}")
+        state = self._stream.block(int(head[1:])).decode()
+        new, known, total_new, total_known = (int(self._stream.line().removeprefix(b":")) for _ in range(4))
+        return Told(state, new, known, total_new, total_known)
+
+
+def _call(function: bytes, *args: bytes) -> bytes:
+    return encode([b"FCALL", function, b"0", *args], False)
+
+
+def _refused(line: bytes) -> ClientError:
+    code, _, text = line[1:].decode("utf-8", "replace").partition(" ")
+    if code == "OOM":
+        return Later(text)
+    if code == "NOAUTH":
+        return Refused("the Redis door wants a password; give redis.password, or option password")
+    return Refused(text if code in ("ERR", "LIMIT") else f"{code} {text}")

@@ -1,0 +1,111 @@
+"""`df.write.format("crossdock")` and `writeStream`: executors bring the rows of a frame as jobs of a load.
+
+Tasks may die and run again, and speculative ones run twice: the server takes each jid of a run once. What was taken in
+is asked of the server, never added up from tasks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from crossdock.client.loads import Loader
+from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.source.options import Writing
+from crossdock.pipeline.source.rows import Plan, chunks, plan
+
+#: What Spark tells the tasks of a micro-batch.
+_QUERY: Final = "sql.streaming.queryId"
+_BATCH: Final = "streaming.sql.batchId"
+
+
+class RunClosed(PipelineError):
+    """The run was completed before, and takes in nothing more."""
+
+
+@dataclass
+class Sent(WriterCommitMessage):
+    run: str
+    rows: int  #: for information: a task that ran twice has sent them twice
+
+
+def _checked(schema: StructType, options: Writing) -> Plan:
+    return plan([(field.name, field.dataType.simpleString()) for field in schema.fields], options)
+
+
+def _send(batches: Iterator[pa.RecordBatch], made: Plan, options: Writing, run: str) -> Sent:
+    rows = 0
+    with Loader(options.where, run, options.patience_s) as loader:
+        for batch in batches:
+            for count, jobs in chunks(batch, made, run, options.chunk):
+                loader.put(jobs)
+                rows += count
+        loader.drain()
+        if loader.closed and options.closed == "fail":
+            raise _closed(run)
+    return Sent(run, rows)
+
+
+def _closed(run: str) -> RunClosed:
+    return RunClosed(
+        f"run {run} was completed before, so none of these rows was taken in; name another run, or say "
+        '.option("closed", "skip") if it is to happen once only'
+    )
+
+
+class Sink(DataSourceArrowWriter):
+    """A batch: one load, closed when all tasks are through. If the job fails it stays open, to be gone on with."""
+
+    def __init__(self, schema: StructType, options: Writing) -> None:
+        self._run = options.run or f"spark-{uuid4()}"
+        self._options = options
+        self._plan = _checked(schema, options)
+        # Who is not there, or has closed the run, is told before Spark starts a task.
+        with Loader(options.where, self._run) as loader:
+            if loader.loaded().state == "closed" and options.closed == "fail":
+                raise _closed(self._run)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
+        return _send(iterator, self._plan, self._options, self._run)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        with Loader(self._options.where, self._run, self._options.patience_s) as loader:
+            loader.finish()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """What was taken in stays; the same run may be sent again."""
+
+
+class StreamSink(DataSourceStreamArrowWriter):
+    """A stream: a load for each micro-batch, named by the query, which its checkpoint keeps, and the batch.
+
+    A batch that is repeated after its load was closed was taken in whole before.
+    """
+
+    def __init__(self, schema: StructType, options: Writing) -> None:
+        self._options = options._replace(closed="skip")
+        self._plan = _checked(schema, options)
+        Loader(options.where, options.run or "spark").close()  # raises, before Spark starts, if nobody is there
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
+        return _send(iterator, self._plan, self._options, self._load())
+
+    def _load(self) -> str:
+        context = TaskContext.get()
+        query, batch = (context and context.getLocalProperty(name) for name in (_QUERY, _BATCH))
+        if not query or not batch:
+            raise PipelineError("Spark does not tell its tasks which micro-batch this is; use Spark 4.2 or newer")
+        return f"{self._options.run or query}/{batch}"
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
+        for run in {each.run for each in messages if isinstance(each, Sent)}:
+            with Loader(self._options.where, run, self._options.patience_s) as loader:
+                loader.finish()
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """What was taken in stays; the same batch is sent again."""

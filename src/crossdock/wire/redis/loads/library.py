@@ -1,0 +1,92 @@
+"""Crossdock's own functions on the Redis door, for any Redis client: bulk pushes that happen exactly once.
+
+    FCALL crossdock.load 0 <run> <jobs>     take in those jobs whose jids this run has not brought yet
+    FCALL crossdock.close 0 <run>           nothing more is taken in
+    FCALL crossdock.loaded 0 <run>          how far it is
+
+Each answers with the load's state, the jobs that this call brought (new, known) and those of all calls.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from crossdock.engine.memory import Memory
+from crossdock.model.loads import IDLE_S, JIDS_AT_MOST, OPEN_AT_MOST, CloseLoad, Load, Loaded, LoadJobs, Unwilling
+from crossdock.wire.faktory.job import NAME_BYTES
+from crossdock.wire.redis.loads.jobs import specs
+from crossdock.wire.redis.scripts import Call, Library
+from crossdock.wire.redis.values import Error, Value
+
+#: The door that jobs of a load came by, as their history has it.
+VIA: Final = "crossdock"
+
+OPEN: Final = b"open"
+CLOSED: Final = b"closed"
+UNKNOWN: Final = b"unknown"
+
+
+def _load(call: Call) -> Value:
+    run, jobs = _run(call, 2), call.args[1]
+    desk = call.context.desk
+    found = specs(jobs)
+    no_room = desk.no_room(len(found))
+    if no_room is not None:
+        raise Error(f"OOM {no_room}")
+    done = desk.do(LoadJobs(VIA, run, found))
+    if done.refused is Unwilling.TOO_MANY_OPEN:
+        oldest = _oldest(desk.memory)
+        raise Error(
+            f"LIMIT {OPEN_AT_MOST} loads are open, the limit; close one (FCALL crossdock.close 0 {oldest.run}, opened "
+            f"first, or another); one that is idle for {IDLE_S / 86_400:.0f} days is closed by itself"
+        )
+    if done.refused is Unwilling.TOO_MANY_JIDS:
+        raise Error(
+            f"LIMIT open loads may remember {JIDS_AT_MOST} jids; close this one or another, "
+            "and bring the rest as another run"
+        )
+    return _told(CLOSED if done.refused is Unwilling.CLOSED else OPEN, done)
+
+
+def _close(call: Call) -> Value:
+    return _told(CLOSED, call.context.desk.do(CloseLoad(_run(call, 1))))
+
+
+def _loaded(call: Call) -> Value:
+    load = call.context.desk.memory.loads.by_run.get(_run(call, 1))
+    if load is None:
+        return [UNKNOWN, 0, 0, 0, 0]
+    return [CLOSED if load.closed is not None else OPEN, 0, 0, load.new, load.known]
+
+
+def _told(state: bytes, done: Loaded) -> Value:
+    return [state, done.new, done.known, done.total_new, done.total_known]
+
+
+def _oldest(memory: Memory) -> Load:
+    return next(load for load in memory.loads.by_run.values() if load.closed is None)
+
+
+def _run(call: Call, words: int) -> str:
+    if call.keys or len(call.args) != words:
+        raise Error(f"ERR {call.dialect} takes no keys and {words} argument{'s'[: words - 1]}")
+    try:
+        run = call.args[0].decode()
+    except UnicodeDecodeError as error:
+        raise Error("ERR the name of a run must be UTF-8") from error
+    if not 0 < len(call.args[0]) <= NAME_BYTES:
+        raise Error(f"ERR the name of a run has 1 to {NAME_BYTES} bytes")
+    return run
+
+
+_FUNCTIONS: Final[dict[str, Callable[[Call], Value]]] = {
+    "crossdock.load": _load,
+    "crossdock.close": _close,
+    "crossdock.loaded": _loaded,
+}
+
+LIBRARY: Final = Library(
+    dialects=frozenset(_FUNCTIONS),
+    hashes={},
+    handle=lambda call: _FUNCTIONS[call.dialect](call),
+    functions={name: name for name in _FUNCTIONS},
+)

@@ -1,0 +1,137 @@
+"""Loads against a real server: redis-py, plain sockets, and our client, whose server is killed or has no room."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import redis
+
+from crossdock.client.errors import NoServer, Refused
+from crossdock.client.loads import Later, Loader, Told, Where
+from tests.support.server import Server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("loads"), doors=("redis", "faktory")) as running:
+        yield running
+
+
+def where(server: Server) -> Where:
+    return Where("127.0.0.1", server.ports["redis"])
+
+
+def rows(first: int, count: int) -> bytes:
+    return msgspec.msgpack.encode([(f"job-{n}", "loads", "kind", f"[{n}]") for n in range(first, first + count)])
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_any_redis_client(server: Server, protocol: int) -> None:
+    with redis.Redis(port=server.ports["redis"], protocol=protocol) as client:
+        run = f"redis-py-{protocol}"
+        jobs = json.dumps([{"jid": f"{run}-job-{n}", "queue": run, "kind": "mail", "args": [n]} for n in range(3)])
+        assert client.fcall("crossdock.load", 0, run, jobs) == [b"open", 3, 0, 3, 0]
+        assert client.fcall("crossdock.load", 0, run, jobs) == [b"open", 0, 3, 3, 3]
+        assert client.fcall("crossdock.loaded", 0, run) == [b"open", 0, 0, 3, 3]
+        assert client.fcall("crossdock.close", 0, run) == [b"closed", 0, 0, 3, 3]
+        with pytest.raises(redis.ResponseError, match="not a JSON array"):
+            client.fcall("crossdock.load", 0, run, "nonsense")
+    with server.client() as worker:
+        job = worker.fetch(run)
+        assert job is not None
+        assert (job["jid"], job["args"], job["retry"]) == (f"{run}-job-0", [0], 25)
+
+
+def test_a_plain_socket(server: Server) -> None:
+    jobs = b'[{"jid":"raw-1","queue":"raw","kind":"k"}]'
+    call = b"*5\r\n$5\r\nFCALL\r\n$14\r\ncrossdock.load\r\n$1\r\n0\r\n$3\r\nraw\r\n$%d\r\n%b\r\n" % (len(jobs), jobs)
+    with socket.create_connection(("127.0.0.1", server.ports["redis"]), 10) as peer:
+        for cut in (1, len(call) // 2):
+            peer.sendall(call[:cut])
+            peer.sendall(call[cut:])
+        wanted = b"*5\r\n$4\r\nopen\r\n:1\r\n:0\r\n:1\r\n:0\r\n*5\r\n$4\r\nopen\r\n:0\r\n:1\r\n:1\r\n:1\r\n"
+        got = b""
+        while len(got) < len(wanted):
+            got += peer.recv(4_096)
+        assert got == wanted
+
+
+def test_our_client_sends_ahead_and_counts(server: Server) -> None:
+    told: list[Told] = []
+    with Loader(where(server), "ours", tell=told.append) as loader:
+        for first in range(0, 10_000, 1_000):
+            loader.put(rows(first, 1_000))
+        loader.drain()
+        assert loader.loaded()[3:] == (10_000, 0)
+        loader.put(rows(9_500, 1_000))
+        assert loader.finish() == Told("closed", 0, 0, 10_500, 500)
+        assert not loader.closed
+        loader.put(rows(20_000, 1))
+        loader.drain()
+        assert loader.closed
+    assert sum(each.new for each in told) == 10_500
+
+
+def test_a_bad_job_is_told_in_the_servers_words(server: Server) -> None:
+    with Loader(where(server), "bad") as loader:
+        loader.put(msgspec.msgpack.encode([("jid", "q", "k", "[")]))
+        with pytest.raises(Refused, match="job 'jid': args must be a JSON text"):
+            loader.drain()
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with pytest.raises(NoServer, match=r"no Redis door answers at 127\.0\.0\.1:1"):
+        Loader(Where("127.0.0.1", 1), "run")
+
+
+def test_a_password(tmp_path: Path) -> None:
+    with Server(tmp_path, {"redis.password": "secret"}, doors=("redis",)) as server:
+        with Loader(where(server)._replace(password="secret"), "run") as loader:
+            assert loader.loaded().state == "unknown"
+        with pytest.raises(Refused, match="WRONGPASS"):
+            Loader(where(server)._replace(password="wrong"), "run")
+        with Loader(where(server), "run") as loader, pytest.raises(Refused, match="wants a password"):
+            loader.loaded()
+
+
+def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
+    with Server(tmp_path, {"limits.jobs": 1_000}, doors=("redis", "faktory")) as server:
+        with Loader(where(server), "run", patience_s=0.5) as loader:
+            loader.put(rows(0, 1_000))
+            loader.put(rows(1_000, 10))
+            with pytest.raises(Later, match="1000"):
+                loader.drain()
+        waited = threading.Event()
+        with Loader(where(server), "run", tell=lambda told: waited.set()) as loader:
+            loader.put(rows(1_000, 10))
+            thread = threading.Thread(target=loader.drain)
+            thread.start()
+            assert not waited.wait(0.2)
+            with server.client() as worker:
+                worker.call("FLUSH")
+            thread.join(60)
+            assert waited.is_set()
+            assert loader.loaded()[3:] == (10, 0)
+
+
+@pytest.mark.fault
+def test_a_server_that_is_killed_loses_none_and_doubles_none(tmp_path: Path) -> None:
+    with Server(tmp_path, doors=("redis", "faktory")) as server:
+        server.keeps_ports = True
+        killed = 0
+        with Loader(where(server), "run") as loader:
+            for first in range(0, 60_000, 1_000):
+                loader.put(rows(first, 1_000))
+                if first % 15_000 == 7_000:
+                    server.restart()
+                    killed += 1
+            told = loader.finish()
+        assert killed == 4
+        assert told.total_new == 60_000
+        with server.client() as worker:
+            assert worker.info()["faktory"]["queues"]["loads"] == 60_000

@@ -1,0 +1,86 @@
+"""`crossdock replay`: a real server, its lake, and the real command line."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crossdock.lake.segments import look
+from tests.support.command_line import Operator
+from tests.support.server import Server
+
+SETTINGS = {"lake.segment_s": 0.2}
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", SETTINGS, doors=("faktory", "redis")) as running:
+        yield running
+
+
+@pytest.fixture
+def operator(server: Server, tmp_path: Path) -> Operator:
+    return Operator(tmp_path, server_data="data", listen_redis="127.0.0.1:0")
+
+
+def worked(server: Server, count: int) -> None:
+    """Jobs that are dead, and history that knows it."""
+    with server.client(wid="w") as client:
+        for n in range(count):
+            client.push(f"first-{n:03d}", "mail", [n], retry=-1)
+            assert client.fetch("mail") is not None
+            client.fail(f"first-{n:03d}", "no")
+    give_up = time.monotonic() + PATIENCE_S
+    while sum(each.rows for each in look(server.data / "lake").segments) < 3 * count:
+        assert time.monotonic() < give_up, "the lake did not come"
+        time.sleep(0.05)
+
+
+def ready(operator: Operator) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = operator.json("jobs", "--state", "ready", "--limit", "200")["jobs"]
+    return rows
+
+
+def test_dead_jobs_once_more_and_once_only(server: Server, operator: Operator) -> None:
+    worked(server, 12)
+    asked = operator.run("replay", "--queue", "mail", "--outcome", "dead", says="n\n")
+    assert asked.code == 1
+    assert "12 jobs to replay, by history up to" in asked.err
+    assert "first-000  mail  " in asked.err
+    assert "nothing was changed" in asked.err
+    done = operator.json("replay", "--queue", "mail", "--outcome", "dead", "--id", "again", "--yes")
+    assert done == {"matched": 12, "id": "again", "new": 12, "known": 0}
+    jobs = ready(operator)
+    assert len({job["jid"] for job in jobs}) == 12
+    shown = operator.json("job", str(jobs[0]["number"]))["job"]
+    assert (shown["replayed_from"], shown["payload"], shown["rules"]["max_failures"]) == ("first-000", [0], -1)
+    assert "replay of first-000" in operator.tell("job", str(jobs[0]["number"]))
+    again = operator.run("replay", "--queue", "mail", "--outcome", "dead", "--id", "again", "--yes")
+    assert (again.code, "replay again is complete: it pushed 12 jobs before" in again.err) == (1, True)
+    assert len(ready(operator)) == 12
+
+
+def test_another_queue_and_only_a_look(server: Server, operator: Operator) -> None:
+    worked(server, 3)
+    assert operator.json("replay", "--since", "1h", "--dry")["matched"] == 3
+    assert ready(operator) == []
+    words = ("replay", "--jid", "first-001", "--to", "elsewhere", "--yes")
+    assert operator.tell(*words).startswith("replayed 1 job as replay-")
+    assert [(job["queue"], job["payload"]) for job in ready(operator)] == [("elsewhere", "[1]")]
+    assert operator.json("replay", "--jid", "nobody")["matched"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "say which jobs"),
+        (("--since", "soon"), "'soon' is no time"),
+        (("--outcome", "lucky"), "'lucky' is not one of"),
+        (("--where", "1=1"), "No such option"),
+    ],
+)
+def test_wrong_words(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
+    ended = Operator(tmp_path, server_data="data").run("replay", *words)
+    assert (ended.code, why in ended.err) == (2, True), ended

@@ -1,0 +1,101 @@
+"""Jobs of the past, chosen by what happened to them."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+
+from crossdock.lake.choosing import Filter, LakeNotWhole, choose, jobs
+from crossdock.lake.segments import look
+from crossdock.model import commands as c
+from crossdock.model import moves as m
+from crossdock.model.events import decode_batch
+from crossdock.model.job import Extra, Form
+from tests.model.bench import RULES, Bench, spec
+from tests.pipeline.lakes import Lake
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> tuple[Path, Bench]:
+    """Two days: good succeeded, bad failed and is dead, gone was removed, put got another payload, late is ready."""
+    bench = Bench()
+    bench.do(c.Start())
+    tagged = replace(spec("good", "mail"), extra=Extra(b'{"c":1}', tags=("red",)), priority=3)
+    bench.do(c.Enqueue("faktory", [tagged, spec("bad", rules=replace(RULES, max_failures=-1)), spec("gone")]))
+    bench.lease("mail")
+    bench.succeed("good")
+    bench.lease()
+    bench.fail("bad")
+    bench.do(c.Remove("control", "discarded", [3], frozenset({bench.job(3).state})))
+    bench.do(m.Put("qless", 1.0, "w", "put", "moves", "klass", b'{"a":1}', Form.JSON))
+    bench.do(m.Put("qless", 2.0, "w", "put", "moves", "klass", b'{"a":2}', Form.JSON))
+    bench.clock.pass_by(DAY)
+    bench.push("late")
+    lake = Lake(tmp_path / "lake")
+    for batch in bench.batches:
+        lake.add(decode_batch(batch).events)
+    lake.close()
+    return tmp_path / "lake", bench
+
+
+@pytest.mark.parametrize(
+    ("which", "found"),
+    [
+        (Filter(), ["good", "bad", "gone", "put", "late"]),
+        (Filter(queue="mail"), ["good"]),
+        (Filter(queue="default", outcome="succeeded"), []),
+        (Filter(outcome="succeeded"), ["good"]),
+        (Filter(outcome="failed"), ["bad"]),
+        (Filter(outcome="dead", group="Group"), ["bad"]),
+        (Filter(outcome="dead", group="Other"), []),
+        (Filter(outcome="removed"), ["gone"]),
+        (Filter(kind="klass"), ["put"]),
+        (Filter(tag="red"), ["good"]),
+        (Filter(tag="blue"), []),
+        (Filter(jid="late"), ["late"]),
+    ],
+)
+def test_what_is_meant(past: tuple[Path, Bench], which: Filter, found: list[str]) -> None:
+    chosen = choose(past[0], which)
+    assert [each.jid for each in jobs(chosen)] == found
+    assert (len(chosen.numbers), chosen.unknown, chosen.bare) == (len(found), 0, 0)
+    assert [each.jid for each in jobs(chosen, 1)] == found[:1]
+
+
+def test_by_time(past: tuple[Path, Bench]) -> None:
+    folder, bench = past
+    middle = bench.now.wall - DAY / 2
+    assert [each.jid for each in jobs(choose(folder, Filter(since=middle)))] == ["late"]
+    assert "late" not in [each.jid for each in jobs(choose(folder, Filter(until=middle)))]
+
+
+def test_all_that_makes_a_job(past: tuple[Path, Bench]) -> None:
+    good, *_ = jobs(choose(past[0], Filter(queue="mail")))
+    assert good[1:] == ("good", "mail", "kind", 3.0, 25, None, "json", b"[]", b'{"c":1}', ["red"])
+    [put] = jobs(choose(past[0], Filter(kind="klass")))
+    assert put.payload == b'{"a":2}'
+
+
+def test_a_lake_that_is_not_whole(past: tuple[Path, Bench]) -> None:
+    look(past[0]).segments[1].path.unlink()
+    with pytest.raises(LakeNotWhole, match="put the others back"):
+        choose(past[0], Filter(queue="mail"))
+
+
+def test_no_lake(tmp_path: Path) -> None:
+    assert len(choose(tmp_path / "none", Filter(queue="mail")).numbers) == 0
+
+
+def test_a_replay_says_what_it_repeats(tmp_path: Path) -> None:
+    bench = Bench()
+    bench.do(c.Enqueue("crossdock", [replace(spec("again"), extra=Extra(replayed_from="first"))]))
+    lake = Lake(tmp_path / "lake")
+    lake.add(decode_batch(bench.batches[0]).events)
+    lake.close()
+    [segment] = look(tmp_path / "lake").segments
+    assert pq.read_table(segment.path, columns=["jid", "replayed_from"]).to_pylist() == [
+        {"jid": "again", "replayed_from": "first"}
+    ]

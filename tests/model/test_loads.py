@@ -1,0 +1,104 @@
+"""Loads against a reference of a few lines: random runs, jids, closings, ends of time, restarts and snapshots."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crossdock.engine import loading
+from crossdock.engine import loads as kept
+from crossdock.journal import snapshot
+from crossdock.model.commands import Flush
+from crossdock.model.loads import IDLE_S, CloseLoad, Loaded, LoadJobs, Unwilling
+from tests.model.bench import Bench, spec
+from tests.support.picture import picture
+
+OPEN, JIDS, CLOSED = 4, 60, 5
+
+
+@dataclass
+class Run:
+    jids: set[str] = field(default_factory=set)
+    new: int = 0
+    known: int = 0
+    end: float = 0.0
+
+    def totals(self, refused: Unwilling | None = None) -> Loaded:
+        return Loaded(0, 0, self.new, self.known, refused)
+
+
+class Reference:
+    """What a load means, without any economy."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, Run] = {}
+        self.closed: dict[str, Run] = {}
+        self.pushed: list[str] = []
+
+    def load(self, name: str, jids: list[str], steady: float) -> Loaded:
+        if name in self.closed:
+            return self.closed[name].totals(Unwilling.CLOSED)
+        if name not in self.open and len(self.open) >= OPEN:
+            return Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN)
+        run = self.open.get(name, Run())
+        fresh = [jid for jid in dict.fromkeys(jids) if jid not in run.jids]
+        if sum(len(each.jids) for each in self.open.values()) + len(fresh) > JIDS:
+            return run.totals(Unwilling.TOO_MANY_JIDS)
+        self.open[name] = run
+        run.jids.update(fresh)
+        run.new += len(fresh)
+        run.known += len(jids) - len(fresh)
+        run.end = steady + IDLE_S
+        self.pushed += fresh
+        return Loaded(len(fresh), len(jids) - len(fresh), run.new, run.known)
+
+    def close(self, name: str) -> Loaded:
+        if name not in self.closed:
+            self.closed[name] = self.open.pop(name, Run())
+        answer = self.closed[name].totals()
+        while len(self.closed) > CLOSED:
+            del self.closed[next(iter(self.closed))]
+        return answer
+
+    def time_is(self, steady: float) -> None:
+        for _, name in sorted((run.end, name) for name, run in self.open.items() if run.end <= steady):
+            self.close(name)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "OPEN_AT_MOST", OPEN)
+    monkeypatch.setattr(loading, "JIDS_AT_MOST", JIDS)
+    monkeypatch.setattr(kept, "CLOSED_AT_MOST", CLOSED)
+    random, bench, reference = Random(seed), Bench(), Reference()
+    refused = set()
+    for step in range(600):
+        chance = random.random()
+        name = f"run-{random.randrange(10)}"
+        if chance < 0.75:
+            jids = [f"jid-{random.randrange(40)}" for _ in range(random.randrange(12))]
+            answer = bench.do(LoadJobs("crossdock", name, [spec(jid) for jid in jids]))
+            assert answer == reference.load(name, jids, bench.now.steady)
+            refused.add(answer.refused)
+        elif chance < 0.9:
+            assert bench.do(CloseLoad(name)) == reference.close(name)
+        elif chance < 0.94:
+            bench.after(random.choice([1.0, IDLE_S / 3, IDLE_S + 1]))
+            reference.time_is(bench.now.steady)
+        elif chance < 0.95:
+            bench.do(Flush("faktory"))
+            reference.open, reference.closed, reference.pushed = {}, {}, []
+        elif chance < 0.98:
+            path = tmp_path / f"snapshot-{step}"
+            snapshot.write(path, bench.memory, step, *bench.now)
+            loaded = snapshot.load(path).memory
+            assert picture(loaded) == picture(bench.memory)
+            assert list(loaded.loads.closed) == list(bench.memory.loads.closed)
+            bench.adopt(loaded)
+        else:
+            before = picture(bench.memory)["loads"]
+            bench.restart()
+            assert picture(bench.memory)["loads"] == before
+    assert [bench.memory.jobs[number].jid for number in sorted(bench.memory.jobs)] == reference.pushed
+    assert refused == {None, *Unwilling}

@@ -1,0 +1,144 @@
+"""Spark writes jobs to a real server: each row once, whatever dies on the way."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from crossdock.client.control import ControlClient
+from crossdock.client.loads import Loader, Told, Where
+from crossdock.pipeline.source.source import register
+from tests.pipeline.dying import BATCH, DyingSource, orders
+from tests.support.server import Server
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def speaking(spark: SparkSession) -> SparkSession:
+    register(spark)
+    return spark
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("sink"), doors=("redis",)) as running:
+        yield running
+
+
+def told(server: Server, run: str) -> Told:
+    with Loader(Where("127.0.0.1", server.ports["redis"]), run) as loader:
+        return loader.loaded()
+
+
+def jobs(server: Server, queue: str) -> list[str]:
+    with ControlClient(server.data) as client:
+        return [row["jid"] for row in client.rows("jobs", queue=queue)]
+
+
+def write(frame: DataFrame, server: Server, **options: Any) -> None:
+    options = {"port": server.ports["redis"], "chunk": 100} | options
+    frame.write.format("crossdock").options(**options).mode("append").save()
+
+
+def test_a_frame_becomes_jobs(speaking: SparkSession, server: Server) -> None:
+    write(orders(speaking, 1_000), server, key="order", queue="frame", run="frame")
+    assert told(server, "frame") == Told("closed", 0, 0, 1_000, 0)
+    found = jobs(server, "frame")
+    assert (len(found), len(set(found))) == (1_000, 1_000)
+    with pytest.raises(PySparkException, match="run frame was completed before"):
+        write(orders(speaking, 10), server, key="order", queue="frame", run="frame")
+    write(orders(speaking, 10), server, key="order", queue="frame", run="frame", closed="skip")
+    assert len(jobs(server, "frame")) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("options", "mode", "why"),
+    [
+        ({}, "append", "add a column jid"),
+        ({"key": "order"}, "overwrite", "jobs are added, never overwritten"),
+        ({"key": "order", "port": 1}, "append", r"no Redis door answers at 127\.0\.0\.1:1"),
+    ],
+)
+def test_what_cannot_be_written_is_told_before_a_task_starts(
+    speaking: SparkSession, server: Server, options: dict[str, Any], mode: str, why: str
+) -> None:
+    options = {"port": server.ports["redis"]} | options
+    with pytest.raises(PySparkException, match=why):
+        orders(speaking, 10).write.format("crossdock").options(**options).mode(mode).save()
+
+
+def test_a_job_that_the_server_refuses_names_itself(speaking: SparkSession, server: Server) -> None:
+    frame = speaking.createDataFrame([("j", "k", "[1")], "jid string, kind string, args string")
+    with pytest.raises(PySparkException, match="job 'j': args must be a JSON text"):
+        write(frame, server, run="refused")
+
+
+@pytest.mark.fault
+def test_a_task_that_is_killed_loses_none_and_doubles_none(
+    speaking: SparkSession, server: Server, tmp_path: Path
+) -> None:
+    speaking.dataSource.register(DyingSource)
+    rows = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    speaking.conf.set(rows, str(BATCH))
+    options: dict[str, Any] = {"key": "order", "queue": "killed", "run": "killed", "chunk": 50}
+    options["port"] = server.ports["redis"]
+    dying = orders(speaking, 3_000).write.format("dying").options(**options).mode("append")
+    try:
+        with pytest.raises((PySparkException, Py4JJavaError), match="crashed"):
+            dying.options(marker=str(tmp_path / "marker"), whom="worker").save()
+        before = told(server, "killed")
+        assert before.state == "open"
+        assert 0 < before.total_new < 3_000
+        dying.save()
+    finally:
+        speaking.conf.unset(rows)
+    after = told(server, "killed")
+    assert (after.state, after.total_new, after.total_known) == ("closed", 3_000, before.total_new)
+    found = jobs(server, "killed")
+    assert (len(found), len(set(found))) == (3_000, 3_000)
+
+
+@pytest.mark.fault
+def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, tmp_path: Path) -> None:
+    words = (str(server.ports["redis"]), "6000", str(tmp_path / "marker"))
+    program = [sys.executable, "-m", "tests.pipeline.dying", *words]
+    done = subprocess.run(program, check=False, timeout=600, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-5_000:]
+    assert (tmp_path / "marker").exists()
+    after = told(server, "cluster")
+    assert (after.state, after.total_new) == ("closed", 6_000)
+    assert after.total_known > 0, "what the killed one had sent came again"
+    found = jobs(server, "cluster")
+    assert (len(found), len(set(found))) == (6_000, 6_000)
+
+
+def test_a_stream_of_frames(speaking: SparkSession, server: Server, tmp_path: Path) -> None:
+    def run() -> None:
+        stream = speaking.readStream.schema("jid string, kind string").json(str(tmp_path / "in"))
+        query = (
+            stream.writeStream.format("crossdock")
+            .options(port=server.ports["redis"], queue="stream", checkpointLocation=str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text('{"jid":"a","kind":"k"}\n{"jid":"b","kind":"k"}\n')
+    run()
+    assert jobs(server, "stream") == ["a", "b"]
+    # The driver died after the server had the batch, and before Spark had noted that: it is sent again.
+    for note in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+        note.unlink()
+    run()
+    assert jobs(server, "stream") == ["a", "b"]
+    (tmp_path / "in" / "2.json").write_text('{"jid":"a","kind":"k"}\n{"jid":"c","kind":"k"}\n')
+    run()
+    assert jobs(server, "stream") == ["a", "b", "a", "c"]

@@ -1,0 +1,49 @@
+"""The examples of docs/how-to/spark.md, run as they stand, one after the other."""
+
+import time
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from crossdock.client.control import ControlClient
+from crossdock.lake.segments import look
+from tests.e2e.test_docs import blocks
+from tests.support.server import Server
+
+PAGE = "docs/how-to/spark.md"
+PATIENCE_S = 60.0
+
+
+@pytest.mark.slow
+def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
+    with Server(tmp_path / "crossdock-data", {"lake.segment_s": 0.2}, doors=("redis",)) as server:
+        names: dict[str, Any] = {}
+        for number, block in enumerate(blocks(PAGE, "python")):
+            text = block.replace("local[*]", "local[1]").replace('.option("kind"', f'{at(server)}.option("kind"')
+            text = text.replace('.option("run", "again")', f'{at(server)}.option("run", "again")')
+            text = text.replace("7379", str(server.ports["redis"])).replace('"crossdock-data', f'"{server.data}')
+            for folder in ("checkpoint", "failures"):
+                text = text.replace(f'"{folder}"', f'"{tmp_path / folder}"')
+            script = tmp_path / f"block-{number}.py"
+            script.write_text(text, "utf-8")
+            names = {name: each for name, each in run_path(str(script), names).items() if not name.startswith("__")}
+            if number == 1:
+                wait_for_history(server, 1_000)
+        with ControlClient(server.data) as client:
+            rows = list(client.rows("jobs", queue="billing"))
+        assert len(rows) == 2_000
+        assert sum(row["jid"].startswith("again-") for row in rows) == 1_000
+
+
+def at(server: Server) -> str:
+    return f'.option("port", {server.ports["redis"]})'
+
+
+def wait_for_history(server: Server, events: int) -> None:
+    give_up = time.monotonic() + PATIENCE_S
+    while sum(each.rows for each in look(server.data / "lake").segments) < events:
+        assert time.monotonic() < give_up, "the lake did not come"
+        time.sleep(0.05)

@@ -1,0 +1,124 @@
+"""Loads: each job of a run goes in once, however often it is brought."""
+
+import pytest
+
+from crossdock.engine import loading
+from crossdock.engine import loads as kept
+from crossdock.model.commands import Flush
+from crossdock.model.loads import IDLE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
+from tests.model.bench import Bench, spec
+from tests.support.picture import picture
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def load(bench: Bench, *jids: str, run: str = "run") -> Loaded:
+    return bench.do(LoadJobs("crossdock", run, [spec(jid) for jid in jids]))
+
+
+def test_a_jid_goes_in_once(bench: Bench) -> None:
+    assert load(bench, "one", "two") == Loaded(2, 0, 2, 0)
+    assert load(bench, "two", "three") == Loaded(1, 1, 3, 1)
+    assert bench.work_order() == ["one", "two", "three"]
+
+
+def test_two_of_one_jid_in_one_call(bench: Bench) -> None:
+    assert load(bench, "one", "one", "two", "one") == Loaded(2, 2, 2, 2)
+    assert bench.work_order() == ["one", "two"]
+
+
+def test_whether_or_not_the_job_is_still_alive(bench: Bench) -> None:
+    load(bench, "one")
+    bench.lease()
+    assert bench.succeed("one")
+    assert load(bench, "one") == Loaded(0, 1, 1, 1)
+    assert bench.nothing_to_lease()
+
+
+def test_another_run_brings_its_own(bench: Bench) -> None:
+    load(bench, "one")
+    assert load(bench, "one", run="other") == Loaded(1, 0, 1, 0)
+    assert bench.work_order() == ["one", "one"]
+
+
+def test_nothing_opens_a_load(bench: Bench) -> None:
+    assert load(bench) == Loaded(0, 0, 0, 0)
+    assert list(bench.memory.loads.by_run) == ["run"]
+
+
+def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
+    load(bench, "one", "one", "two")
+    assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
+    assert load(bench, "three") == Loaded(0, 0, 2, 1, Unwilling.CLOSED)
+    assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
+    assert bench.memory.loads.jids == 0
+    assert bench.work_order() == ["one", "two"]
+
+
+def test_one_that_never_was_is_closed_from_the_beginning(bench: Bench) -> None:
+    assert bench.do(CloseLoad("run")) == Loaded(0, 0, 0, 0)
+    assert load(bench, "one") == Loaded(0, 0, 0, 0, Unwilling.CLOSED)
+
+
+def test_an_idle_one_is_closed_by_time(bench: Bench) -> None:
+    load(bench, "one")
+    bench.after(IDLE_S - 10)
+    assert load(bench, "two").new == 1
+    bench.after(IDLE_S - 10)
+    assert load(bench, "three").new == 1
+    bench.after(IDLE_S + 1)
+    assert load(bench, "four").refused is Unwilling.CLOSED
+
+
+def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "OPEN_AT_MOST", 2)
+    load(bench, "one", run="a")
+    load(bench, "one", run="b")
+    assert load(bench, "one", run="c").refused is Unwilling.TOO_MANY_OPEN
+    assert load(bench, "two", run="a").new == 1
+    bench.do(CloseLoad("a"))
+    assert load(bench, "one", run="c").new == 1
+
+
+def test_nor_more_than_so_many_jids(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "JIDS_AT_MOST", 3)
+    load(bench, "one", "two", run="a")
+    assert load(bench, "one", "two", run="b") == Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_JIDS)
+    assert load(bench, "two", "three", run="a") == Loaded(1, 1, 3, 1)
+    bench.do(CloseLoad("a"))
+    assert load(bench, "one", "two", run="b").new == 2
+
+
+def test_the_oldest_of_the_closed_are_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "CLOSED_AT_MOST", 2)
+    load(bench, "one", run="c")
+    for run in "abc":
+        bench.do(CloseLoad(run))
+    assert load(bench, "one", run="c").refused is Unwilling.CLOSED
+    assert list(bench.memory.loads.by_run) == ["b", "c"]
+
+
+def test_a_flush_forgets_them(bench: Bench) -> None:
+    load(bench, "one")
+    bench.do(Flush("faktory"))
+    assert load(bench, "one") == Loaded(1, 0, 1, 0)
+
+
+def test_all_of_it_outlives_a_restart(bench: Bench) -> None:
+    load(bench, "one", "two")
+    load(bench, "one", run="closed")
+    bench.do(CloseLoad("closed"))
+    before = picture(bench.memory)
+    bench.restart()
+    assert picture(bench.memory)["loads"] == before["loads"]
+    assert load(bench, "two", "three") == Loaded(1, 1, 3, 1)
+
+
+@pytest.mark.parametrize("jid", ["a" * 32, "A" * 32, "aA" * 16, " " + "a" * 31, "a" * 31, "z" * 32, "0 " * 16])
+def test_no_two_jids_have_one_digest(jid: str) -> None:
+    others = {jid.lower(), jid.upper(), jid.strip(), jid.replace(" ", ""), jid + "a"} - {jid}
+    assert len(digest(jid)) == 16
+    assert digest(jid) not in {digest(other) for other in others}

@@ -1,0 +1,169 @@
+"""Loads through the Redis door: what is taken in, in which forms, and how the rest is refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from crossdock.model.job import Form
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.loads import jobs as wire_jobs
+from crossdock.wire.redis.loads import library
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk
+from tests.support.resp_values import read
+from tests.unit.test_redis_fuzz import wire
+
+
+class Talk:
+    def __init__(self) -> None:
+        self.desk = PlainDesk()
+        self.peer = Peer(self.desk, RedisDoor(libraries=(library.LIBRARY,)))
+
+    def ask(self, *words: bytes) -> Any:
+        self.peer.send(wire(words[0], list(words[1:])))
+        [reply] = read(self.peer.take())
+        return reply
+
+    def load(self, jobs: object, run: bytes = b"run") -> Any:
+        text = jobs if isinstance(jobs, bytes) else msgspec.json.encode(jobs)
+        return self.ask(b"FCALL", b"crossdock.load", b"0", run, text)
+
+    def rows(self, rows: Sequence[object]) -> Any:
+        return self.load(msgspec.msgpack.encode(rows))
+
+    def refusal(self, jobs: object) -> str:
+        kind, text = self.load(jobs)
+        assert kind == "error"
+        assert not self.desk.memory.jobs
+        return str(text.decode())
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk()
+
+
+def test_jobs_as_json(talk: Talk) -> None:
+    whole = {
+        "jid": "one", "kind": "k", "queue": "mail", "args": {"a": [1.0, "ü"]}, "priority": 3, "at": 2e9, "retry": 3,
+        "reserve_for": 60, "custom": {"c": 1}, "tags": ["red", "blue", "red"], "replayed_from": "zero",
+    }  # fmt: skip
+    assert talk.load([whole, {"jid": "two", "kind": "k"}]) == [b"open", 2, 0, 2, 0]
+    one, two = talk.desk.memory.jobs.values()
+    assert (one.queue, one.kind, one.payload, one.form, one.priority, one.due, one.origin) == (
+        "mail", "k", b'{"a":[1.0,"\xc3\xbc"]}', Form.JSON, 3, 2e9, "crossdock",
+    )  # fmt: skip
+    assert (one.rules.max_failures, one.rules.lease_s) == (3, 60)
+    assert one.extra is not None
+    assert (one.extra.custom, one.extra.tags, one.extra.replayed_from) == (b'{"c":1}', ("red", "blue"), "zero")
+    assert (two.queue, two.payload, two.rules.max_failures, two.extra) == ("default", b"[]", 25, None)
+
+
+def test_jobs_as_msgpack(talk: Talk) -> None:
+    rows = [
+        ("one", "mail", "k", '{"a": 1}', 1.5, 2e9, 3, 60, '{"c":1}', ["red"], "zero"),
+        ("two", "mail", "k", b"\xff\x00"),
+        ("three", "mail", "k"),
+    ]
+    assert talk.rows(rows) == [b"open", 3, 0, 3, 0]
+    one, two, three = talk.desk.memory.jobs.values()
+    assert (one.payload, one.priority, one.due) == (b'{"a": 1}', 1.5, 2e9)
+    assert one.extra is not None
+    assert (one.extra.custom, one.extra.tags, one.extra.replayed_from) == (b'{"c":1}', ("red",), "zero")
+    assert (two.payload, two.form, three.payload, three.form) == (b"\xff\x00", Form.RAW, b"[]", Form.JSON)
+
+
+def test_once_and_closed(talk: Talk) -> None:
+    assert talk.ask(b"FCALL", b"crossdock.loaded", b"0", b"run") == [b"unknown", 0, 0, 0, 0]
+    talk.load([{"jid": "one", "kind": "k"}])
+    assert talk.load([{"jid": "one", "kind": "k"}, {"jid": "two", "kind": "k"}]) == [b"open", 1, 1, 2, 1]
+    assert talk.ask(b"FCALL", b"crossdock.loaded", b"0", b"run") == [b"open", 0, 0, 2, 1]
+    assert talk.ask(b"FCALL", b"crossdock.close", b"0", b"run") == [b"closed", 0, 0, 2, 1]
+    assert talk.load([{"jid": "three", "kind": "k"}]) == [b"closed", 0, 0, 2, 1]
+    assert talk.ask(b"FCALL", b"crossdock.loaded", b"0", b"run") == [b"closed", 0, 0, 2, 1]
+
+
+def test_a_time_as_people_write_it(talk: Talk) -> None:
+    talk.load([{"jid": "one", "kind": "k", "at": "2033-05-18T03:33:20Z"}])
+    [job] = talk.desk.memory.jobs.values()
+    assert job.due == 2e9
+
+
+@pytest.mark.parametrize(
+    ("jobs", "why"),
+    [
+        (b"", "not a JSON array"),
+        (b"nonsense", "not a JSON array"),
+        (b"[", "not a JSON array"),
+        (b"{}", "not a JSON array"),
+        (b'[{"jid":"\xff","kind":"k"}]', "not a JSON array"),
+        ([{"kind": "k"}], "missing required field `jid`"),
+        ([{"jid": "", "kind": "k"}], "length >= 1"),
+        ([{"jid": "j"}], "missing required field `kind`"),
+        ([{"jid": "j", "kind": "k", "jobtype": "k"}], "unknown field `jobtype`"),
+        ([{"jid": "j", "kind": "k", "priority": "high"}], "Expected `int | float`"),
+        ([{"jid": "j", "kind": "k", "priority": 1e300}], "job 'j': priority must be"),
+        ([{"jid": "j", "kind": "k", "at": "soon"}], "at must be seconds since 1970"),
+        ([{"jid": "j", "kind": "k", "at": 1e300}], "job 'j': at must be"),
+        ([{"jid": "j", "kind": "k", "custom": [1]}], "job 'j': custom must be a JSON object"),
+        ([{"jid": "j", "kind": "k", "retry": -2}], ">= -1"),
+        ([{"jid": "j", "kind": "k", "reserve_for": 1e9}], "reserve_for"),
+        ([{"jid": "j", "kind": "ü" * 128}], "kind may have 255 bytes"),
+        ([{"jid": "j" * 256, "kind": "k"}], "jid may have 255 bytes"),
+        ([{"jid": "j", "kind": "k", "tags": ["t" * 256]}], "tags"),
+        ([{"jid": "j", "kind": "k", "tags": [str(n) for n in range(101)]}], "100 tags"),
+        ([{"jid": "j", "kind": "k", "replayed_from": "t" * 256}], "replayed_from may have"),
+        (b'[{"jid":"j","kind":"k","args":' + b"[" * 65 + b"]" * 65 + b"}]", "nested deeper than 64"),
+        (b'[{"jid":"j","kind":"k","args":' + b"[" * 100_000 + b"]" * 100_000 + b"}]", "not a JSON array"),
+        (msgspec.msgpack.encode([("j", "q", "k", "[1")]), "job 'j': args must be a JSON text"),
+        (msgspec.msgpack.encode([("j", "q", "k", b"raw", 0, None, 25, 0, "{")]), "and custom a JSON text"),
+        (msgspec.msgpack.encode([("j", "q", "k", "[]", 0, None, 25, 0, "", None, "", 1)]), "not a JSON array"),
+        (msgspec.msgpack.encode([("j", "q")]), "not a JSON array"),
+        (msgspec.msgpack.encode({"jid": "j"}), "not a JSON array"),
+    ],
+)
+def test_what_is_not_well_formed_refuses_the_call(talk: Talk, jobs: object, why: str) -> None:
+    assert why in talk.refusal(jobs)
+
+
+def test_one_bad_job_refuses_all_of_its_call(talk: Talk) -> None:
+    assert "job 'two'" in talk.refusal([{"jid": "one", "kind": "k"}, {"jid": "two", "kind": "k", "custom": 1}])
+
+
+def test_too_many_at_once(talk: Talk) -> None:
+    rows = [(str(n), "q", "k") for n in range(wire_jobs.JOBS_AT_MOST + 1)]
+    assert talk.rows(rows[1:])[1] == wire_jobs.JOBS_AT_MOST
+    assert talk.rows(rows) == ("error", b"ERR 5001 jobs in one call; send at most 5000 at a time")
+
+
+def test_no_room(talk: Talk) -> None:
+    talk.desk.full = "the disk is nearly full"
+    assert talk.refusal([{"jid": "j", "kind": "k"}]) == "OOM the disk is nearly full"
+
+
+def test_too_many_loads_name_one_to_close(talk: Talk) -> None:
+    for n in range(64):
+        talk.load([], b"run-%d" % n)
+    kind, text = talk.load([], b"one more")
+    assert kind == "error"
+    assert text.startswith(b"LIMIT 64 loads are open, the limit; close one (FCALL crossdock.close 0 run-0,")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (b"crossdock.load", b"0", b"run"),
+        (b"crossdock.load", b"1", b"key", b"run", b"[]"),
+        (b"crossdock.load", b"0", b"", b"[]"),
+        (b"crossdock.load", b"0", b"r" * 256, b"[]"),
+        (b"crossdock.load", b"0", b"\xff", b"[]"),
+        (b"crossdock.close", b"0"),
+        (b"crossdock.loaded", b"0", b"run", b"more"),
+        (b"crossdock.unload", b"0", b"run"),
+    ],
+)
+def test_wrong_words(talk: Talk, words: tuple[bytes, ...]) -> None:
+    kind, text = talk.ask(b"FCALL", *words)
+    assert (kind, text[:4]) == ("error", b"ERR ")
