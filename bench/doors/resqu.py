@@ -57,31 +57,47 @@ class ResquLoad:
             return await self._plans(size)
         raise ValueError(f"no such step: {name}")
 
+    def enqueues(self, size: int) -> list[bytes]:
+        return [request(b"LPUSH", _P + b"unassigned", self._job()) for _ in range(size)]
+
+    def batch(self, size: int) -> tuple[list[bytes], list[bytes], bytes, bytes]:
+        """What opens one, what fills it up to so many jobs, what commits it, and what asks for its length."""
+        batch = b"%b:Import:%08x" % (self._source, next(self._numbers))
+        open_, done = b"%buncommitted:%b" % (_P, batch), b"%bcommitted:%b" % (_P, batch)
+        opening = [
+            request(b"EVALSHA", _INIT, b"1", open_, self._job(b"Import")),
+            request(b"EXPIRE", open_, b"600"),
+        ]
+        pushes = [request(b"LPUSHX", open_, self._job(b"Import")) for _ in range(size - 1)]
+        commit = request(b"EVALSHA", _COMMIT, b"3", _P + b"committed", done, open_, batch)
+        return opening, pushes, commit, request(b"LLEN", done)
+
+    def plans(self, size: int, at: int) -> list[bytes]:
+        return [self._plan(number, at) for number in range(size)]
+
     async def _enqueue(self, size: int) -> Run:
-        phase = Phase([request(b"LPUSH", _P + b"unassigned", self._job()) for _ in range(size)], a_number)
+        phase = Phase(self.enqueues(size), a_number)
         return {"enqueue": figures(size, await phase.run(self._lanes), phase.took)}
 
     async def _batch(self, size: int) -> Run:
         """One batch, pushed to by all connections, then committed by one."""
-        batch = b"%b:Import:%08x" % (self._source, next(self._numbers))
-        open_, done = b"%buncommitted:%b" % (_P, batch), b"%bcommitted:%b" % (_P, batch)
-        init = Phase([request(b"EVALSHA", _INIT, b"1", open_, self._job(b"Import"))], exactly(b":1\r\n"))
-        await init.run(self._lanes[:1])
-        await Phase([request(b"EXPIRE", open_, b"600")], exactly(b":1\r\n")).run(self._lanes[:1])
-        pushes = Phase([request(b"LPUSHX", open_, self._job(b"Import")) for _ in range(size - 1)], a_number)
-        pushed_s = await pushes.run(self._lanes)
-        commit = Phase([request(b"EVALSHA", _COMMIT, b"3", _P + b"committed", done, open_, batch)], a_number)
-        commit_s = await commit.run(self._lanes[:1])
-        await Phase([request(b"LLEN", done)], exactly(b":%d\r\n" % size)).run(self._lanes[:1])
+        one = self._lanes[:1]
+        opening, pushes, commit, length = self.batch(size)
+        await Phase(opening, exactly(b":1\r\n")).run(one)
+        pushing = Phase(pushes, a_number)
+        pushed_s = await pushing.run(self._lanes)
+        committing = Phase([commit], a_number)
+        commit_s = await committing.run(one)
+        await Phase([length], exactly(b":%d\r\n" % size)).run(one)
         return {
-            "batch push": figures(size - 1, pushed_s, pushes.took),
-            "batch commit": figures(size, commit_s, commit.took),
+            "batch push": figures(size - 1, pushed_s, pushing.took),
+            "batch commit": figures(size, commit_s, committing.took),
         }
 
     async def _plans(self, size: int) -> Run:
         """All due in one second, while one connection goes on enqueueing."""
         at = int(time.time() + _AHEAD_S + size / 1_000)
-        made = Phase([self._plan(number, at) for number in range(size)], exactly(b":1\r\n"))
+        made = Phase(self.plans(size, at), exactly(b":1\r\n"))
         made_s = await made.run(self._lanes)
         if time.time() >= at:
             raise Unexpected("it took longer to make the plans than they are ahead; the figure would mean nothing")
