@@ -19,7 +19,7 @@ from crossdock.model.resqu import SHOWN_AS, Pushing, PushJob, uid_of
 _PUSHED: Final = Pushing.PUSHED
 
 
-def push(memory: Memory, command: PushJob, now: Now, random: Random) -> Decision[Pushing]:
+def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision[Pushing]:
     spec = routed(memory, command.spec)
     jid, extra = spec.jid, spec.extra
     if jid in memory.resqu.once.ids:

@@ -37,9 +37,8 @@ def push(context: Context, spec: Spec) -> None:
 
 def lpush(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
-    many = len(args) - 1
-    refuse_if_full(context, many)
-    if many == 1:
+    refuse_if_full(context, len(args) - 1)
+    if len(args) == 2:
         spec = specs.queued(args[1])
         push(context, spec)
     else:

@@ -34,14 +34,14 @@ class Specs:
     def queued(self, text: bytes, *, locks: bool = True) -> Spec:
         """`locks`: not of jobs in batches, which nobody checks for uniqueness (protocol page 6)."""
         given = payload.queued(text)
-        return self._spec(given, text, given.jid, locks=locks)
+        return self._spec(given, text, given.jid, 0.0, None, locks)
 
     def delayed(self, text: bytes, second: int) -> Spec:
-        return self._spec(payload.base(text), text, "", due=float(max(0, second)))
+        return self._spec(payload.base(text), text, "", float(max(0, second)))
 
     def deferred(self, text: bytes) -> Spec:
         given = payload.base(text)
-        return self._spec(given, text, "", defer=_deferrable_s(given) or 0)
+        return self._spec(given, text, "", 0.0, _deferrable_s(given) or 0)
 
     def planned(self, text: bytes) -> tuple[Planned, Spec]:
         """A plan, and the job of each run: without what makes it a plan."""
@@ -49,14 +49,13 @@ class Specs:
         members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         for member in ("id", "nextRun", "recurrenceInterval"):
             members.pop(member, None)
-        return given, self._spec(given, msgspec.json.encode(members), "", defer=_deferrable_s(given))
+        return given, self._spec(given, msgspec.json.encode(members), "", 0.0, _deferrable_s(given))
 
     def _spec(
         self,
         given: Given,
         text: bytes,
         jid: str,
-        *,
         due: float = 0.0,
         defer: float | None = None,
         locks: bool = True,
