@@ -7,6 +7,7 @@ from itertools import count
 from typing import Final
 
 from bench.doors.phases import PAYLOAD
+from bench.faktory import job_text
 from bench.figures import Run, figures
 from bench.lane import Lane, Phase
 from bench.replies import Unexpected, exactly, wrong
@@ -33,8 +34,9 @@ def a_number(data: bytes) -> bool:
 
 
 class ResquLoad:
-    def __init__(self, lanes: Sequence[Lane], queue: str) -> None:
+    def __init__(self, lanes: Sequence[Lane], queue: str, beside: Lane | None = None) -> None:
         self._lanes = lanes
+        self._beside = beside  #: a connection to the same server's Faktory door
         self._source = queue.encode()
         self._numbers = count(1)
 
@@ -95,7 +97,10 @@ class ResquLoad:
         }
 
     async def _plans(self, size: int) -> Run:
-        """All due in one second, while one connection goes on enqueueing."""
+        """All due in one second, while one connection goes on enqueueing, and another pushes through Faktory's door."""
+        faktory = self._beside
+        if faktory is None:
+            raise ValueError("plans are measured beside a Faktory door")
         at = int(time.time() + _AHEAD_S + size / 1_000)
         made = Phase(self.plans(size, at), exactly(b":1\r\n"))
         made_s = await made.run(self._lanes)
@@ -103,7 +108,8 @@ class ResquLoad:
             raise Unexpected("it took longer to make the plans than they are ahead; the figure would mean nothing")
         await asyncio.sleep(max(0.0, at - 0.5 - time.time()))
         beside = Phase(self._until(at + _AFTER_S), a_number)
-        beside_s = await beside.run(self._lanes[:1])
+        pushes = Phase(self._pushes_until(at + _AFTER_S), exactly(b"+OK\r\n"))
+        beside_s, push_s = await asyncio.gather(beside.run(self._lanes[:1]), pushes.run([faktory]))
         runs = Phase([request(b"LLEN", _P + b"unassigned")], a_number, keep=True)
         await runs.run(self._lanes[:1])
         there = int(runs.replies[0][1:]) - len(beside.took)
@@ -112,6 +118,7 @@ class ResquLoad:
         return {
             "plan create": figures(size, made_s, made.took),
             "enqueue while due": figures(len(beside.took), beside_s, beside.took),
+            "Faktory PUSH while due": figures(len(pushes.took), push_s, pushes.took),
         }
 
     def _plan(self, number: int, at: int) -> bytes:
@@ -122,6 +129,11 @@ class ResquLoad:
         )
         keys = (_P + b"plan:" + plan, _P + b"plan_schedule", b"%bplan_schedule:%d" % (_P, at))
         return request(b"EVALSHA", _INSERT, b"4", *keys, _P + b"plan_list:" + self._source, text, b"%d" % at, plan)
+
+    def _pushes_until(self, end: float) -> Iterator[bytes]:
+        job = job_text(self._source)
+        while time.time() < end:
+            yield b"PUSH %b\r\n" % (job % (b"%032x" % next(self._numbers)))
 
     def _until(self, end: float) -> Iterator[bytes]:
         while time.time() < end:
