@@ -146,7 +146,7 @@ def _write(file: Path, page: Any) -> None:
 def _check_days(days: int, until: Any) -> None:
     """Raises click.UsageError where they begin before the first date there is."""
     if until is not None and (until.date() - dt.date.min).days < days:
-        raise click.UsageError(f"--until {until:%Y-%m-%d} has no {some(days, 'day')} before it")
+        raise click.UsageError(f"--until {until.date()} has no {some(days, 'day')} before it")
 
 
 def _facts(fresh: "Freshness") -> list[str]:

@@ -44,11 +44,13 @@ def lasting(seconds: float | None) -> str:
     return f"{seconds:.3g}s" if abs(seconds) < 60 else ("-" if seconds < 0 else "") + age(abs(seconds))
 
 
-def rate(per_s: float) -> str:
-    """By the second, minute or hour, whichever makes it at least one."""
-    if per_s >= 1:
-        return f"{per_s:,.3g}/s" if per_s < 1_000 else f"{per_s:,.0f}/s"
-    return f"{per_s * 60:.3g}/min" if per_s * 60 >= 1 else f"{per_s * 3_600:.3g}/h"
+def rate(per_s: float, beside: float = 0.0) -> str:
+    """By the second, minute, hour or day, whichever makes it, or the one it stands beside, at least one."""
+    if not per_s:
+        return "0"
+    units = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
+    unit, size = next((each for each in units if max(per_s, beside) * each[1] >= 1), units[-1])
+    return f"{per_s:,.0f}/s" if per_s >= 1_000 else f"{per_s * size:.3g}/{unit}"
 
 
 def share(part: float) -> str:

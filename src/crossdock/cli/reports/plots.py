@@ -97,8 +97,8 @@ def _times(values: Sequence[float]) -> _Axis:
     some = [value for value in values if value > 0] or [1.0]
     low = max((at for at, mark in enumerate(_TIMES) if mark <= min(some)), default=0)
     high = min((at for at, mark in enumerate(_TIMES) if mark >= max(some)), default=len(_TIMES) - 1)
-    low = min(low, max(high - 1, 0))
-    marks = _TIMES[low : high + 1]
+    low = min(low, len(_TIMES) - 2)
+    marks = _TIMES[low : max(high, low + 1) + 1]
     least, span = math.log(marks[0]), math.log(marks[-1] / marks[0])
     return _Axis(marks, lambda value: min(1.0, max(0.0, (math.log(value) - least) / span)) if value > 0 else 0.0)
 

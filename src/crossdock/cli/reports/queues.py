@@ -75,7 +75,8 @@ def spread(of: Spread) -> tuple[str, ...]:
 
 def outlook(of: Outlook) -> tuple[str, ...]:
     empty = "never" if of.empty_in_s is None else "now" if of.empty_in_s == 0 else lasting(of.empty_in_s)
-    return number(of.depth), rate(of.arrival_rate), rate(of.service_rate), empty, f"{of.hour:%m-%d %H}h"
+    arriving, served = of.arrival_rate, of.service_rate
+    return number(of.depth), rate(arriving, served), rate(served, arriving), empty, f"{of.hour:%m-%d %H}h"
 
 
 def cost(of: Cost) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ class Times:
         if not self.total:
             return Spread(0, None, None, None, None, None, None)
         variance = self.m2 / (self.total - 1) if self.total > 1 else 0.0
-        return Spread(self.total, self.mean, variance, *map(self._percentile, (0.5, 0.95, 0.99)), self.max)
+        p50, p95, p99 = map(self._percentile, (0.5, 0.95, 0.99))
+        return Spread(self.total, self.mean, variance, p50, p95, p99, self.max)
 
     def _percentile(self, share: float) -> float | None:
         rank, upto = ceil(share * self._buckets.total()), 0

@@ -73,8 +73,8 @@ def workers(reader: Reader, top: int) -> Workers:
                 len(mine),
                 busy / (len(mine) * _HOUR_S) if mine else 0.0,
                 max(mine.values(), default=0.0) / _HOUR_S,
-                *(row[name] for name in _COUNTS),
-                list(by_day.values()),
+                busy_by_day=list(by_day.values()),
+                **{name: row[name] for name in _COUNTS},
             )
         )
     all_hours = [(row["hour"], row["busy_s"]) for row in reader.sums("workers", ["hour"], {"busy_s": "sum"})]
