@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 #: All that a page is made of. A name that is not here came from somewhere else.
 ELEMENTS: Final = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "section", "div", "figure",
-    "figcaption", "small", "span", "svg", "path", "rect", "circle", "text", "table", "thead", "tbody", "tr", "th", "td", "footer",
+    "figcaption", "small", "span", "svg", "path", "rect", "circle", "text", "table", "thead", "tbody", "tr", "th", "td",
+    "footer",
 }  # fmt: skip
 ATTRIBUTES: Final = {
     "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "role", "aria-label", "width",

@@ -40,8 +40,8 @@ def test_the_report_of_queues(shop: Tables, capsys: pytest.CaptureFixture[str]) 
     said = capsys.readouterr().out
     assert "QUEUE    ARRIVED  RUNS     RATE  FAILURES  FAILED  RETRIES  RUNS BY DAY\n" in said
     assert "mail          30    24   3.43/d         6       3        3      ███\n" in said
-    assert "mail         6  0.6/min  1.2/min       10m  11-16 05h\n" in said
-    assert "billing      2        0        0     never  11-16 05h\n" in said
+    assert "mail         6   0.6/min  1.2/min       10m  11-16 05h\n" in said
+    assert "billing      2         0        0     never  11-16 05h\n" in said
     assert "mail           10      2      2   10s      2s  20 %\n" in said
 
 
