@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from crossdock.cli.reports.page import Page, Plot, Section, Table, Trend
+from crossdock.cli.reports.page import Cell, Page, Plot, Section, Table, Trend
 from crossdock.cli.reports.queues import BARS, more
 from crossdock.cli.show import number
 from crossdock.pipeline.reports.failures import Failures
@@ -31,17 +31,19 @@ def page(told: Failures, facts: list[str]) -> Page:
                  {"failures": [group.n for group in few]}),
         ] if groups else (),
     )  # fmt: skip
+    seen: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
+    for group in groups:
+        for each in group.examples:
+            row = (_named(group.group), group.queue, _minute(each.at), each.jid, each.message)
+            seen.setdefault((group.queue, group.group, each.message), row)
     examples = Section(
         "Examples",
         Table(
             ("GROUP", "QUEUE", "AT", "JID", "MESSAGE"),
-            [
-                (_named(group.group), group.queue, _minute(each.at), each.jid, each.message)
-                for group in groups
-                for each in group.examples
-            ],
+            list(seen.values()),
         ),
-        "the first jobs of each group on its newest days; crossdock job JID tells all of one that is still there",
+        "different messages of the first jobs of each group on its newest days; crossdock job JID tells all of a job "
+        "that is still there",
     )
     return Page("Failures", facts, [listed, examples])
 

@@ -3,15 +3,18 @@
 import datetime as dt
 from typing import Final
 
+from msgspec import structs
+
 from crossdock.cli.reports.page import Page, Plot, Section, Table, Trend
 from crossdock.cli.reports.queues import COST, COST_HEADS, PERCENTILES, SPREAD_HEADS, cost, more, outlook, spread
 from crossdock.cli.show import lasting, number
-from crossdock.pipeline.reports.queue import Queue
+from crossdock.pipeline.reports.queue import Day, Queue
 
 _HOURS: Final = range(24)
 
 
 def page(told: Queue, facts: list[str]) -> Page:
+    told = structs.replace(told, days=_since_it_began(told.days))
     days = [f"{day.date:%m-%d}" for day in told.days]
     parts = [(f"{day.date}", day.part) for day in told.days] + [("all", told.whole)]
     whole = (
@@ -52,7 +55,7 @@ def page(told: Queue, facts: list[str]) -> Page:
         Table(
             (">DEPTH", ">ARRIVING", ">SERVED", ">EMPTY IN", "AFTER"), [outlook(told.outlook)] if told.outlook else []
         ),
-        "jobs in the queue, waiting or running, after that hour; by the rates of it and the two before",
+        "jobs after that hour, running and waiting for a retry, too; by the rates of it and the two before",
     )
     kinds = Section(
         "Kinds",
@@ -70,6 +73,14 @@ def page(told: Queue, facts: list[str]) -> Page:
         "Cost of retries", Table(("DAY", *COST_HEADS), [(day, *cost(part.cost)) for day, part in parts]), COST
     )
     return Page(f"Queue {told.queue}", facts, [daily, _hourly(told), *long, ahead, kinds, costs])
+
+
+def _since_it_began(days: list[Day]) -> list[Day]:
+    """Without the days before anything happened, of which there is nothing to show."""
+    busy = [
+        at for at, day in enumerate(days) if day.arrived or day.departed or day.part.wait.total or day.part.run.total
+    ]
+    return days[busy[0] :] if busy else days
 
 
 def _percentiles(told: Queue, what: str, days: list[str]) -> Plot:

@@ -56,7 +56,7 @@ def page(told: Queues, facts: list[str]) -> Page:
             ("QUEUE", ">DEPTH", ">ARRIVING", ">SERVED", ">EMPTY IN", "AFTER"),
             [(row.queue, *outlook(row.outlook)) for row in rows if row.outlook],
         ),
-        "jobs in the queue, waiting or running, after that hour; by the rates of it and the two before",
+        "jobs after that hour, running and waiting for a retry, too; by the rates of it and the two before",
     )
     costs = Section(
         "Cost of retries", Table(("QUEUE", *COST_HEADS), [(row.queue, *cost(row.cost)) for row in rows]), COST
