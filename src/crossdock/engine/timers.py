@@ -105,8 +105,8 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     spawned = [each for each in runs if isinstance(each, Spawned)]
     stirred.update((each.spec.queue, None) for each in spawned)
     left -= len(spawned)
-    left -= _forget(memory, at, now, left, events, stirred)
-    left -= _resqu(memory, now, left, events, stirred)
+    left = max(0, left - _forget(memory, at, now, left, events, stirred))  # each kind may take the whole slice
+    left = max(0, left - _resqu(memory, now, left, events, stirred))
     idle = _names(memory.loads.ends, now.steady, left)
     events += [LoadClosed(at, run, idle=True) for run in idle]
     left -= len(idle)
