@@ -62,6 +62,7 @@ class Tables:
         self.put("daily", {**daily, **what})
         if facts:
             self.put("bookings", *facts)
+            self.put("histogram", *facts)
 
     def _commit(self, name: str, blank: dict[str, Any], rows: Sequence[dict[str, Any]], marks: Any) -> None:
         table = self.catalog[name]
