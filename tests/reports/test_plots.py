@@ -36,7 +36,7 @@ def test_times_have_a_logarithmic_axis() -> None:
 
 def test_bars_are_named_and_measured() -> None:
     drawn = svg(Plot("bars", "T", "time", ["a" * 50, "b"], {"p95": [10.0, None]}))
-    assert texts(drawn) == [f"{'a' * 50}{'a' * 21}…", "10s", "bb", "0s"]  # the whole name is its tooltip
+    assert texts(drawn) == [f"{'a' * 50}{'a' * 19}…", "10s", "bb", "0s"]  # the whole name is its tooltip
 
 
 def test_hours_of_many_days_are_labelled_by_day() -> None:

@@ -17,6 +17,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 10, 26
 _POINTS: Final = 360  #: of a line; more are drawn as the means of neighbours
 _X_LABELS: Final = 6
 _Y_LABELS: Final = 5
+_COLUMN: Final = 48  #: as wide as a column gets
 _BAR_HIGH, _BAR_LABEL, _BAR_VALUE = 20, 150, 56
 _LAST_LABEL: Final = 40  #: room that a label at the end of a line takes
 #: Marks of the logarithmic axis of times, in seconds.
@@ -138,7 +139,7 @@ def _x_labels(labels: Sequence[str], piled: bool) -> Iterator[str]:
 
 def _columns(plot: Plot, axis: _Axis) -> Iterator[str]:
     count, write = len(plot.labels), UNITS[plot.unit]
-    wide = 0.7 * (_WIDE - _LEFT - _RIGHT) / max(count, 1)
+    wide = min(_COLUMN, 0.7 * (_WIDE - _LEFT - _RIGHT) / max(count, 1))
     for at, label in enumerate(plot.labels):
         below = 0.0
         for color, (name, values) in enumerate(plot.series.items()):
@@ -190,7 +191,7 @@ def _bars(plot: Plot) -> str:
     parts = []
     for row, label in enumerate(plot.labels):
         y, x = row * _BAR_HIGH, float(_BAR_LABEL)
-        name = f"<title>{harmless(label)}</title>{harmless(cut(label, 22))}"
+        name = f"<title>{harmless(label)}</title>{harmless(cut(label, 20))}"
         parts.append(f'<text x="{_BAR_LABEL - 6}" y="{y + 14}" text-anchor="end">{name}</text>')
         whole = 0.0
         for color, (what, values) in enumerate(plot.series.items()):
