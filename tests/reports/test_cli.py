@@ -93,6 +93,7 @@ def test_a_page_is_not_written_over_what_is_no_file(shop: Tables, capsys: pytest
         (["queue", "--days", "many"], 2, "Invalid value for '--days': 'many' is not a valid integer"),
         (["queue", "--until", "yesterday"], 2, "Invalid value for '--until': 'yesterday' does not match"),
         (["queue", "--until", "0001-01-03"], 2, "--until 0001-01-03 has no 7 days before it"),
+        (["queue", "--json", "--html", "-"], 2, "--json and --html - both go to stdout: name a file for the page"),
         (["queue", "mial"], 1, "no queue 'mial' had anything to do from"),
         (["failures", "--queue", "mial"], 1, "no queue 'mial' had anything to do from"),
         (["slow", "--queue", "mial"], 1, "no queue 'mial' had anything to do from"),
@@ -149,7 +150,7 @@ def test_how_far_the_tables_are_and_what_is_not_in_them(tables: Tables, capsys: 
 def test_a_table_fits_the_terminal_by_its_texts_alone() -> None:
     long = "x" * 200
     table = Table(
-        ("NAME", ">N", "BY DAY", "WHAT"), [(long, "1,000", Trend([1, 0, 8]), long), ("a", "1", Trend([0, 0, 0]), "b")]
+        ("NAME", ">N", "BY DAY", "WHAT"), [("", "1,000", Trend([1, 0, 8]), long), (long, "1", Trend([0, 0, 0]), "b")]
     )
     page = Page("Title", ["fact"], [Section("Section", table, "a note")])
     lines = text(page, 60).split("\n")

@@ -109,6 +109,8 @@ def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
     )
     lake, tables, _ = folders(values)
     _check_days(days, until)
+    if as_json and str(html_file) == "-":
+        raise click.UsageError("--json and --html - both go to stdout: name a file for the page")
     last = until.date() if until else dt.datetime.now(dt.UTC).date()
     with meter() as progress:
         reader = Reader(tables, Days.until(last, days), progress)

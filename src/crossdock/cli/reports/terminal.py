@@ -35,7 +35,7 @@ def _section(section: Section, width: int | None) -> str:
 def _table(table: Table, width: int | None) -> str:
     rows = [[_cell(cell) for cell in row] for row in table.rows]
     if width is not None:
-        _fit(table.heads, rows, width)
+        _fit(table, rows, width)
     return columns(table.heads, rows)
 
 
@@ -43,12 +43,12 @@ def _cell(cell: Cell) -> str:
     return spark(cell.values) if isinstance(cell, Trend) else clean(cell)
 
 
-def _fit(heads: Sequence[str], rows: list[list[str]], width: int) -> None:
-    """Cut the widest texts until all columns have room; figures are never cut."""
+def _fit(table: Table, rows: list[list[str]], width: int) -> None:
+    """Cut the widest texts until all columns have room; figures and trends are never cut."""
+    heads = table.heads
     widths = [max(len(head.removeprefix(">")), *(len(row[at]) for row in rows)) for at, head in enumerate(heads)]
-    texts = [
-        at for at, head in enumerate(heads) if not head.startswith(">") and not set(rows[0][at]) <= set(_SPARKS + " ")
-    ]
+    trends = {at for row in table.rows for at, cell in enumerate(row) if isinstance(cell, Trend)}
+    texts = [at for at, head in enumerate(heads) if not head.startswith(">") and at not in trends]
     while sum(widths) + _GAP * (len(widths) - 1) > width:
         widest = max(texts, key=lambda at: widths[at], default=None)
         if widest is None or widths[widest] <= max(_NARROW, len(heads[widest])):
