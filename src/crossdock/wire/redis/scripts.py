@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from crossdock.model.keys import ForgetScripts, KnowScript
 from crossdock.wire.redis.command import Act, Command, container
 from crossdock.wire.redis.context import Context
@@ -22,7 +24,7 @@ LOADED_AT_MOST: Final = 10_000
 _NO_FUNCTION: Final = Error("ERR Function not found")
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One call of a script: `handle` of its library gets it."""
 
     context: Context
@@ -126,9 +128,12 @@ def _call(context: Context, dialect: str | None, args: list[bytes], unknown: Err
     handler = context.door.scripts.handlers.get(dialect)
     if handler is None or dialect is None:
         raise unknown
+    call = Call(context, dialect, keys, rest, sha)
     try:
+        if not context.desk.waiting:  # so nobody could be served in between
+            return handler(call)
         with context.desk.together():
-            return handler(Call(context, dialect, keys, rest, sha))
+            return handler(call)
     except ScriptError as error:
         raise Error(f"ERR user_script:1: {error} script: {sha}, on @user_script:1.") from error
 

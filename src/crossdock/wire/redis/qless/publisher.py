@@ -4,7 +4,8 @@ Each notice goes out as the calling dialect spells it, other doors' as the unifi
 name it reaches those who asked for that very name, and no patterns: suites compare all that a pattern brings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from crossdock.model.events import AnyEvent
 from crossdock.wire.desk import Desk
@@ -14,6 +15,14 @@ from crossdock.wire.redis.qless.notices import in_scripts, notices
 class Publisher:
     def __init__(self) -> None:
         self.in_scripts = False  #: while a call of the per-script form is carried out
+
+    @contextmanager
+    def as_in_scripts(self) -> Iterator[None]:
+        self.in_scripts = True
+        try:
+            yield
+        finally:
+            self.in_scripts = False
 
     def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
         """Of one command's events. To be called only while somebody listens."""

@@ -92,10 +92,8 @@ def call(
     grant: Grant = lambda jobs: None,
 ) -> Reply:
     """Carry out one call. Raises Raised with the script's own text."""
-    if keys:
-        raise Raised("No Keys should be provided")
-    if not args:
-        raise Raised("Must provide a command")
+    if keys or not args:
+        raise Raised("No Keys should be provided" if keys else "Must provide a command")
     act = _ACTS[dialect.name].get(args[0])
     if act is None:
         raise Raised(f"Unknown command {args[0].decode('utf-8', 'replace')}")
@@ -109,4 +107,5 @@ def call(
     t = lua.number(words[1])
     if t is None:
         raise Raised('Arg "now" missing or not a number: nil')
-    return act(Call(desk, t, words[2:], publish, dialect, grant))
+    t = dialect.clock.read(t, desk.now.wall)
+    return act(Call(desk, desk.memory, t, words[2:], publish, dialect, grant))
