@@ -12,7 +12,7 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
 from crossdock.model.events import Failed, Leased
 from crossdock.model.faces import Entry, QlessFace, What
-from crossdock.model.job import Extra, Job, Lease
+from crossdock.model.job import Extra, Job, Lease, Result
 from crossdock.model.states import State
 
 _HISTORY_DEFAULT = 100
@@ -83,11 +83,12 @@ def returned(memory: Memory, job: Job, lease: Lease) -> None:
         job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
 
 
-def succeeded(memory: Memory, job: Job, extra: Extra, face: QlessFace, t: float) -> None:
+def succeeded(memory: Memory, job: Job, extra: Extra, face: QlessFace, t: float, result: Result) -> None:
+    """It is kept, and what it left behind with it."""
     shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
     job.failures = 0
     lines = history(memory, extra.history, Entry(t // 1, _DONE), face)
-    job.extra = replace(extra, face=shown, history=lines, error=None)
+    job.extra = replace(extra, face=shown, history=lines, error=None, result=result)
 
 
 def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None:

@@ -343,7 +343,7 @@ class Memory:
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
         queue = self.queues[job.queue]
-        queue.ready.take(place_of(job))
+        queue.ready.take(job.place or place_of(job))
         if queue.lanes is not None:
             queue.lanes.move_to_end("")
         job.state = LEASED

@@ -112,17 +112,19 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         job.due = 0.0
         if event.payload is not None:
             job.payload = event.payload
-        freely.leave(memory, job, Result(True, event.result), event.end)
-        extra = job.extra
+        extra, result = job.extra, Result(True, event.result)
         if extra is not None and type(extra.face) is QlessFace:
             t = event.at if event.t is None else event.t
-            faces.succeeded(memory, job, extra, extra.face, t)
+            faces.succeeded(memory, job, extra, extra.face, t, result)
+            if event.end:
+                memory.end_at(job, event.end)
             memory.place(job)
             if notebook.may_retire(memory, t):
                 memory.touched.append(Touched(retire=t))
             if memory.stale.jobs:
                 memory.stale.undone(job)
         else:
+            freely.leave(memory, job, result, event.end)
             memory.place(job)
     if event.token:
         memory.counters.processed += 1

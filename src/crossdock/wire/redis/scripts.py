@@ -128,12 +128,11 @@ def _call(context: Context, dialect: str | None, args: list[bytes], unknown: Err
     handler = context.door.scripts.handlers.get(dialect)
     if handler is None or dialect is None:
         raise unknown
-    call = Call(context, dialect, keys, rest, sha)
     try:
         if not context.desk.waiting:  # so nobody could be served in between
-            return handler(call)
+            return handler(Call(context, dialect, keys, rest, sha))
         with context.desk.together():
-            return handler(call)
+            return handler(Call(context, dialect, keys, rest, sha))
     except ScriptError as error:
         raise Error(f"ERR user_script:1: {error} script: {sha}, on @user_script:1.") from error
 

@@ -110,15 +110,18 @@ def _lines(lines: Sequence[Entry], dialect: Dialect) -> str:
     if not lines:
         return "{}"
     queue = "queue" if dialect.renamed else "q"
-    written = [_step(one, queue) if one.what <= _DONE else cjson.write(entry(one, dialect)) for one in lines]
+    written = [
+        _step(one.what, one.when, one.name, queue) if one.what <= _DONE else cjson.write(entry(one, dialect))
+        for one in lines
+    ]
     return f"[{','.join(written)}]"
 
 
 @lru_cache(maxsize=4_096)
-def _step(one: Entry, queue: str) -> str:
+def _step(what: What, when: float, name: str, queue: str) -> str:
     """What happens to every job. Times are whole seconds and names are few, so many jobs have the same."""
-    if one.what is What.PUT:
-        return f'{{"when":{one.when:.14g},"{queue}":{quoted(one.name)},"what":"put"}}'
-    if one.what is What.POPPED:
-        return f'{{"when":{one.when:.14g},"what":"popped","worker":{quoted(one.name)}}}'
-    return f'{{"when":{one.when:.14g},"what":"done"}}'
+    if what is What.PUT:
+        return f'{{"when":{when:.14g},"{queue}":{quoted(name)},"what":"put"}}'
+    if what is What.POPPED:
+        return f'{{"when":{when:.14g},"what":"popped","worker":{quoted(name)}}}'
+    return f'{{"when":{when:.14g},"what":"done"}}'

@@ -23,8 +23,6 @@ FUNCTIONS: Final[dict[str, str]] = {
 }
 
 
-_SCRIPTS: Final = library.ANSWERED - library.UNIFIED_DIALECTS.keys()
-
 _Ways: TypeAlias = tuple[Callable[[str, str], None], Grant]
 
 #: Under which a connection remembers them.
@@ -38,8 +36,12 @@ class Qless:
         self, *, server_clock: bool = False, smaller_first: bool = False, fine_histogram: bool = False
     ) -> None:
         clock = WatchedClock(server=server_clock)
-        self._answers = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram).answers
         self._publisher = Publisher()
+        answers = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram).answers
+        self._answers = {
+            name: answer if name in library.UNIFIED_DIALECTS else self._publisher.in_scripts_by(answer)
+            for name, answer in answers.items()
+        }
         known = {sha: dialect for sha, dialect in library.hashes().items() if dialect in library.ANSWERED}
         self.library = Library(library.ANSWERED, known, self._handle, _recognise, FUNCTIONS)
         self.view = QlessView()
@@ -51,11 +53,7 @@ class Qless:
         context, dialect = call.context, call.dialect
         publish, grant = context.memo.get(_MEMO) or self._ways(context)
         try:
-            if dialect in _SCRIPTS:
-                with self._publisher.as_in_scripts():
-                    reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant=grant)
-            else:
-                reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant=grant)
+            reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant=grant)
         except Raised as error:
             raise ScriptError(str(error)) from error
         return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
