@@ -19,7 +19,7 @@ VERBS: Final = (
     "push", "try", "queues", "jobs", "job", "retry", "kill", "move", "delete", "replay", "pause", "resume",
     "tags", "tag", "untag", "tracked", "track", "untrack", "failures", "unfail",
     "workers", "quiet", "terminate", "batches", "cron", "plans", "plan", "recurring", "recur", "unrecur", "top",
-    "lake", "pipeline", "backup", "restore", "check", "version",
+    "lake", "pipeline", "report", "backup", "restore", "check", "version",
 )  # fmt: skip
 
 _EXAMPLES = """\b

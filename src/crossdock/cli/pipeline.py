@@ -81,14 +81,14 @@ class SparkCommand(TablesCommand):
         ]
 
 
-def _folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
+def folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
     """Lake, tables, and how many days the lake keeps."""
     lake, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
     return lake or folder_of(settings), tables or settings.server.data / "tables", settings.lake.keep_days
 
 
-def _needs_spark() -> None:
+def needs_spark() -> None:
     """Raises PipelineError with what to install."""
     for name in ("pyspark", "deltalake"):
         if find_spec(name) is None:
@@ -100,7 +100,7 @@ def _needs_spark() -> None:
 
 def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
     """Where --master, --conf and --cds say. Raises PipelineError if something is not installed."""
-    _needs_spark()
+    needs_spark()
     from crossdock.pipeline.session import start
 
     conf = {}
@@ -117,7 +117,7 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
     spark = session(values, progress)
     from crossdock.pipeline.works import Works
 
-    lake, tables, keep_days = _folders(values)
+    lake, tables, keep_days = folders(values)
     return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
 
 
@@ -217,10 +217,10 @@ def status(as_json: bool, **values: Any) -> int:
 
     Starts no Spark and changes nothing. Exit code 1 if a segment is set aside or missing.
     """
-    _needs_spark()
+    needs_spark()
     from crossdock.pipeline.status import status as status_of
 
-    lake, tables, _ = _folders(values)
+    lake, tables, _ = folders(values)
     told = status_of(lake.absolute(), tables.absolute())
     if as_json:
         print_json(msgspec.to_builtins(told))

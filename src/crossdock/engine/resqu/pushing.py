@@ -1,6 +1,7 @@
 """Pushing a Resqu job: a new one, the repeat of one, or the next try of the one in a worker's buffer."""
 
 from random import Random
+from typing import Final
 
 from crossdock.engine import admit
 from crossdock.engine.decision import Decision, later
@@ -10,16 +11,33 @@ from crossdock.engine.resqu import again, reads
 from crossdock.engine.resqu.uniques import buffered, face_of, lock_of, routed
 from crossdock.model.clock import Now
 from crossdock.model.event_resqu import DeferralDropped, Said
-from crossdock.model.events import AnyEvent
+from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.resqu import SHOWN_AS, Pushing, PushJob, uid_of
 
+# Looked up once: a member of an enumeration costs as much as a call.
+_PUSHED: Final = Pushing.PUSHED
 
-def push(memory: Memory, command: PushJob, now: Now, random: Random) -> Decision[Pushing]:
+
+def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision[Pushing]:
     spec = routed(memory, command.spec)
-    before = _before(memory, spec)
-    if before is not None:
-        return (), before, ()
+    jid, extra = spec.jid, spec.extra
+    if jid in memory.resqu.once.ids:
+        return (), Pushing.REPEATED, ()
+    if jid in memory.jids:
+        return (), Pushing.DUPLICATE if face_of(next(memory.named(jid))) is None else Pushing.REPEATED, ()
+    if extra is not None and extra.links is not None:
+        return _linked(memory, command, spec, now, random)
+    counters, wall = memory.counters, now.wall
+    if wall >= counters.at:
+        event = Pushed(wall, counters.number + 1, command.via, [spec])
+    else:
+        event = Pushed(counters.at, counters.number + 1, command.via, [spec], wall)
+    return (event,), _PUSHED, (spec.queue,) if spec.due <= wall else ()
+
+
+def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
+    """A job with a unique id, or that is monitored."""
     lock = lock_of(spec)
     events: list[AnyEvent] = []
     if lock:
@@ -37,17 +55,7 @@ def push(memory: Memory, command: PushJob, now: Now, random: Random) -> Decision
             events.append(DeferralDropped(later(memory, now), lock))
     number = memory.counters.number + 1
     events.append(admit.pushed(command.via, [spec], number, later(memory, now), now))
-    return events, Pushing.PUSHED, admit.stirred([spec], now)
-
-
-def _before(memory: Memory, spec: Spec) -> Pushing | None:
-    """What is known of that id already."""
-    if spec.jid in memory.resqu.once.ids:
-        return Pushing.REPEATED
-    if spec.jid not in memory.jids:
-        return None
-    job = next(memory.named(spec.jid))
-    return Pushing.DUPLICATE if face_of(job) is None else Pushing.REPEATED
+    return events, _PUSHED, admit.stirred([spec], now)
 
 
 def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:

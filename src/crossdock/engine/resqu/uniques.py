@@ -32,10 +32,8 @@ def face_of(spec: Spec | Job) -> ResquFace | None:
 
 def routed(memory: Memory, spec: Spec) -> Spec:
     """In the queue of its pool."""
-    face = face_of(spec)
-    if face is None or (queue := memory.resqu.pool(face)) == spec.queue:
-        return spec
-    return replace(spec, queue=queue)
+    queue = memory.resqu.queue_of(spec)
+    return spec if queue == spec.queue else replace(spec, queue=queue)
 
 
 def buffered(memory: Memory, number: Number) -> tuple[str, Buffer, Job, Lease] | None:

@@ -15,7 +15,7 @@ from crossdock.model.job import Job, Number
 from crossdock.model.moves import Revive
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
-from crossdock.wire.control import choose, cursor, messages
+from crossdock.wire.control import choose, cursor, holders, messages
 from crossdock.wire.control.messages import reply
 from crossdock.wire.control.reads import counted
 from crossdock.wire.control.request import Invalid
@@ -138,8 +138,9 @@ def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -
     return reply({"done": done, "unknown": unknown, "refused": refused, "states": states})
 
 
-def signal(workers: Workers, request: messages.Quiet | messages.Terminate) -> bytes:
-    """They hear of it with the answer to their next BEAT; a quiet one gets no more jobs from now on."""
+def signal(desk: Desk, workers: Workers, request: messages.Quiet | messages.Terminate) -> bytes:
+    """They hear of it with the answer to their next BEAT; a quiet one gets no more jobs from now on. Resqu's hear of
+    nothing: one that is named is taken for gone, and its job goes back."""
     names = list(workers.by_wid) if request.all else request.workers
     if not names and not request.all:
         raise Invalid("say which workers: their names, or all = true")
@@ -147,11 +148,12 @@ def signal(workers: Workers, request: messages.Quiet | messages.Terminate) -> by
     done, unknown = [], []
     for name in names:
         worker = workers.by_wid.get(name)
-        if worker is None:
-            unknown.append(name)
-        else:
+        if worker is not None:
             worker.signal(state)
-            done.append(name)
+        elif state is QUIET or not holders.let_go(desk, VIA, name):
+            unknown.append(name)
+            continue
+        done.append(name)
     return reply({"done": done, "unknown": unknown})
 
 

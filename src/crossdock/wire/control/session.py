@@ -62,7 +62,7 @@ class ControlSession:
         return plans.add(self._desk, self._specs, request)
 
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
-        return acts.signal(self._workers, request)
+        return acts.signal(self._desk, self._workers, request)
 
 
 def _on_desk(verb: Callable[[Desk, Any], Answer]) -> Callable[[ControlSession, Any], Answer]:
