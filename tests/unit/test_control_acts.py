@@ -11,11 +11,6 @@ from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 
 
 @pytest.fixture
-def client(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w1")
-
-
-@pytest.fixture
 def peer(desk: PlainDesk, door: Door) -> ControlPeer:
     return ControlPeer(desk, door.workers)
 

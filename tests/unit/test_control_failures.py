@@ -16,11 +16,6 @@ from tests.support.states import RULES
 
 
 @pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
-@pytest.fixture
 def peer(floor: Floor) -> ControlPeer:
     return ControlPeer(floor.desk)
 

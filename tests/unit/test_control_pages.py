@@ -6,14 +6,9 @@ import pytest
 
 from crossdock.wire.control import walk
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, run_out, worker
+from tests.support.conversation import Conversation, Door, run_out
 from tests.support.desk import PlainDesk
 from tests.support.five_jobs import LATER, STATES, fetch, five_jobs, flood, push
-
-
-@pytest.fixture
-def client(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w1")
 
 
 @pytest.fixture

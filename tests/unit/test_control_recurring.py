@@ -9,11 +9,6 @@ from tests.support.floor import Floor
 
 
 @pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
-@pytest.fixture
 def peer(floor: Floor) -> ControlPeer:
     return ControlPeer(floor.desk)
 

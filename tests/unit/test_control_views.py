@@ -7,15 +7,10 @@ from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.records import Recurrence
 from crossdock.wire.control.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import Conversation, Door
 from tests.support.desk import PlainDesk
 from tests.support.five_jobs import STATES, fail, fetch, five_jobs, flood, push
 from tests.support.states import RULES, spec
-
-
-@pytest.fixture
-def client(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w1")
 
 
 @pytest.fixture

@@ -55,11 +55,6 @@ SHOWN: list[tuple[str, Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
 def alone(floor: Floor) -> Any:
     (job,) = floor.desk.memory.jobs.values()
     return job

@@ -16,11 +16,6 @@ PAIRS = list(itertools.product(DOORS, repeat=2))
 TRIPLES = list(itertools.product(DOORS, repeat=3))
 
 
-@pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
 def alone(floor: Floor) -> Job:
     (job,) = floor.desk.memory.jobs.values()
     return job

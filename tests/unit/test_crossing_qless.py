@@ -11,11 +11,6 @@ from tests.support.floor import Floor
 OTHERS = ["faktory", "masenko", "workq"]
 
 
-@pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
 def alone(floor: Floor) -> Any:
     (job,) = floor.desk.memory.jobs.values()
     return job

@@ -19,11 +19,6 @@ WAITING = [door for door in DOORS if PEERS[door].waits]
 PAIRS = list(itertools.product(DOORS, repeat=2))
 
 
-@pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
 def fetched(peer: Peer, queue: str = "q") -> Got:
     got = peer.fetch(queue)
     assert got is not None

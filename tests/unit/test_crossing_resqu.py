@@ -12,11 +12,6 @@ from tests.support.resqu_peer import P, ViaResqu
 OTHERS = ["faktory", "masenko", "workq", "qless"]
 
 
-@pytest.fixture
-def floor() -> Floor:
-    return Floor()
-
-
 def peer(floor: Floor, door: str) -> Any:
     return floor.qless() if door == "qless" else floor.peer(door)
 

@@ -30,11 +30,6 @@ FOR_EVER = Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION)
 FREE = Claim("workq", "", free=True)
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def spec(jid: str, queue: str = "q", *, rules: Rules = WORKQ, due: float = 0.0, links: Links | None = None) -> Spec:
     return Spec(jid, queue, queue, b"", Form.RAW, 0, rules, due, Extra(links=links))
 

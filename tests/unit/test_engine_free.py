@@ -12,11 +12,6 @@ from tests.model.bench import Bench, held
 TERMS = Terms(60.0, 0.001, 86_400.0, registers=True)
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def rules(max_fails: int = 0, max_attempts: int = 0) -> Rules:
     return Rules(max(0, max_fails - 1), max_attempts, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
 

@@ -2,8 +2,6 @@
 
 from math import inf
 
-import pytest
-
 from crossdock.model import commands as c
 from crossdock.model import moves as m
 from crossdock.model.job import Bound, Form, Links
@@ -13,11 +11,6 @@ from tests.model import invariants
 from tests.model.bench import Bench
 
 WORKQ = Rules(1, 0, 0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
 
 
 def put(bench: Bench, jid: str, t: float = 1.0, *, delay: float = 0.0, priority: float = 0, retries: int = 5) -> int:

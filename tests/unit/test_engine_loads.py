@@ -10,11 +10,6 @@ from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def load(bench: Bench, *jids: str, run: str = "run") -> Loaded:
     return bench.do(LoadJobs("crossdock", run, [spec(jid) for jid in jids]))
 

@@ -15,11 +15,6 @@ from tests.model.bench import Bench, held
 RULES = Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def push(bench: Bench, jid: str, *needs: Number, deadqueue: str = "", due: float = 0.0, rules: Rules = RULES) -> Number:
     extra = Extra(links=Links(needs=needs), deadqueue=deadqueue)
     bench.do(Enqueue("masenko", [Spec(jid, "default", "kind", b"", Form.NONE, 0, rules, due, extra)]))

@@ -13,11 +13,6 @@ from tests.model.bench import Bench, held
 RETURNS = Rules(3, 0, 0, Backoff.NONE, Then.DEAD, lapse=Lapse.RETURN)
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def test_first_come_first_served(bench: Bench) -> None:
     for jid in "abc":
         bench.push(jid)

@@ -29,11 +29,6 @@ READY = frozenset({State.READY})
 EVERYWHERE = frozenset({State.SCHEDULED, State.READY, State.RETRYING, State.DEAD})
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def test_a_queue_is_known_from_its_first_job_on(bench: Bench) -> None:
     bench.push("later", queue="a", due=bench.now.wall + 9.0)
     bench.push("now", queue="b")

@@ -29,11 +29,6 @@ DAY = 86_400.0
 KEPT = Rules(1, success=Then.COMPLETE)
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 # Locks
 
 

@@ -18,11 +18,6 @@ from tests.model.rig import Die
 DAY = 86_400.0
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 @given(st.integers(0, 1_000), st.integers(0, 29))
 def test_faktorys_delay(count: int, jitter: int) -> None:
     die = Die()

@@ -12,11 +12,6 @@ from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def terms(bound: Bound) -> Terms:
     return Terms(1_800.0, 60.0, 86_400.0, bound)
 

@@ -15,11 +15,6 @@ RULES = Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
 FOR_EVER = Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION)
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
 def spec(jid: str, *needs: Number) -> Spec:
     return Spec(jid, "q", "kind", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(needs=needs)) if needs else None)
 

@@ -9,7 +9,7 @@ from crossdock.model import resqu_lists as r
 from crossdock.wire.control import walk
 from tests.model.resqu_bench import job_spec
 from tests.support.control_peer import ControlPeer
-from tests.support.conversation import Conversation, Door, worker
+from tests.support.conversation import Conversation, Door
 from tests.support.desk import PlainDesk
 
 
@@ -28,11 +28,6 @@ def desk() -> PlainDesk:
 @pytest.fixture
 def door(desk: PlainDesk) -> Door:
     return Door(desk)
-
-
-@pytest.fixture
-def client(desk: PlainDesk, door: Door) -> Conversation:
-    return worker(desk, door, "w1")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What `Memory.place` and `displace` keep besides: the lists of jobs that qless shows, by its callers' clocks."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossdock.engine.order import Order
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
@@ -10,6 +10,8 @@ from crossdock.model.states import State
 
 if TYPE_CHECKING:
     from crossdock.engine.memory import Memory
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 _COMPLETE = State.COMPLETE
 
@@ -32,12 +34,17 @@ def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
         if face.due is not None:
             memory.lazy.wait_no_more(job, face.due)
     elif state is State.FAILED:
-        group = group_of(job)
-        memory.failed_in[group].take((face.order, job.number))
-        if not memory.failed_in[group]:
-            del memory.failed_in[group]
+        _take(memory.failed_in, group_of(job), (face.order, job.number))
     elif state is State.COMPLETE:
         memory.completed.take((face.time, job.jid, job.number))
+
+
+def _take(orders: dict[str, Order[T]], name: str, entry: T) -> None:
+    """An order that is empty is there no longer."""
+    order = orders[name]
+    order.take(entry)
+    if not order:
+        del orders[name]
 
 
 def block(memory: "Memory", job: Job) -> None:
@@ -46,10 +53,7 @@ def block(memory: "Memory", job: Job) -> None:
 
 
 def block_no_more(memory: "Memory", job: Job) -> None:
-    blocked = memory.blocked_in[job.queue]
-    blocked.take(blocked_key(job))
-    if not blocked:
-        del memory.blocked_in[job.queue]
+    _take(memory.blocked_in, job.queue, blocked_key(job))
 
 
 def need(memory: "Memory", job: Job) -> None:
@@ -84,10 +88,7 @@ def hold(memory: "Memory", job: Job) -> None:
 
 
 def hold_no_more(memory: "Memory", job: Job) -> None:
-    held = memory.held_in[job.queue]
-    held.take(held_key(job))
-    if not held:
-        del memory.held_in[job.queue]
+    _take(memory.held_in, job.queue, held_key(job))
 
 
 def index(memory: "Memory", job: Job) -> None:

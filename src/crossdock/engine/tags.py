@@ -37,22 +37,20 @@ class Tags:
         """`clean`: one that no job has any more is not counted any more, either (reqless' jobs)."""
         for tag in tags:
             text = name(tag)
-            since = self.since.get(text)
-            if since is not None and number in since:
-                self.jobs[text].take((since.pop(number), jid, number))
-                if not since:
-                    del self.since[text], self.jobs[text]
+            self._unlist(text, number, jid)
             self._use(text, -self.uses.get(text, 0) if clean and text not in self.since else -1)
 
     def lose(self, number: Number, jid: str, tags: Iterable[Tag]) -> None:
         """It is found under these no longer; how often each was used stays as it is."""
         for tag in tags:
-            text = name(tag)
-            since = self.since.get(text)
-            if since is not None and number in since:
-                self.jobs[text].take((since.pop(number), jid, number))
-                if not since:
-                    del self.since[text], self.jobs[text]
+            self._unlist(name(tag), number, jid)
+
+    def _unlist(self, text: str, number: Number, jid: str) -> None:
+        since = self.since.get(text)
+        if since is not None and number in since:
+            self.jobs[text].take((since.pop(number), jid, number))
+            if not since:
+                del self.since[text], self.jobs[text]
 
     def _use(self, text: str, times: int) -> None:
         before = self.uses.get(text, 0)
