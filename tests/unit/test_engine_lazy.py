@@ -140,7 +140,7 @@ def test_what_is_over_is_not_waited_for_twice(bench: Bench) -> None:
     token, number = min((job.lease.token, job.number) for job in bench.memory.jobs.values() if job.lease is not None)
     assert bench.do(c.Succeed("", c.Claim("qless", "w", (number, token)), t=33.0)) is c.Verdict.DONE
     bench.after(31.0)
-    assert bench.notices == (), "nobody's lease has ended"
+    assert not bench.notices, "nobody's lease has ended"
     assert bench.engine.due_in(bench.now) == 29.0
     bench.after(29.0)
     assert bench.notices == ("default",)
