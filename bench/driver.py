@@ -23,7 +23,7 @@ class LoadFailed(Exception):
 class Driver(Closes):
     """A queue of its own for every load: a server that is not ours may hold other people's jobs."""
 
-    def __init__(self, target: Target, connections: int) -> None:
+    def __init__(self, target: Target, connections: int, beside: Target | None = None) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.load"],
             cwd=_ROOT,
@@ -31,7 +31,7 @@ class Driver(Closes):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        self._tell(msgspec.json.encode(Order(target, connections, f"bench-{token_hex(4)}")))
+        self._tell(msgspec.json.encode(Order(target, connections, f"bench-{token_hex(4)}", beside)))
 
     def _tell(self, line: bytes) -> None:
         if self._process.stdin is None:

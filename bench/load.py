@@ -31,6 +31,7 @@ class Order(msgspec.Struct, frozen=True):
     target: Target
     connections: int
     queue: str
+    beside: Target | None = None  #: a Faktory door of the same server, for one connection more
 
 
 class Load(Protocol):
@@ -38,15 +39,15 @@ class Load(Protocol):
 
 
 async def _lanes(order: Order) -> Sequence[Lane]:
-    loop = asyncio.get_running_loop()
-    lanes = []
-    for _ in range(order.connections):
-        _, lane = await loop.create_connection(Lane, sock=connect(order.target))
-        lanes.append(lane)
-    return lanes
+    return [await _lane(order.target) for _ in range(order.connections)]
 
 
-def _load(order: Order, lanes: Sequence[Lane]) -> Load:
+async def _lane(target: Target) -> Lane:
+    _, lane = await asyncio.get_running_loop().create_connection(Lane, sock=connect(target))
+    return lane
+
+
+def _load(order: Order, lanes: Sequence[Lane], beside: Lane | None) -> Load:
     door = order.target.door
     if door == "beanstalkd":
         return BeanstalkdLoad(lanes)
@@ -55,14 +56,14 @@ def _load(order: Order, lanes: Sequence[Lane]) -> Load:
     if door == "qless":
         return QlessLoad(lanes, Qless(order.queue, order.target.call, order.target.script))
     if door == "resqu":
-        return ResquLoad(lanes, order.queue)
+        return ResquLoad(lanes, order.queue, beside)
     return DoorLoad(lanes, DOORS[door](order.queue))
 
 
 async def _drive() -> None:
     order = msgspec.json.decode(sys.stdin.readline(), type=Order)
     lanes = await _lanes(order)
-    load = _load(order, lanes)
+    load = _load(order, lanes, None if order.beside is None else await _lane(order.beside))
     for line in sys.stdin:
         name, size = line.split()
         run = await load.step(name, int(size))

@@ -31,8 +31,8 @@ def compare_resqu(sizes: Sizes, folder: Path) -> list[Goal]:
         for step, size in (("enqueue", sizes.jobs), ("batch", batch), ("plans", plans)):
             with (
                 tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
-                Crossdock(Path(own), "always", "resqu") as server,
-                Driver(server.target, _CONNECTIONS) as load,
+                Crossdock(Path(own), "always", "resqu", beside="faktory") as server,
+                Driver(server.target, _CONNECTIONS, server.beside) as load,
             ):
                 before, began = server.rss(), server.cpu_seconds()
                 run |= load.step(step, size)
@@ -54,7 +54,10 @@ def compare_resqu(sizes: Sizes, folder: Path) -> list[Goal]:
         Goal("enqueue, a second of the server's own work", median(worked), "least", _RATE, form="{:,.0f}"),
         Goal(f"commit of a batch of {batch:,}, s", middle["batch commit"].worst, "most", _COMMIT_S, form="{:.4f}"),
         Goal("memory a job of a batch, bytes", median(grown), "most", _BYTES, form="{:,.0f}"),
-        Goal(f"worst enqueue while {plans:,} plans are due, s", middle["enqueue while due"].worst, "most", _STALL_S),
+        *(
+            Goal(f"worst {what} while {plans:,} plans are due, s", middle[f"{what} while due"].worst, "most", _STALL_S)
+            for what in ("enqueue", "Faktory PUSH")
+        ),
     ]
 
 

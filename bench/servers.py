@@ -40,10 +40,11 @@ class Crossdock(Process):
         durability: str = "always",
         door: str = "faktory",
         settings: Mapping[str, str] | None = None,
+        beside: str = "",
     ) -> None:
-        """`settings` by their full names (`lake.on`)."""
+        """`settings` by their full names (`lake.on`). `beside`: another door that is open, too."""
         opened = _BEHIND.get(door, door)
-        where = dict.fromkeys(_DOORS, "off") | {opened: "127.0.0.1:0"}
+        where = dict.fromkeys(_DOORS, "off") | dict.fromkeys(filter(None, (opened, beside)), "127.0.0.1:0")
         super().__init__(
             [
                 sys.executable, "-m", "crossdock", "up",
@@ -57,10 +58,11 @@ class Crossdock(Process):
         )  # fmt: skip
         try:
             self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")
-            open_door = _DOOR.search(self.said())
-            if open_door is None or open_door[1] != opened:
-                raise ServerFailed(f"the server names no {opened} door: {self.said()}")
-            self.target = Target(door, open_door[2], int(open_door[3]))
+            doors = {name: (host, int(port)) for name, host, port in _DOOR.findall(self.said())}
+            if set(doors) != {opened, beside or opened}:
+                raise ServerFailed(f"the server names other doors than {opened}: {self.said()}")
+            self.target = Target(door, *doors[opened])
+            self.beside = Target(beside, *doors[beside]) if beside else None
             self.await_hello(self.target)
         except BaseException:
             self.kill()

@@ -1,5 +1,4 @@
-"""How many steps the interpreter takes for a PUSH, a FETCH and an ACK, or a put, a pop and a complete, function by
-function.
+"""How many steps the interpreter takes for a PUSH, a FETCH and an ACK, or for another door's commands, by function.
 
 A count, not a time: it is the same on a machine that has other work to do, so it shows what a change to the way of
 every job costs or saves. Connection, session, engine and encoding are the real ones; sockets and disk are left out.
@@ -15,6 +14,7 @@ from types import FrameType
 from typing import Any, Final
 
 from bench.doors.qless import MANY, Qless
+from bench.doors.resqu import ResquLoad
 from bench.faktory import job_text
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
@@ -25,6 +25,7 @@ from crossdock.server.turn import Turn
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless.service import Qless as QlessService
+from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.session import Door
 
 _A_TURN: Final = 32  #: requests that share a batch, as with 64 connections
@@ -113,8 +114,9 @@ class Bench:
 def _door(name: str) -> Door:
     if name == "faktory":
         return FaktoryDoor()
-    service = QlessService()
-    return RedisDoor(libraries=(service.library,), views=(service.view,), heralds=(service.tell,))
+    qless, resqu = QlessService(), Resqu()
+    views = (qless.view, *resqu.views)
+    return RedisDoor(libraries=(qless.library, resqu.library), views=views, heralds=(qless.tell,))
 
 
 def _faktory(jobs: int) -> dict[str, Counter[str]]:
@@ -138,13 +140,26 @@ def _qless(jobs: int) -> dict[str, Counter[str]]:
     return found
 
 
+def _resqu(jobs: int) -> dict[str, Counter[str]]:
+    bench, client = Bench("resqu"), ResquLoad((), "default")
+    found = {"enqueue": bench.count(client.enqueues(jobs))}
+    opening, pushes, _, _ = client.batch(jobs)
+    bench.count(opening)
+    found |= {"batch push": bench.count(pushes), "plan": bench.count(client.plans(jobs, 2**32))}
+    bench.close()
+    return found
+
+
+_DOORS: Final = {"faktory": _faktory, "qless": _qless, "resqu": _resqu}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=320, help="how many of each request (320)")
     parser.add_argument("--functions", type=int, default=12, help="how many functions to list (12)")
-    parser.add_argument("--door", default="faktory", choices=("faktory", "qless"))
+    parser.add_argument("--door", default="faktory", choices=tuple(_DOORS))
     args = parser.parse_args()
-    for name, steps in (_faktory if args.door == "faktory" else _qless)(args.jobs).items():
+    for name, steps in _DOORS[args.door](args.jobs).items():
         print(f"{name}: {steps.total() / args.jobs:,.0f} steps")
         for function, count in steps.most_common(args.functions):
             print(f"  {count / args.jobs:6.1f}  {function}")

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Final
 
 from bench.doors.phases import PAYLOAD
+from bench.faktory import job_text
 from bench.figures import Run, figures
 from bench.lane import Lane, Phase
 from bench.replies import Unexpected, exactly, wrong
@@ -33,8 +34,9 @@ def a_number(data: bytes) -> bool:
 
 
 class ResquLoad:
-    def __init__(self, lanes: Sequence[Lane], queue: str) -> None:
+    def __init__(self, lanes: Sequence[Lane], queue: str, beside: Lane | None = None) -> None:
         self._lanes = lanes
+        self._beside = beside  #: a connection to the same server's Faktory door
         self._source = queue.encode()
         self._numbers = count(1)
 
@@ -57,37 +59,57 @@ class ResquLoad:
             return await self._plans(size)
         raise ValueError(f"no such step: {name}")
 
+    def enqueues(self, size: int) -> list[bytes]:
+        return [request(b"LPUSH", _P + b"unassigned", self._job()) for _ in range(size)]
+
+    def batch(self, size: int) -> tuple[list[bytes], list[bytes], bytes, bytes]:
+        """What opens one, what fills it up to so many jobs, what commits it, and what asks for its length."""
+        batch = b"%b:Import:%08x" % (self._source, next(self._numbers))
+        open_, done = b"%buncommitted:%b" % (_P, batch), b"%bcommitted:%b" % (_P, batch)
+        opening = [
+            request(b"EVALSHA", _INIT, b"1", open_, self._job(b"Import")),
+            request(b"EXPIRE", open_, b"600"),
+        ]
+        pushes = [request(b"LPUSHX", open_, self._job(b"Import")) for _ in range(size - 1)]
+        commit = request(b"EVALSHA", _COMMIT, b"3", _P + b"committed", done, open_, batch)
+        return opening, pushes, commit, request(b"LLEN", done)
+
+    def plans(self, size: int, at: int) -> list[bytes]:
+        return [self._plan(number, at) for number in range(size)]
+
     async def _enqueue(self, size: int) -> Run:
-        phase = Phase([request(b"LPUSH", _P + b"unassigned", self._job()) for _ in range(size)], a_number)
+        phase = Phase(self.enqueues(size), a_number)
         return {"enqueue": figures(size, await phase.run(self._lanes), phase.took)}
 
     async def _batch(self, size: int) -> Run:
         """One batch, pushed to by all connections, then committed by one."""
-        batch = b"%b:Import:%08x" % (self._source, next(self._numbers))
-        open_, done = b"%buncommitted:%b" % (_P, batch), b"%bcommitted:%b" % (_P, batch)
-        init = Phase([request(b"EVALSHA", _INIT, b"1", open_, self._job(b"Import"))], exactly(b":1\r\n"))
-        await init.run(self._lanes[:1])
-        await Phase([request(b"EXPIRE", open_, b"600")], exactly(b":1\r\n")).run(self._lanes[:1])
-        pushes = Phase([request(b"LPUSHX", open_, self._job(b"Import")) for _ in range(size - 1)], a_number)
-        pushed_s = await pushes.run(self._lanes)
-        commit = Phase([request(b"EVALSHA", _COMMIT, b"3", _P + b"committed", done, open_, batch)], a_number)
-        commit_s = await commit.run(self._lanes[:1])
-        await Phase([request(b"LLEN", done)], exactly(b":%d\r\n" % size)).run(self._lanes[:1])
+        one = self._lanes[:1]
+        opening, pushes, commit, length = self.batch(size)
+        await Phase(opening, exactly(b":1\r\n")).run(one)
+        pushing = Phase(pushes, a_number)
+        pushed_s = await pushing.run(self._lanes)
+        committing = Phase([commit], a_number)
+        commit_s = await committing.run(one)
+        await Phase([length], exactly(b":%d\r\n" % size)).run(one)
         return {
-            "batch push": figures(size - 1, pushed_s, pushes.took),
-            "batch commit": figures(size, commit_s, commit.took),
+            "batch push": figures(size - 1, pushed_s, pushing.took),
+            "batch commit": figures(size, commit_s, committing.took),
         }
 
     async def _plans(self, size: int) -> Run:
-        """All due in one second, while one connection goes on enqueueing."""
+        """All due in one second, while one connection goes on enqueueing, and another pushes through Faktory's door."""
+        faktory = self._beside
+        if faktory is None:
+            raise ValueError("plans are measured beside a Faktory door")
         at = int(time.time() + _AHEAD_S + size / 1_000)
-        made = Phase([self._plan(number, at) for number in range(size)], exactly(b":1\r\n"))
+        made = Phase(self.plans(size, at), exactly(b":1\r\n"))
         made_s = await made.run(self._lanes)
         if time.time() >= at:
             raise Unexpected("it took longer to make the plans than they are ahead; the figure would mean nothing")
         await asyncio.sleep(max(0.0, at - 0.5 - time.time()))
         beside = Phase(self._until(at + _AFTER_S), a_number)
-        beside_s = await beside.run(self._lanes[:1])
+        pushes = Phase(self._pushes_until(at + _AFTER_S), exactly(b"+OK\r\n"))
+        beside_s, push_s = await asyncio.gather(beside.run(self._lanes[:1]), pushes.run([faktory]))
         runs = Phase([request(b"LLEN", _P + b"unassigned")], a_number, keep=True)
         await runs.run(self._lanes[:1])
         there = int(runs.replies[0][1:]) - len(beside.took)
@@ -96,6 +118,7 @@ class ResquLoad:
         return {
             "plan create": figures(size, made_s, made.took),
             "enqueue while due": figures(len(beside.took), beside_s, beside.took),
+            "Faktory PUSH while due": figures(len(pushes.took), push_s, pushes.took),
         }
 
     def _plan(self, number: int, at: int) -> bytes:
@@ -106,6 +129,11 @@ class ResquLoad:
         )
         keys = (_P + b"plan:" + plan, _P + b"plan_schedule", b"%bplan_schedule:%d" % (_P, at))
         return request(b"EVALSHA", _INSERT, b"4", *keys, _P + b"plan_list:" + self._source, text, b"%d" % at, plan)
+
+    def _pushes_until(self, end: float) -> Iterator[bytes]:
+        job = job_text(self._source)
+        while time.time() < end:
+            yield b"PUSH %b\r\n" % (job % (b"%032x" % next(self._numbers)))
 
     def _until(self, end: float) -> Iterator[bytes]:
         while time.time() < end:

@@ -1,6 +1,6 @@
 """What a session costs before its first answer: as Spark is, with the archive of classes, and of a warm Connect server.
 
-    python -m bench.pipeline.starts plain|ours|connect [FILE or URL]      one start, for `measure`
+python -m bench.pipeline.starts plain|ours|connect [FILE or URL]      one start, for `measure`
 """
 
 import os
@@ -34,9 +34,7 @@ def with_classes() -> float:
         give_up = time.monotonic() + 120
         while not archive.exists() and time.monotonic() < give_up:  # it is written when Java has ended
             time.sleep(0.5)
-        plain, ours = (
-            min(_start(*words) for _ in range(_ROUNDS)) for words in (("plain",), ("ours", str(archive)))
-        )
+        plain, ours = (min(_start(*words) for _ in range(_ROUNDS)) for words in (("plain",), ("ours", str(archive))))
     return ours / plain
 
 

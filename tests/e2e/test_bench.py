@@ -88,6 +88,15 @@ def test_another_door(tmp_path: Path, door: str, phases: list[str]) -> None:
     assert f"{phases[0]}, 64 connections, a second" in found
 
 
+@pytest.mark.slow
+def test_resqu(tmp_path: Path) -> None:
+    done = bench("--quick", "--door", "resqu", "--jobs", "500", "--folder", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = rows(done.stdout)
+    assert {"enqueue", "batch push", "batch commit", "plan create", "enqueue while due"} <= set(found)
+    assert {"commit of a batch of 2,000, s", "worst Faktory PUSH while 200 plans are due, s"} <= set(found)
+
+
 class _Liar(socketserver.StreamRequestHandler):
     """Answers as Faktory does, but for one lie."""
 

@@ -4,6 +4,7 @@ One dict of jobs, lists that are looked through, no index. It knows jobs with Re
 commands those that lease and settle them. `RULES` at the end says which method carries out which command.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, nextafter
@@ -196,6 +197,9 @@ class Reference:
 
     def _into_pool(self, name: str, queue: str) -> None:
         stage = self.stages[name]
+        if not stage.numbers and not stage.by_hand:  # all were moved while it waited for a pool
+            del self.stages[name]
+            return
         stage.queue = queue
         if any(
             (each.phase, each.queue, each.source) == ("active", queue, stage.source) for each in self.stages.values()
@@ -245,7 +249,7 @@ class Reference:
         if uid:
             holder = self._holder(uid)
             buffer = self._in_buffer(holder)
-            if holder is not None and buffer is not None and buffer.said:
+            if holder is not None and buffer is not None and buffer.said and self._says(buffer, holder, command):
                 self._again(holder, spec, now, failed=buffer.said == "over")
                 return r.Pushing.CONTINUED
             if uid in self.locks and self.reserved.get(uid) != command.by:
@@ -255,6 +259,11 @@ class Reference:
             self.deferred.pop(uid, None)
         self._enter(spec, now, now.wall)
         return r.Pushing.PUSHED
+
+    def _says(self, buffer: Buffer, job: Job, command: r.PushJob) -> bool:
+        """The child that spoke, or who pushes the same job."""
+        args = json.loads(job.text).get("args")
+        return buffer.by == command.by or bool(args == json.loads(face(command.spec).text).get("args"))
 
     def _again(self, job: Job, spec: Spec, now: Now, *, failed: bool) -> None:
         self._happens(now)
@@ -300,9 +309,10 @@ class Reference:
         uid, holder = command.uid, self._holder(command.uid)
         buffer = self._in_buffer(holder)
         if buffer is not None:
-            if not command.running:
+            said = "" if command.running else "again"
+            if said or buffer.said:
                 self._happens(now)
-                buffer.said, buffer.by = "again", command.by
+                buffer.said, buffer.by = said, command.by
         elif holder is not None and holder.state != "leased":
             if command.running is not (uid in self.running):
                 self._happens(now)
@@ -472,6 +482,22 @@ class Reference:
         del self.buffers[command.key]
         return buffer.text
 
+    def reroute(self, command: c.Reroute, now: Now) -> int:
+        """By hand: what waits goes there; of a batch only what is committed, and it is ready then."""
+        found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
+        found = [job for job in found if job.state != "leased" and job.queue != command.queue]
+        held = [job for job in found if job.state == "held"]
+        staged = [job for job in held if job.stage and self.stages[job.stage].phase != "open"]
+        jobs = [job for job in found if job not in held] + staged
+        for job in jobs:
+            self._happens(now)
+            if job in staged:
+                job.place = (self.stages[job.stage].since, job.number)
+                self._begun(job)
+                job.state, job.stage = "ready", ""
+            job.queue = command.queue
+        return len(jobs)
+
     # Batches
 
     def open_stage(self, command: b.OpenStage, now: Now) -> bool:
@@ -582,7 +608,7 @@ class Reference:
         self.static, self.batch = command.static, command.batch
         busy = [(stage.queue, stage.source) for stage in self.stages.values() if stage.phase == "active"]
         orphans = [name for key, names in self.backlogs.items() if key not in busy for name in names]
-        for name, stage in self.stages.items():
+        for name, stage in list(self.stages.items()):
             pool = self._pool(stage.source, stage.name, self.batch)
             if pool and (stage.phase == "committed" or name in orphans):
                 self._happens(now)
@@ -671,6 +697,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Succeed: Reference.succeed,
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
+    c.Reroute: Reference.reroute,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
 }

@@ -1,23 +1,30 @@
 """The tables as others open them: the examples of the docs, run as they stand, and every column that they name."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+from math import ceil
 from pathlib import Path
+from statistics import fmean, variance
 from typing import Final
 
 import duckdb
 import polars as pl
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from crossdock.cli.main import main
 from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
 from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown
 from tests.pipeline.pictures import PUBLIC, rows
 
+BOOKED: Final = pc.field("booked_run")
 ROOT: Final = Path(__file__).parents[2]
 _BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -74,3 +81,27 @@ def test_every_column_is_documented() -> None:
     for name in PUBLIC:
         named = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`.*?) \|", chapters[name], re.MULTILINE))))
         assert named == set(schemas[name].fieldNames()), name
+
+
+def test_the_reports_say_what_is_in_the_lake(grown: Grown, capsys: pytest.CaptureFixture[str]) -> None:
+    """From the events to `crossdock report`, all the way."""
+    booked: dict[str, list[float]] = {}
+    values = ds.dataset(grown.lake / "events").to_table(columns=["booked_queue", "run_s"], filter=BOOKED)
+    for row in values.to_pylist():
+        booked.setdefault(row["booked_queue"], []).append(row["run_s"])
+    last = max(row["date"] for row in rows(grown.tables, "daily"))
+    where = ["--lake", str(grown.lake), "--tables", str(grown.tables), "--until", str(last)]
+    assert main(["report", "queue", "--days", "60", "--json", *where]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {row["queue"]: row["runs"] for row in told["queues"]} == {name: len(runs) for name, runs in booked.items()}
+    assert told["tables"]["waiting"] == 0
+    for row in told["queues"]:
+        runs, run = sorted(booked[row["queue"]]), row["run"]
+        assert run["mean"] == pytest.approx(fmean(runs), rel=1e-9)
+        assert run["variance"] == pytest.approx(variance(runs), rel=1e-9)
+        for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+            exact = runs[ceil(share * len(runs)) - 1]
+            assert run[name] == pytest.approx(max(exact, 0.0), rel=0.0197), (row["queue"], name)
+    for words in (["queue", "mail"], ["failures"], ["workers"], ["slow"]):
+        assert main(["report", *words, "--days", "60", *where]) == 0
+        assert "nothing\n" not in capsys.readouterr().out, words

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.redis.resqu import payload
+from crossdock.wire.redis.resqu import closely, payload
+from crossdock.wire.redis.resqu.given import Given, Unique, as_bytes
+from crossdock.wire.redis.resqu.shown import face_in
+from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.values import Error
 from tests.resqu.recording import sections
 
@@ -24,6 +27,7 @@ FULL = {
     "id": "686c.1",
     "queue_time": 1794766107.5,
 }
+READ = ("kind", "source", "name", "unique", "monitored", "fails")  #: of a payload, besides its args
 
 
 def text(**changes: object) -> bytes:
@@ -33,13 +37,15 @@ def text(**changes: object) -> bytes:
 
 def test_all_members_are_read() -> None:
     found = payload.queued(text())
-    assert found == payload.Given(
-        "Example\\Job", "s1", "Mail", b'{"a": [1, null, "\\u017e"]}', "u1", 30, True, 2, "686c.1"
-    )
+    assert (found.kind, found.source, found.name, found.jid) == ("Example\\Job", "s1", "Mail", "686c.1")
+    assert as_bytes(found.args) == b'{"a": [1, null, "\\u017e"]}'
+    assert (found.unique, found.monitored, found.fails) == (Unique("u1", 30), True, 2)
 
 
 def test_a_name_is_the_class_unless_it_is_given() -> None:
-    assert payload.queued(text(name=...)).name == "Example\\Job"
+    face = face_in(Specs().queued(text(name=...)))
+    assert face is not None
+    assert (face.name, json.loads(face.text)["name"]) == ("Example\\Job", "Example\\Job")
 
 
 @pytest.mark.parametrize("falsy", [None, False, 0, "", "0", ...])
@@ -47,7 +53,7 @@ def test_what_php_takes_for_false_is_left_out(falsy: object) -> None:
     found = payload.queued(
         text(args=falsy, unique=falsy, isMonitored=falsy, includePath=falsy, environment=falsy, name=falsy)
     )
-    assert (found.args, found.uid, found.deferrable_s, found.monitored) == (b"", "", None, False)
+    assert (as_bytes(found.args), found.unique, found.monitored) == (b"", None, False)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_what_php_takes_for_false_is_left_out(falsy: object) -> None:
 )
 def test_uniqueness(unique: object, read: tuple[str, int | None]) -> None:
     found = payload.queued(text(unique=unique))
-    assert (found.uid, found.deferrable_s) == read
+    assert (("", None) if found.unique is None else (found.unique.uid, found.unique.deferrable_s)) == read
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ members = st.sampled_from([*FULL, "nextRun", "recurrenceInterval", "unknown"])
 bodies = st.dictionaries(members, values, max_size=13).map(lambda more: json.dumps(FULL | more).encode())
 
 
-def attempt(read: Callable[[bytes], payload.Given], body: bytes) -> payload.Given | bytes:
+def attempt(read: Callable[[bytes], Given], body: bytes) -> Given | bytes:
     try:
         return read(body)
     except Error as refused:
@@ -150,5 +156,20 @@ def test_whatever_comes_is_read_or_refused_in_one_line(body: bytes) -> None:
         if isinstance(found, bytes):
             assert found.startswith(b"ERR invalid job: ")
         else:
-            assert found.kind and found.source and found.name
-            assert not found.args or json.loads(found.args) is not None
+            assert found.kind and found.source
+            args = as_bytes(found.args)
+            assert not args or json.loads(args) is not None
+
+
+@given(bodies)
+def test_the_decoder_takes_nothing_that_a_close_look_refuses(body: bytes) -> None:
+    for read, look in (
+        (payload.base, closely.base),
+        (payload.queued, closely.queued),
+        (payload.planned, closely.planned),
+    ):
+        found, close = attempt(read, body), attempt(look, body)
+        if isinstance(found, Given) and isinstance(close, Given):
+            assert [getattr(found, each) for each in READ] == [getattr(close, each) for each in READ]
+        else:
+            assert found == close

@@ -204,4 +204,4 @@ def test_the_examples_of_the_reference_are_true(command: str, expected: str, tmp
 
 
 def test_the_reference_has_its_examples() -> None:
-    assert len(EXAMPLES) == 17
+    assert len(EXAMPLES) == 19

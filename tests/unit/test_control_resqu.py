@@ -104,3 +104,43 @@ def test_batches_are_shown_from_open_to_running(direct: Direct, peer: ControlPee
     assert row["description"] == "Import of s"
     status = peer.ask("status")["status"]
     assert (status["batches"], status["states"]["held"], status["states"]["ready"]) == (1, 3, 0)
+
+
+def test_a_worker_whose_host_never_comes_back(direct: Direct, peer: ControlPeer) -> None:
+    worker, queue = "node1~unassigned~s~4711", f"{P}unassigned"
+    direct.say("w", "SADD", f"{P}process:node1:pool:unassigned", worker)
+    job = job_text("u")
+    assert direct.say("c", "SETNX", f"{P}unique:u:state", "queued") == 1
+    direct.say("c", "LPUSH", queue, job)
+    assert peer.ask("workers")["workers"] == []
+    assert direct.say("w", "RPOPLPUSH", f"{P}static:queue:unassigned", f"{P}worker:{worker}") == job
+    direct.desk.advance(7)
+    (row,) = peer.ask("workers")["workers"]
+    assert (row["worker"], row["hostname"], row["pid"], row["labels"]) == (worker, "node1", 4711, ["resqu"])
+    assert (row["leases"], row["beat_s"], row["connections"]) == (1, 7.0, 0)
+    assert peer.ask("terminate", all=True) == {"done": [], "unknown": []}, "not by accident"
+    assert peer.ask("quiet", workers=[worker]) == {"done": [], "unknown": [worker]}
+    assert peer.ask("terminate", workers=[worker]) == {"done": [worker], "unknown": []}
+    assert peer.ask("workers")["workers"] == []
+    assert direct.say("c", "LRANGE", queue, "0", "-1") == [job]
+    assert direct.say("c", "SMEMBERS", f"{P}process:node1:pool:unassigned") == []
+    assert direct.say("w", "RPOP", f"{P}worker:{worker}") is None, "a worker that was alive all the same sees it"
+    assert direct.say("c", "GET", f"{P}unique:u:state") == "queued"
+    assert peer.ask("terminate", workers=[worker]) == {"done": [], "unknown": [worker]}
+
+
+def test_an_allocator_whose_host_never_comes_back(direct: Direct, peer: ControlPeer) -> None:
+    name = "allocator:node1:job-4711"
+    direct.say("c", "LPUSH", f"{P}unassigned", job_text(""))
+    direct.say("a", "RPOPLPUSH", f"{P}unassigned", P + name)
+    (row,) = peer.ask("workers")["workers"]
+    assert (row["worker"], row["hostname"], row["pid"], row["leases"], row["beat_s"]) == (name, "node1", 4711, 0, None)
+    assert direct.say("c", "LLEN", f"{P}unassigned") == 0
+    assert peer.ask("terminate", workers=[name]) == {"done": [name], "unknown": []}
+    assert direct.say("c", "LLEN", f"{P}unassigned") == 1
+    assert peer.ask("workers")["workers"] == []
+
+
+def job_text(uid: str) -> str:
+    unique = f'"unique":{{"uid":"{uid}"}},' if uid else ""
+    return f'{{"class":"C","sourceId":"s","name":"N",{unique}"id":"id-{uid}","queue_time":1.5}}'

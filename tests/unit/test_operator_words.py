@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.cli.filters import span
-from crossdock.cli.show import age, clean, columns, cut, size, some
+from crossdock.cli.show import age, clean, columns, count, cut, lasting, rate, share, size, some
 from crossdock.journal.folder import in_use_by
 
 
@@ -45,6 +45,37 @@ def test_an_age(seconds: float | None, text: str) -> None:
 )
 def test_a_size(count: int, text: str) -> None:
     assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0, "0s"), (0.0003, "0.3ms"), (0.012, "12ms"), (1.239, "1.24s"), (12.39, "12.4s"), (3_700, "1h1m"),
+     (-90, "-1m30s"), (-0.5, "-500ms")],
+)  # fmt: skip
+def test_how_long_it_took(seconds: float | None, text: str) -> None:
+    assert lasting(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (rate(0), "0"),
+        (rate(12_345.6), "12,346/s"),
+        (rate(2.5), "2.5/s"),
+        (rate(0.5), "30/min"),
+        (rate(0.01), "36/h"),
+        (rate(0.01, 0.02), "0.6/min"),
+        (rate(0.0001), "8.64/d"),
+        (share(0.123), "12.3 %"),
+        (share(25.0), "2,500 %"),
+        (count(999), "999"),
+        (count(1_200), "1.2k"),
+        (count(3e7), "30M"),
+        (count(5e12), "5e+03G"),
+    ],
+)
+def test_figures_beside_figures(told: str, text: str) -> None:
+    assert told == text
 
 
 def test_counted_things() -> None:

@@ -16,6 +16,8 @@ from crossdock.pipeline.errors import PipelineError
 from crossdock.server.lake import folder_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from crossdock.pipeline.status import Status
     from crossdock.pipeline.works import Progress, Works
 
@@ -79,14 +81,14 @@ class SparkCommand(TablesCommand):
         ]
 
 
-def _folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
+def folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
     """Lake, tables, and how many days the lake keeps."""
     lake, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
     return lake or folder_of(settings), tables or settings.server.data / "tables", settings.lake.keep_days
 
 
-def _needs_spark() -> None:
+def needs_spark() -> None:
     """Raises PipelineError with what to install."""
     for name in ("pyspark", "deltalake"):
         if find_spec(name) is None:
@@ -96,10 +98,10 @@ def _needs_spark() -> None:
             )
 
 
-def _works(values: dict[str, Any], progress: "Progress") -> "Works":
-    _needs_spark()
+def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
+    """Where --master, --conf and --cds say. Raises PipelineError if something is not installed."""
+    needs_spark()
     from crossdock.pipeline.session import start
-    from crossdock.pipeline.works import Works
 
     conf = {}
     for text in values.pop("conf"):
@@ -107,10 +109,16 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
         if not equals:
             raise click.UsageError(f"--conf {text} is not KEY=VALUE")
         conf[key] = value
-    master, cds = values.pop("master"), values.pop("cds")
-    lake, tables, keep_days = _folders(values)
     progress("starting Spark", 0, 1)
-    return Works(start(master, conf, cds), lake, tables, keep_days=keep_days, progress=progress)
+    return start(values.pop("master"), conf, values.pop("cds", None))
+
+
+def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+    spark = session(values, progress)
+    from crossdock.pipeline.works import Works
+
+    lake, tables, keep_days = folders(values)
+    return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
 
 
 @pipeline.command("run", cls=SparkCommand, epilog=_EXAMPLES)
@@ -209,10 +217,10 @@ def status(as_json: bool, **values: Any) -> int:
 
     Starts no Spark and changes nothing. Exit code 1 if a segment is set aside or missing.
     """
-    _needs_spark()
+    needs_spark()
     from crossdock.pipeline.status import status as status_of
 
-    lake, tables, _ = _folders(values)
+    lake, tables, _ = folders(values)
     told = status_of(lake.absolute(), tables.absolute())
     if as_json:
         print_json(msgspec.to_builtins(told))

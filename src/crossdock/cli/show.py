@@ -35,6 +35,37 @@ def age(seconds: float | None) -> str:
     return "".join(parts[:2]) or "0s"
 
 
+def lasting(seconds: float | None) -> str:
+    """As short as figures of very different sizes can be compared: 0.3ms, 12ms, 1.24s, then as `age`."""
+    if seconds is None:
+        return "-"
+    if abs(seconds) < 1:
+        return f"{seconds * 1_000:.3g}ms" if seconds else "0s"
+    return f"{seconds:.3g}s" if abs(seconds) < 60 else ("-" if seconds < 0 else "") + age(abs(seconds))
+
+
+def rate(per_s: float, beside: float = 0.0) -> str:
+    """By the second, minute, hour or day, whichever makes it, or the one it stands beside, at least one."""
+    if not per_s:
+        return "0"
+    units = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
+    unit, size = next((each for each in units if max(per_s, beside) * each[1] >= 1), units[-1])
+    return f"{per_s:,.0f}/s" if per_s >= 1_000 else f"{per_s * size:.3g}/{unit}"
+
+
+def share(part: float) -> str:
+    return f"{100 * part:.3g} %" if part < 10 else f"{100 * part:,.0f} %"
+
+
+def count(figure: float) -> str:
+    """Short, for an axis: 1.2k, 30M."""
+    for unit in ("", "k", "M"):
+        if abs(figure) < 1_000:
+            return f"{figure:.3g}{unit}"
+        figure /= 1_000
+    return f"{figure:,.3g}G"
+
+
 def size(count: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if count < 1_024:

@@ -18,7 +18,8 @@ Examples:
 def workers(as_json: bool, **values: Any) -> None:
     """List the workers that are connected.
 
-    BEAT is how long ago a worker was last heard; after a minute of silence it is dropped.
+    BEAT is how long ago a worker was last heard; after a minute of silence it is dropped. Resqu's workers and
+    allocators are listed while they have a job, connected or not; BEAT is how long a worker has had it.
     """
     with server(values) as client:
         rows = list(client.rows("workers"))

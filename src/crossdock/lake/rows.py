@@ -45,7 +45,7 @@ class Others(Part):
         self.links(spec)
 
     def job(
-        self, seq: int, at: float, t: float | None, event: str, state: str, via: str, row: Row,
+        self, seq: int, at: float, t: float | None, event: str, state: str | None, via: str, row: Row,
         outcome: str | None = None, booked: tuple[Any, ...] = NO_BOOKING,
     ) -> None:  # fmt: skip
         """One of the jobs that an event is about."""

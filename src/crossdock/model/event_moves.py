@@ -43,6 +43,15 @@ class Revived(Event, tag="revived"):
     listed: bool = False  #: the queue becomes known with it
 
 
+class Rerouted(Event, tag="rerouted"):
+    """Waiting jobs were taken to that queue by hand, as they are. The rows say where they were."""
+
+    via: str
+    queue: str
+    rows: list[Row]
+    freed: bool = False  #: they were held, by a throttle or in a batch, and are ready there
+
+
 class Stalled(ClosingEvent, tag="stalled"):
     """A job was taken from its holder and stands before all others. Nothing is counted."""
 

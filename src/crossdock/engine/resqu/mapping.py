@@ -4,7 +4,6 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu.reads import length
 from crossdock.engine.resqu.state import Mapping
-from crossdock.engine.resqu.uniques import face_of
 from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.event_resqu import MappingSet, Pools, PutOnQueue, StageCommitted
@@ -45,8 +44,7 @@ def waits(memory: Memory) -> bool:
     queue = memory.queues.get(UNASSIGNED)
     if queue is None or not queue.ready or not memory.resqu.mapping.static:
         return False
-    face = face_of(memory.jobs[queue.ready.first()[4]])
-    return face is not None and memory.resqu.pool(face) != UNASSIGNED
+    return memory.resqu.queue_of(memory.jobs[queue.ready.first()[4]]) != UNASSIGNED
 
 
 def assign(memory: Memory, now: Now, limit: int) -> list[PutOnQueue]:
@@ -57,8 +55,7 @@ def assign(memory: Memory, now: Now, limit: int) -> list[PutOnQueue]:
     by_pool: dict[str, list[Row]] = {}
     for place in memory.queues[UNASSIGNED].ready.islice(0, limit):
         job = memory.jobs[place[4]]
-        face = face_of(job)
-        pool = memory.resqu.pool(face) if face is not None else UNASSIGNED
+        pool = memory.resqu.queue_of(job)
         if pool == UNASSIGNED:
             break
         by_pool.setdefault(pool, []).append(row(job))

@@ -1,6 +1,9 @@
 """Pushing a Resqu job: a new one, the repeat of one, or the next try of the one in a worker's buffer."""
 
 from random import Random
+from typing import Any, Final
+
+import msgspec
 
 from crossdock.engine import admit
 from crossdock.engine.decision import Decision, later
@@ -10,23 +13,41 @@ from crossdock.engine.resqu import again, reads
 from crossdock.engine.resqu.uniques import buffered, face_of, lock_of, routed
 from crossdock.model.clock import Now
 from crossdock.model.event_resqu import DeferralDropped, Said
-from crossdock.model.events import AnyEvent
+from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.resqu import SHOWN_AS, Pushing, PushJob, uid_of
+from crossdock.model.resqu_lists import Buffer
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_PUSHED: Final = Pushing.PUSHED
 
 
-def push(memory: Memory, command: PushJob, now: Now, random: Random) -> Decision[Pushing]:
+def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision[Pushing]:
     spec = routed(memory, command.spec)
-    before = _before(memory, spec)
-    if before is not None:
-        return (), before, ()
+    jid, extra = spec.jid, spec.extra
+    if jid in memory.resqu.once.ids:
+        return (), Pushing.REPEATED, ()
+    if jid in memory.jids:
+        return (), Pushing.DUPLICATE if face_of(next(memory.named(jid))) is None else Pushing.REPEATED, ()
+    if extra is not None and extra.links is not None:
+        return _linked(memory, command, spec, now, random)
+    counters, wall = memory.counters, now.wall
+    if wall >= counters.at:
+        event = Pushed(wall, counters.number + 1, command.via, [spec])
+    else:
+        event = Pushed(counters.at, counters.number + 1, command.via, [spec], wall)
+    return (event,), _PUSHED, (spec.queue,) if spec.due <= wall else ()
+
+
+def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
+    """A job with a unique id, or that is monitored."""
     lock = lock_of(spec)
     events: list[AnyEvent] = []
     if lock:
         uid = uid_of(lock)
         number = reads.named(memory, uid)
         found = buffered(memory, number)
-        if found is not None and found[1].said is not Said.NOTHING:
+        if found is not None and found[1].said is not Said.NOTHING and _says(found[1], found[2], command):
             return _next_try(memory, found[2], found[3], spec, command.via, now, random, found[1].said)
         if uid.startswith(SHOWN_AS):
             return (), Pushing.REPEATED, ()  # of a job that is over, or somebody else's by now
@@ -37,17 +58,7 @@ def push(memory: Memory, command: PushJob, now: Now, random: Random) -> Decision
             events.append(DeferralDropped(later(memory, now), lock))
     number = memory.counters.number + 1
     events.append(admit.pushed(command.via, [spec], number, later(memory, now), now))
-    return events, Pushing.PUSHED, admit.stirred([spec], now)
-
-
-def _before(memory: Memory, spec: Spec) -> Pushing | None:
-    """What is known of that id already."""
-    if spec.jid in memory.resqu.once.ids:
-        return Pushing.REPEATED
-    if spec.jid not in memory.jids:
-        return None
-    job = next(memory.named(spec.jid))
-    return Pushing.DUPLICATE if face_of(job) is None else Pushing.REPEATED
+    return events, _PUSHED, admit.stirred([spec], now)
 
 
 def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
@@ -59,6 +70,19 @@ def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> 
         if known is not None and known.text == face.text:
             return Pushing.REPEATED
     return Pushing.NOT_UNIQUE
+
+
+def _says(buffer: Buffer, job: Job, command: PushJob) -> bool:
+    """Whether it is the child who spoke of the job in this buffer that pushes now. On another connection, as after a
+    restart, that is who pushes the same job; another one of its unique id is somebody else's."""
+    if buffer.by == command.by or face_of(job) is None:
+        return True
+    spec = command.spec
+    return job.kind == spec.kind and _value(job.payload) == _value(spec.payload)
+
+
+def _value(payload: bytes) -> Any:
+    return msgspec.json.decode(payload) if payload else None
 
 
 def _next_try(

@@ -49,6 +49,15 @@ def buffer(memory: Memory, key: str) -> Buffer | None:
     return memory.resqu.buffers.get(key)
 
 
+def in_hand(memory: Memory, key: str) -> Job | None:
+    """The job that the owner of this buffer has, by its lease or on the way to a pool. The text may outlive that."""
+    full = memory.resqu.buffers.get(key)
+    job = memory.jobs.get(full.number) if full is not None else None
+    if full is None or job is None or (full.token and (job.lease is None or job.lease.token != full.token)):
+        return None
+    return job
+
+
 def plan(memory: Memory, plan_id: str) -> Recurrence | None:
     return memory.recurrences.get(record_name(plan_id))
 

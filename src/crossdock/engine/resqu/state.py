@@ -4,11 +4,12 @@ Locks themselves stand in `memory.locks`, plans in `memory.recurrences`. Only ap
 """
 
 from collections import deque
+from functools import lru_cache
 from typing import Final
 
 from crossdock.engine.order import Order
 from crossdock.model.event_resqu import Pools
-from crossdock.model.job import Number, ResquFace, Spec
+from crossdock.model.job import Job, Number, ResquFace, Spec
 from crossdock.model.records import Stage
 from crossdock.model.resqu import UNASSIGNED
 from crossdock.model.resqu_lists import Buffer
@@ -20,14 +21,18 @@ class Mapping:
     """Which pool a job goes to (protocol page 10.3): its source's entry for its name, else that of all sources, else
     the pool of all."""
 
-    __slots__ = ("batch", "static")
+    __slots__ = ("batch", "pool", "static")
+
+    #: Sources and names whose pool is remembered.
+    REMEMBERED: Final = 4_096
 
     def __init__(self, static: Pools | None = None, batch: Pools | None = None) -> None:
         self.static = static or {}
         self.batch = batch or {}
+        #: The pool of a job by itself, by its source and name
+        self.pool = lru_cache(maxsize=self.REMEMBERED)(self._pool)
 
-    def pool(self, source: str, name: str) -> str:
-        """Of a job by itself."""
+    def _pool(self, source: str, name: str) -> str:
         return _look_up(self.static, source, name) or UNASSIGNED
 
     def batch_pool(self, source: str, name: str) -> str:
@@ -114,5 +119,7 @@ class Resqu:
             if not names:
                 del self.reserved_by[by]
 
-    def pool(self, face: ResquFace) -> str:
-        return self.mapping.pool(face.source, face.name)
+    def queue_of(self, job: Job | Spec) -> str:
+        """Where it goes: of a Resqu job its pool, of another the queue it names."""
+        face = None if job.extra is None else job.extra.face
+        return self.mapping.pool(face.source, face.name) if type(face) is ResquFace else job.queue

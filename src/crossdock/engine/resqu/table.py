@@ -1,6 +1,7 @@
 """Which function decides each of Resqu's commands, and which one folds each of their events."""
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -49,7 +50,7 @@ def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
     return {
         resqu.Reserve: uniques.reserve,
         resqu.Release: uniques.release,
-        resqu.PushJob: drawing(pushing.push),
+        resqu.PushJob: partial(pushing.push, random),
         resqu.Defer: uniques.defer,
         resqu.Mark: uniques.mark,
         resqu.Unlock: uniques.unlock,

@@ -12,7 +12,7 @@ from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import batches as batch_views
-from crossdock.wire.control import choose, cursor, messages, views
+from crossdock.wire.control import choose, cursor, holders, messages, views
 from crossdock.wire.control.messages import error, reply
 from crossdock.wire.control.pages import by_name, longest
 from crossdock.wire.control.vitals import House
@@ -126,9 +126,12 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
 
 def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
     leases = yield from _tally(desk.memory, State.LEASED, lambda job: job.lease.worker if job.lease else "")
-    names, after = yield from by_name(registry.by_wid, request)
     known = registry.by_wid
-    rows = [views.worker(known[name], leases, desk.now) for name in names if name in known]
+    names, after = yield from by_name({*known, *holders.names(desk.memory)}, request)
+    found = [
+        views.worker(known[each], leases, desk.now) if each in known else holders.shown(desk, each) for each in names
+    ]
+    rows = [row for row in found if row is not None]
     return reply({"workers": rows, "after": after})
 
 

@@ -5,6 +5,7 @@ it makes up for that key, and what would write there is refused.
 """
 
 from collections.abc import Generator, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from typing import Final, Protocol
@@ -24,11 +25,18 @@ class _Pass(Exception):
 PASS: Final = _Pass()
 
 
+#: Commands that may name keys of several views and plain ones at once.
+_DELETES: Final = frozenset({b"del", b"unlink"})
+
 #: Work in slices: the next place, and the keys of a page
 Page = Generator[None, None, tuple[int, list[bytes]]]
 
 #: Keys looked at between the turns of others: about 5 ms.
 SLICE: Final = 5_000
+
+#: Keys of which it is remembered whose they are, if they have no more bytes than this.
+_REMEMBERED: Final = 4_096
+_SHORT: Final = 256
 
 #: Keys of one page by hash, at least: each page is found by a look at all of them.
 _HASHED: Final = 1_000
@@ -56,7 +64,8 @@ class View(Protocol):
     prefix: bytes
 
     def owns(self, key: bytes) -> bool:
-        """Is this key, which has the prefix, one of the view? The others under it are plain keys."""
+        """Is this key, which has the prefix, one of the view? The others under it are plain keys. What is said of a key
+        once is said for ever."""
 
     def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
         """Carry out a command (lower case, as in `zcard`) of which at least one key is the view's. Raises PASS for
@@ -81,14 +90,16 @@ class Views:
 
     def __init__(self, views: tuple[View, ...] = ()) -> None:
         self.all = tuple(sorted(views, key=lambda view: len(view.prefix), reverse=True))
-        self.prefixes = tuple(view.prefix for view in self.all)
+        self._prefixes = tuple(view.prefix for view in self.all)
+        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._find)
 
     def of(self, key: bytes) -> View | None:
-        if key.startswith(self.prefixes):
-            for view in self.all:
-                if key.startswith(view.prefix) and view.owns(key):
-                    return view
-        return None
+        if not key.startswith(self._prefixes):
+            return None
+        return self._remembered(key) if len(key) <= _SHORT else self._find(key)
+
+    def _find(self, key: bytes) -> View | None:
+        return next((view for view in self.all if key.startswith(view.prefix) and view.owns(key)), None)
 
 
 def find(context: Context, key: bytes) -> Entry | None:
@@ -103,17 +114,17 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
     """One command: views first, then the plain key space, if it has room. An Error is a result like others."""
     try:
         if command.first:
-            views = context.door.views
-            prefixes = views.prefixes
+            of = context.door.views.of
             if command.last == 1:  # most have one key, their first word
-                view = views.of(args[0])
+                view = of(args[0])
                 if view is not None:
-                    return _viewed(context, command, args, [view])
-            elif prefixes:
-                owners = {views.of(key): None for key in command.keys(args)}
-                owners.pop(None, None)
-                if owners:
-                    return _viewed(context, command, args, [view for view in owners if view is not None])
+                    return _viewed(context, command, args, view)
+            else:
+                views = [each for each in {of(key): None for key in command.keys(args)} if each is not None]
+                if views and command.name in _DELETES:
+                    return _delete(context, command, args, views)
+                if views:
+                    return _viewed(context, command, args, views[0])
             if command.flags & GROWS:
                 refuse_if_full(context, args)
         return command.act(context, args)
@@ -121,11 +132,9 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
         return error
 
 
-def _viewed(context: Context, command: Command, args: list[bytes], views: list[View]) -> Result:
-    if command.name in (b"del", b"unlink") and len(args) > 1:
-        return _delete(context, command, args, views)
+def _viewed(context: Context, command: Command, args: list[bytes], view: View) -> Result:
     try:
-        return views[0].call(context, command.name, args)
+        return view.call(context, command.name, args)
     except _Pass:
         if command.flags & WRITE:
             raise _refused(context, command, args) from None
@@ -133,7 +142,6 @@ def _viewed(context: Context, command: Command, args: list[bytes], views: list[V
 
 
 def _delete(context: Context, command: Command, args: list[bytes], views: list[View]) -> Result:
-    """DEL may name keys of several views and plain ones at once."""
     of = context.door.views.of
     done = 0
     for view in views:

@@ -9,11 +9,10 @@ from crossdock.model.keys import ChangeList
 from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushStage
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.generic import MOST_MS
-from crossdock.wire.redis.keys.values import elements
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.resqu import entries, shown, units
 from crossdock.wire.redis.resqu.jobs import refuse_if_full
-from crossdock.wire.redis.resqu.names import PREFIX
+from crossdock.wire.redis.resqu.names import PREFIX, Name
 from crossdock.wire.redis.resqu.specs import VIA, Specs
 from crossdock.wire.redis.values import Error, Result, Value
 
@@ -28,14 +27,14 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
 
 
-def lpushx(context: Context, specs: Specs, name: str, args: list[bytes]) -> Result:
+def lpushx(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
     found = [specs.queued(text, locks=False) for text in args[1:]]
     refuse_if_full(context, len(found))
+    stage = name.name.decode()
     length = 0
-    with context.desk.together():
-        for spec in found:
-            length = context.desk.do(PushStage(VIA, name, spec))
+    for spec in found:
+        length = context.desk.do(PushStage(VIA, stage, spec))
     return length
 
 
@@ -63,7 +62,7 @@ def commit(context: Context, name: str) -> Value:
     if mapping.batch:
         units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
     else:
-        elements(context, COMMITTED)
+        units.refuse_other_than_list(context, COMMITTED)
     if not context.desk.do(CommitStage(name)):
         return None
     if mapping.batch:

@@ -64,8 +64,7 @@ def _again(context: Context, target: Name, buffer: bytes) -> bytes | None:
     full = reads.buffer(memory, key_of(buffer))
     if full is None:
         return None
-    job = memory.jobs.get(full.number)
-    if job is not None and (not full.token or (job.lease is not None and job.lease.token == full.token)):
+    if reads.in_hand(memory, key_of(buffer)) is not None:
         return full.text
     context.desk.do(EmptyBuffer(VIA, key_of(buffer), lost=True))
     return None

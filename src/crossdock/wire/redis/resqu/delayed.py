@@ -16,23 +16,24 @@ from crossdock.wire.redis.decode import integer
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.numbers import INT64, whole
 from crossdock.wire.redis.resqu import entries, shown
+from crossdock.wire.redis.resqu.given import LATEST
 from crossdock.wire.redis.resqu.jobs import push, refuse_if_full
+from crossdock.wire.redis.resqu.names import Name
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.values import Error, Result
 
-#: The year 36812: what is later is a mistake.
-_LATEST: Final = 2**40
 _PUSHED: Final = "resqu delayed"  #: in a connection's memo: the second it pushed to last, and how many there were then
 
 
 def second(key: bytes, name: bytes) -> int:
     found = integer(name)
-    if found is None or abs(found) > _LATEST:
+    if found is None or abs(found) > LATEST:
         raise Error(b"ERR '%b' does not end in a second since 1970" % key[:128])
     return found
 
 
-def rpush(context: Context, specs: Specs, at: int, args: list[bytes]) -> Result:
+def rpush(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+    at = second(args[0], name.name)
     found = [specs.delayed(text, at) for text in args[1:]]
     refuse_if_full(context, len(found))
     with context.desk.together():

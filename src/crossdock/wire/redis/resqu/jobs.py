@@ -1,5 +1,7 @@
 """`unassigned` and the pools' lists: jobs of a queue, the newest at the head, taken from the tail."""
 
+from typing import Final
+
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import lanes
@@ -7,8 +9,13 @@ from crossdock.model.job import Spec
 from crossdock.model.resqu import Pushing, PushJob
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import entries, shown
+from crossdock.wire.redis.resqu.names import Name
 from crossdock.wire.redis.resqu.specs import VIA, Specs
 from crossdock.wire.redis.values import Error, Result
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_NOT_UNIQUE: Final = Pushing.NOT_UNIQUE
+_DUPLICATE: Final = Pushing.DUPLICATE
 
 
 def refuse_if_full(context: Context, jobs: int = 1) -> None:
@@ -20,15 +27,15 @@ def refuse_if_full(context: Context, jobs: int = 1) -> None:
 def push(context: Context, spec: Spec) -> None:
     """Raises Error where it was not taken in; who repeats a push is answered as before."""
     outcome = context.desk.do(PushJob(VIA, context.number, spec))
-    if outcome is Pushing.NOT_UNIQUE:
+    if outcome is _NOT_UNIQUE:
         links = spec.extra.links if spec.extra is not None else None
         uid = links.lock.name.partition(":")[2] if links is not None and links.lock is not None else ""
         raise Error(f"ERR the unique id '{uid}' is taken by another job, or by who is about to push one")
-    if outcome is Pushing.DUPLICATE:
+    if outcome is _DUPLICATE:
         raise Error(f"ERR a job with the id '{spec.jid}' is there already, pushed through another door")
 
 
-def lpush(context: Context, specs: Specs, args: list[bytes]) -> Result:
+def lpush(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
     refuse_if_full(context, len(args) - 1)
     if len(args) == 2:
@@ -40,9 +47,8 @@ def lpush(context: Context, specs: Specs, args: list[bytes]) -> Result:
         with context.desk.together():
             for each in found:
                 push(context, each)
-    face = shown.face_in(spec)
     memory = context.desk.memory
-    return 0 if face is None else length(memory, memory.resqu.pool(face)) or 1
+    return length(memory, memory.resqu.queue_of(spec)) or 1
 
 
 def length(memory: Memory, queue: str) -> int:

@@ -4,6 +4,7 @@ Names are joined by `:` without escapes, so each kind is told from its known end
 """
 
 from enum import IntEnum, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 PREFIX: Final = b"resqu-v4:"
@@ -69,8 +70,17 @@ _UNKNOWN: Final = Name(Kind.UNKNOWN)
 _POOLS: Final = b"queue:"
 
 
+#: Keys that are remembered, if they have no more bytes than this: each command of a client reads the same few twice.
+_REMEMBERED: Final = 4_096
+_SHORT: Final = 256
+
+
 def read(key: bytes) -> Name:
     """What this key is."""
+    return _remembered(key) if len(key) <= _SHORT else _read(key)
+
+
+def _read(key: bytes) -> Name:
     if not key.startswith(PREFIX):
         return _UNKNOWN
     rest = key[len(PREFIX) :]
@@ -85,6 +95,9 @@ def read(key: bytes) -> Name:
                 return Name(kind, name[len(_POOLS) :]) if name.startswith(_POOLS) and name != _POOLS else _UNKNOWN
             return Name(kind, name)
     return _UNKNOWN
+
+
+_remembered: Final = lru_cache(maxsize=_REMEMBERED)(_read)
 
 
 def worker_set(worker: bytes) -> bytes:

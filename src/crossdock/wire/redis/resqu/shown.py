@@ -38,7 +38,7 @@ def popped(job: Job) -> bytes:
     if b'"unique"' not in shown or (links is not None and links.lock is not None) or face_of(job) is None:
         return shown
     members = msgspec.json.decode(shown, type=dict[str, msgspec.Raw])
-    if not payload.queued(shown).uid:
+    if payload.queued(shown).unique is None:
         return shown
     members["unique"] = msgspec.Raw(b'{"uid":"%b%d"}' % (SHOWN_AS.encode(), job.number))
     return _encode(members)

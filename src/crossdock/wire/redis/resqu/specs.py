@@ -1,18 +1,21 @@
 """Resqu's jobs on their way into the engine: what was read of a payload, as a spec."""
 
 import os
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
-from crossdock.model.job import Extra, Form, Links, LockTerms, ResquFace, Spec
+from crossdock.model.job import Extra, Form, Links, ResquFace, Spec
 from crossdock.model.resqu import UNASSIGNED, unique
 from crossdock.model.rules import Lapse, Rules
 from crossdock.wire.redis.resqu import payload
-from crossdock.wire.redis.resqu.payload import Given
+from crossdock.wire.redis.resqu.given import Given, Planned, as_bytes
 
 VIA: Final = "resqu"
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_NONE: Final = Form.NONE
+_JSON: Final = Form.JSON
 
 
 def new_id() -> str:
@@ -31,55 +34,57 @@ class Specs:
     def queued(self, text: bytes, *, locks: bool = True) -> Spec:
         """`locks`: not of jobs in batches, which nobody checks for uniqueness (protocol page 6)."""
         given = payload.queued(text)
-        return self._spec(given, text, given.jid, locks=locks)
+        return self._spec(given, text, given.jid, 0.0, None, locks)
 
     def delayed(self, text: bytes, second: int) -> Spec:
-        return self._spec(payload.base(text), text, "", due=float(max(0, second)))
+        return self._spec(payload.base(text), text, "", float(max(0, second)))
 
     def deferred(self, text: bytes) -> Spec:
         given = payload.base(text)
-        return self._spec(given, text, "", defer=given.deferrable_s or 0)
+        return self._spec(given, text, "", 0.0, _deferrable_s(given) or 0)
 
-    def planned(self, text: bytes) -> tuple[Given, Spec]:
+    def planned(self, text: bytes) -> tuple[Planned, Spec]:
         """A plan, and the job of each run: without what makes it a plan."""
         given = payload.planned(text)
         members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         for member in ("id", "nextRun", "recurrenceInterval"):
             members.pop(member, None)
-        return given, self._spec(given, msgspec.json.encode(members), "", defer=given.deferrable_s)
+        return given, self._spec(given, msgspec.json.encode(members), "", 0.0, _deferrable_s(given))
 
     def _spec(
         self,
         given: Given,
         text: bytes,
         jid: str,
-        *,
         due: float = 0.0,
         defer: float | None = None,
         locks: bool = True,
     ) -> Spec:
-        if not given.named:
+        if not given.name:
+            given.name = given.kind
             text = added(text, b'"name":' + msgspec.json.encode(given.name))
+        args, links = as_bytes(given.args), None
+        if given.unique is not None and locks:
+            links = Links(unique(given.unique.uid), tracked=given.monitored)
+        elif given.monitored:
+            links = Links(tracked=True)
         face = ResquFace(text, given.source, given.name, bool(jid), defer)
-        lock = _lock(given.uid) if given.uid and locks else None
-        links = Links(lock=lock, tracked=given.monitored) if lock is not None or given.monitored else None
         return Spec(
             jid or new_id(),
             UNASSIGNED,
             given.kind,
-            given.args,
-            Form.JSON if given.args else Form.NONE,
+            args,
+            _JSON if args else _NONE,
             0,
             self._rules,
             due,
-            Extra(face=face, links=links),
+            Extra(b"", face, None, links),
             given.fails,
         )
 
 
-@lru_cache(maxsize=1_024)
-def _lock(uid: str) -> LockTerms:
-    return unique(uid)
+def _deferrable_s(given: Given) -> int | None:
+    return None if given.unique is None else given.unique.deferrable_s
 
 
 def added(text: bytes, member: bytes) -> bytes:

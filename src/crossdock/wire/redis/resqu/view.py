@@ -20,7 +20,7 @@ from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Error, Result
 from crossdock.wire.redis.views import PASS, Page, hashed, refuse_if_full
 
-Act = Callable[["ResquView", Context, Name, list[bytes]], Result]
+Act = Callable[[Specs, Context, Name, list[bytes]], Result]
 
 
 class ResquView:
@@ -37,7 +37,7 @@ class ResquView:
             found = read(args[0])
             act = _ACTS.get((found.kind, name))
             if act is not None:
-                return act(self, context, found, args)
+                return act(self.specs, context, found, args)
             if name in _MOVES:
                 return _MOVES[name](context, args)
             if name in (b"del", b"unlink"):
@@ -86,20 +86,20 @@ def _not_text(key: bytes) -> Error:
     return Error(b"ERR names must be UTF-8: '%b'" % key[:128])
 
 
-def _nothing(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _nothing(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     """The server has done it, or will by itself."""
     return 0
 
 
-def _empty(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _empty(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     return None
 
 
-def _queue_length(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _queue_length(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     return jobs.length(context.desk.memory, buffers.queue_of(name))
 
 
-def _batch_length(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _batch_length(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     memory, batch = context.desk.memory, name.name.decode()
     there = (
         reads.committed(memory, batch)
@@ -109,24 +109,24 @@ def _batch_length(view: ResquView, context: Context, name: Name, args: list[byte
     return 0 if there is None else reads.length(memory, batch)
 
 
-def _exists_batch(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _exists_batch(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     if len(args) > 1:
         raise PASS
-    return int(bool(_batch_length(view, context, name, args)))
+    return int(bool(_batch_length(specs, context, name, args)))
 
 
-def _due(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _due(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     """What is due is taken care of: up to a time nothing is shown, without end all that is to come."""
     if args[2].lower().lstrip(b"+") != b"inf":
         return []
     raise PASS
 
 
-def _lrem_buffer(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _lrem_buffer(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     return buffers.discard(context, args) if buffers.holds(context, args[0]) else lists.lrem(context, args)
 
 
-def _srem_process(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _srem_process(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     there = members(context, args[0])
     left = [member for member in dict.fromkeys(args[1:]) if member in there]
     with context.desk.together():
@@ -135,7 +135,7 @@ def _srem_process(view: ResquView, context: Context, name: Name, args: list[byte
     return done
 
 
-def _sadd_process(view: ResquView, context: Context, name: Name, args: list[bytes]) -> Result:
+def _sadd_process(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     refuse_if_full(context, args)
     return sets.sadd(context, args)
 
@@ -148,7 +148,7 @@ _MOVES: Final[dict[bytes, Callable[[Context, list[bytes]], Result]]] = {
 _LOCKS: Final = (Kind.STATE, Kind.DEFERRED)
 
 _ACTS: Final[dict[tuple[Kind, bytes], Act]] = {
-    (Kind.UNASSIGNED, b"lpush"): lambda view, context, name, args: jobs.lpush(context, view.specs, args),
+    (Kind.UNASSIGNED, b"lpush"): jobs.lpush,
     (Kind.UNASSIGNED, b"llen"): _queue_length,
     (Kind.POOL, b"llen"): _queue_length,
     (Kind.BATCH, b"llen"): _batch_length,
@@ -156,30 +156,26 @@ _ACTS: Final[dict[tuple[Kind, bytes], Act]] = {
     (Kind.BATCH, b"persist"): _nothing,
     (Kind.STAGE, b"llen"): _batch_length,
     (Kind.STAGE, b"exists"): _exists_batch,
-    (Kind.STAGE, b"lpushx"): lambda view, context, name, args: batches.lpushx(
-        context, view.specs, name.name.decode(), args
-    ),
-    (Kind.STAGE, b"expire"): lambda view, context, name, args: batches.expire(context, name.name.decode(), args, 1_000),
-    (Kind.STAGE, b"pexpire"): lambda view, context, name, args: batches.expire(context, name.name.decode(), args, 1),
+    (Kind.STAGE, b"lpushx"): batches.lpushx,
+    (Kind.STAGE, b"expire"): lambda _, context, name, args: batches.expire(context, name.name.decode(), args, 1_000),
+    (Kind.STAGE, b"pexpire"): lambda _, context, name, args: batches.expire(context, name.name.decode(), args, 1),
     (Kind.ALLOCATOR, b"lrem"): _lrem_buffer,
-    (Kind.WORKER, b"rpop"): lambda view, context, name, args: buffers.rpop(context, name, args),
-    (Kind.STATE, b"setnx"): lambda view, context, name, args: locks.setnx(context, name.name.decode(), args),
-    (Kind.STATE, b"set"): lambda view, context, name, args: locks.set_(context, name.name.decode(), args),
-    (Kind.DELAYED, b"rpush"): lambda view, context, name, args: delayed.rpush(
-        context, view.specs, delayed.second(args[0], name.name), args
-    ),
+    (Kind.WORKER, b"rpop"): lambda _, context, name, args: buffers.rpop(context, name, args),
+    (Kind.STATE, b"setnx"): lambda _, context, name, args: locks.setnx(context, name.name.decode(), args),
+    (Kind.STATE, b"set"): lambda _, context, name, args: locks.set_(context, name.name.decode(), args),
+    (Kind.DELAYED, b"rpush"): delayed.rpush,
     (Kind.DELAYED, b"lpop"): _empty,
-    (Kind.DELAYED_TIMES, b"zadd"): lambda view, context, name, args: delayed.zadd(context, args),
+    (Kind.DELAYED_TIMES, b"zadd"): lambda _, context, name, args: delayed.zadd(context, args),
     (Kind.DELAYED_TIMES, b"zrem"): _nothing,
     (Kind.DELAYED_TIMES, b"zrangebyscore"): _due,
-    (Kind.PLAN, b"set"): lambda view, context, name, args: plans.set_(context, view.specs, name.name.decode(), args),
+    (Kind.PLAN, b"set"): lambda specs, context, name, args: plans.set_(context, specs, name.name.decode(), args),
     (Kind.PLANS_AT, b"lpop"): _empty,
-    (Kind.PLANS_AT, b"lrem"): lambda view, context, name, args: plans.lrem(
+    (Kind.PLANS_AT, b"lrem"): lambda _, context, name, args: plans.lrem(
         context, delayed.second(args[0], name.name), args[2]
     ),
     (Kind.PLAN_TIMES, b"zrem"): _nothing,
     (Kind.PLAN_TIMES, b"zrangebyscore"): _due,
-    (Kind.PLANS_OF, b"srem"): lambda view, context, name, args: plans.srem(context, name.name.decode(), args[1:]),
+    (Kind.PLANS_OF, b"srem"): lambda _, context, name, args: plans.srem(context, name.name.decode(), args[1:]),
     (Kind.PROCESSES, b"sadd"): _sadd_process,
     (Kind.PROCESSES, b"srem"): _srem_process,
 }

@@ -1,0 +1,169 @@
+"""`crossdock report`: what the tables say, in the terminal, as JSON, or as a page with plots."""
+
+import datetime as dt
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from crossdock import __version__
+from crossdock.cli.control import print_json, tell
+from crossdock.cli.meter import meter
+from crossdock.cli.pipeline import TablesCommand, folders, needs_spark
+from crossdock.cli.show import size, some
+from crossdock.journal.disk import write_whole
+
+if TYPE_CHECKING:
+    from crossdock.pipeline.reports.freshness import Freshness
+
+_EXAMPLES = """\b
+Examples:
+  crossdock report queue                           every queue, the last 7 days
+  crossdock report queue mail --days 30            one queue, day by day and hour by hour
+  crossdock report failures --html failures.html   a page with plots, in one file
+  crossdock report workers --days 1 --json
+  crossdock report slow --queue mail --top 5
+"""
+
+
+@click.group("report", epilog=_EXAMPLES)
+def report() -> None:
+    """Queues, failures, workers and slow jobs over days, from the pipeline's tables.
+
+    Needs no running server, no Spark and no Java: crossdock pipeline run has made the tables.
+    """
+
+
+class ReportCommand(TablesCommand):
+    """A verb that tells about some days, in one of three ways."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += [
+            click.Option(
+                ["--days"], type=click.IntRange(1, 366), default=7, metavar="N", help="So many days, UTC. [7]"
+            ),
+            click.Option(
+                ["--until"],
+                type=click.DateTime(["%Y-%m-%d"]),
+                metavar="DATE",
+                help="The last of them, such as 2026-11-15. [today]",
+            ),
+            click.Option(
+                ["--top"], type=click.IntRange(1, 1_000), default=20, metavar="N", help="Rows of a list. [20]"
+            ),
+            click.Option(
+                ["--html", "html_file"],
+                type=click.Path(path_type=Path, dir_okay=False, resolve_path=True, allow_dash=True),
+                metavar="FILE",
+                help="Write a page with plots, which needs no other file and no network; - is stdout.",
+            ),
+        ]
+
+
+_of_one = click.option("--queue", default="", metavar="QUEUE", help="Of this queue alone.")
+
+
+@report.command("queue", cls=ReportCommand, epilog=_EXAMPLES)
+@click.argument("queue", default="", metavar="[QUEUE]")
+def of_queue(queue: str, **values: Any) -> None:
+    """Throughput, waits, runs, failures, cost of retries and time to empty, of all queues or one."""
+    _report("queue" if queue else "queues", values, queue)
+
+
+@report.command("failures", cls=ReportCommand, epilog=_EXAMPLES)
+@_of_one
+def of_failures(queue: str, **values: Any) -> None:
+    """Groups of errors: since when, how often, on which days, and examples."""
+    _report("failures", values, queue)
+
+
+@report.command("workers", cls=ReportCommand, epilog=_EXAMPLES)
+def of_workers(**values: Any) -> None:
+    """How busy the workers were, and what came of their attempts."""
+    _report("workers", values)
+
+
+@report.command("slow", cls=ReportCommand, epilog=_EXAMPLES)
+@_of_one
+def of_slow(queue: str, **values: Any) -> None:
+    """The slowest kinds, the longest runs and waits, and flows by their longest way.
+
+    Flows have jobs of many queues: with --queue there are none.
+    """
+    _report("slow", values, queue)
+
+
+def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
+    """`name` is that of the report's module, beneath pipeline.reports and beneath cli.reports, and of its function."""
+    needs_spark()
+    from crossdock.pipeline.reports.freshness import freshness
+    from crossdock.pipeline.reports.reading import Days, Reader
+
+    days, until, top, html_file, as_json = (
+        values.pop(each) for each in ("days", "until", "top", "html_file", "as_json")
+    )
+    lake, tables, _ = folders(values)
+    _check_days(days, until)
+    if as_json and str(html_file) == "-":
+        raise click.UsageError("--json and --html - both go to stdout: name a file for the page")
+    last = until.date() if until else dt.datetime.now(dt.UTC).date()
+    with meter() as progress:
+        reader = Reader(tables, Days.until(last, days), progress)
+        if queue:
+            reader.expect_queue(queue)
+        make = getattr(import_module(f"crossdock.pipeline.reports.{name}"), name)
+        told = make(reader, top, queue) if queue else make(reader, top)
+        fresh = freshness(reader, lake.absolute())
+    if as_json:
+        print_json({"tables": msgspec.to_builtins(fresh), **msgspec.to_builtins(told)})
+    if as_json and html_file is None:
+        return
+    page = import_module(f"crossdock.cli.reports.{name}").page(told, _facts(fresh))
+    if html_file is not None:
+        _write(html_file, page)
+        return
+    from crossdock.cli.reports.terminal import text
+
+    click.echo(text(page, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+
+
+def _write(file: Path, page: Any) -> None:
+    from crossdock.cli.reports.html import document
+
+    text = document(page, f"Crossdock {__version__}, {dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC")
+    if str(file) == "-":
+        click.echo(text, nl=False)
+        return
+    if file.exists() and not file.is_file():
+        raise click.UsageError(f"--html {file} is no file; - is stdout")
+    written = write_whole(file, [text.encode()])
+    tell(f"wrote {file}, {size(written)}; only you may read it, until you let others")
+
+
+def _check_days(days: int, until: Any) -> None:
+    """Raises click.UsageError where they begin before the first date there is."""
+    if until is not None and (until.date() - dt.date.min).days < days:
+        raise click.UsageError(f"--until {until.date()} has no {some(days, 'day')} before it")
+
+
+def _facts(fresh: "Freshness") -> list[str]:
+    days = (fresh.last - fresh.first).days + 1
+    upto = f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
+    waits = (
+        f"{some(fresh.waiting, 'segment')} of the lake ({size(fresh.waiting_bytes)}) not in them: "
+        "crossdock pipeline run takes them in"
+    )
+    facts = [
+        f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC",
+        f"tables up to {upto}; {waits if fresh.waiting else 'nothing waits to be taken in'}",
+    ]
+    if fresh.newest is not None and fresh.newest < fresh.first:
+        facts.append(
+            f"nothing is in these days; the newest day in the tables is {fresh.newest}: --until {fresh.newest}"
+        )
+    return facts
