@@ -4,6 +4,7 @@ One dict of jobs, lists that are looked through, no index. It knows jobs with Re
 commands those that lease and settle them. `RULES` at the end says which method carries out which command.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf, nextafter
@@ -248,7 +249,7 @@ class Reference:
         if uid:
             holder = self._holder(uid)
             buffer = self._in_buffer(holder)
-            if holder is not None and buffer is not None and buffer.said:
+            if holder is not None and buffer is not None and buffer.said and self._says(buffer, holder, command):
                 self._again(holder, spec, now, failed=buffer.said == "over")
                 return r.Pushing.CONTINUED
             if uid in self.locks and self.reserved.get(uid) != command.by:
@@ -258,6 +259,11 @@ class Reference:
             self.deferred.pop(uid, None)
         self._enter(spec, now, now.wall)
         return r.Pushing.PUSHED
+
+    def _says(self, buffer: Buffer, job: Job, command: r.PushJob) -> bool:
+        """The child that spoke, or who pushes the same job."""
+        args = json.loads(job.text).get("args")
+        return buffer.by == command.by or bool(args == json.loads(face(command.spec).text).get("args"))
 
     def _again(self, job: Job, spec: Spec, now: Now, *, failed: bool) -> None:
         self._happens(now)
@@ -303,9 +309,10 @@ class Reference:
         uid, holder = command.uid, self._holder(command.uid)
         buffer = self._in_buffer(holder)
         if buffer is not None:
-            if not command.running:
+            said = "" if command.running else "again"
+            if said or buffer.said:
                 self._happens(now)
-                buffer.said, buffer.by = "again", command.by
+                buffer.said, buffer.by = said, command.by
         elif holder is not None and holder.state != "leased":
             if command.running is not (uid in self.running):
                 self._happens(now)

@@ -1,6 +1,6 @@
 """A sink that is the real one but dies by SIGKILL in the middle of its first task, and a program that runs it.
 
-    python -m tests.pipeline.dying PORT ROWS MARKER     on a small cluster of its own, whose executor is killed
+python -m tests.pipeline.dying PORT ROWS MARKER     on a small cluster of its own, whose executor is killed
 """
 
 import os

@@ -6,7 +6,7 @@ from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.resqu import entries, hashes, locks, plans
 from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.redis.scripts import sha1
-from tests.resqu.saying import BATCH, SHA, P, base, insert, job, push
+from tests.resqu.saying import BATCH, SHA, P, base, commit, insert, job, push
 from tests.resqu.speaking import Direct, Refused
 
 
@@ -71,6 +71,14 @@ class TestWrongInput:
         insert(direct, 1_800_000_000)
         with pytest.raises(Refused, match="WRONGTYPE"):
             direct.say("c", words[0], P + words[1], *words[2:])
+
+    def test_a_script_says_which_of_its_keys_is_of_the_wrong_kind(self, direct: Direct) -> None:
+        direct.say("c", "SET", f"{P}committed", "x")
+        with pytest.raises(Refused, match=f"WRONGTYPE.*: '{P}committed'; delete it"):
+            commit(direct, BATCH, 2)
+        direct.say("c", "DEL", f"{P}committed")
+        keys = ("3", f"{P}committed", f"{P}committed:{BATCH}", f"{P}uncommitted:{BATCH}")
+        assert direct.say("c", "EVALSHA", SHA[hashes.BATCH_COMMIT], *keys, BATCH) == 1
 
     @pytest.mark.parametrize(
         "words",

@@ -5,6 +5,8 @@ Which queue a job goes to is the mapping's affair: the name of a job is the name
 
 import itertools
 import json
+import time
+import uuid
 from typing import Any, Final
 
 from crossdock.client.errors import Refused
@@ -52,23 +54,41 @@ class ViaResqu(Peer):
 
     def succeed(self, ident: str, result: bytes = b"") -> bool:
         """The child finalises the unique id, if there is one; the worker empties its buffer."""
-        uid = self._uid(ident)
+        uid = self.uid(ident)
         if uid:
-            self.ask_redis("SET", f"{P}unique:{uid}:state", "running", "XX")
-            keys = (f"{P}unique:{uid}:state", f"{P}unique:{uid}:deferred")
-            self.ask_redis("EVALSHA", FINALIZE, "2", *keys, "running")
+            self.finalise(uid)
         return self.ask_redis("RPOP", self.buffer) is not None
+
+    def finalise(self, uid: str) -> str | None:
+        """As the child of a worker; what is deferred, which it has to push."""
+        self.ask_redis("SET", f"{P}unique:{uid}:state", "running", "XX")
+        keys = (f"{P}unique:{uid}:state", f"{P}unique:{uid}:deferred")
+        deferred = self.ask_redis("EVALSHA", FINALIZE, "2", *keys, "running")
+        return deferred if isinstance(deferred, str) else None
+
+    def push_deferred(self, uid: str, text: str) -> None:
+        """Under a new id, or for its time without one."""
+        job = json.loads(text)
+        delay = job["unique"].get("deferrableBy", 0)
+        assert self.ask_redis("SETNX", f"{P}unique:{uid}:state", "queued") == 1
+        if delay:
+            at = str(int(time.time()) + delay)
+            self.ask_redis("RPUSH", f"{P}delayed:{at}", text)
+            self.ask_redis("ZADD", f"{P}delayed_queue_schedule", at, at)
+        else:
+            job |= {"id": uuid.uuid4().hex, "queue_time": time.time()}
+            self.ask_redis("LPUSH", f"{P}unassigned", json.dumps(job))
 
     def fail(self, ident: str, message: str = "failed", *, final: bool = False) -> bool:
         """Of a job with a unique id: for good, or the child pushes the next try."""
-        job, uid = json.loads(self._text[ident]), self._uid(ident)
+        job, uid = json.loads(self._text[ident]), self.uid(ident)
         if uid:
             self.ask_redis("SET", f"{P}unique:{uid}:state", "running", "XX")
             self.ask_redis("DEL", f"{P}unique:{uid}:state", f"{P}unique:{uid}:deferred")
         if not final:
             if uid:
                 assert self.ask_redis("SETNX", f"{P}unique:{uid}:state", "queued") == 1
-            again = job | {"failCount": job.get("failCount", 0) + 1, "id": f"again-{next(self._jids)}"}
+            again = job | {"failCount": job.get("failCount", 0) + 1, "id": f"again-{uuid.uuid4().hex}"}
             self.ask_redis("LPUSH", f"{P}unassigned", json.dumps(again))
         return self.ask_redis("RPOP", self.buffer) is not None
 
@@ -81,7 +101,8 @@ class ViaResqu(Peer):
     def look(self, queue: str) -> int:
         return int(self.ask_redis("LLEN", f"{P}static:queue:{queue}"))
 
-    def _uid(self, ident: str) -> str:
+    def uid(self, ident: str) -> str:
+        """Of what it was given."""
         return str(json.loads(self._text[ident]).get("unique", {}).get("uid", ""))
 
     def ask_redis(self, *words: str) -> Any:

@@ -69,6 +69,34 @@ def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
     assert bench.jids("static") == ["d"], "what was deferred waited for the last end"
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_retry_that_was_announced_is_not_taken_over_by_another_job(bench: ResquBench, restarted: bool) -> None:
+    """After a restart nobody knows who said that the job is over: who pushes that job is believed, and nobody else."""
+    bench.enqueue("j", "u", args=1)
+    bench.pop()
+    bench.delete("u", by=13)
+    if restarted:
+        bench.do(c.Start())
+    other = resqu.PushJob("resqu", 14, job_spec("other", "u", args=2))
+    assert bench.do(other) is Pushing.NOT_UNIQUE
+    assert [job.jid for job in bench.memory.jobs.values()] == ["j"]
+    assert bench.do(resqu.PushJob("resqu", 15, job_spec("j-2", "u", args=1, failures=1))) is Pushing.CONTINUED
+    assert bench.jids("static") == ["j-2"]
+
+
+def test_a_job_given_once_more_is_running_and_not_over_any_more(bench: ResquBench) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    bench.delete("u", by=13)
+    bench.do(c.Start())
+    assert bench.do(resqu.Mark("u", 14, running=True)), "the next child"
+    assert not bench.do(resqu.Reserve("u", 15))
+    assert again(bench, "j-2", "u", by=15) is Pushing.NOT_UNIQUE
+    bench.rpop()
+    assert bench.memory.counters.failures == 0
+    assert not bench.memory.jobs
+
+
 @pytest.mark.parametrize("delay", [0.0, 5.0])
 def test_a_reschedule_counts_as_success(bench: ResquBench, delay: float) -> None:
     bench.enqueue("j", "u")

@@ -71,8 +71,9 @@ class PushJob(Command[Pushing], frozen=True, gc=False):
     A repeat is known by `spec.jid`, for an hour after that job is gone; where the text brought no id (`face.stamped` is
     False) and there is a unique id, by the text of its holder. If the job in a worker's buffer holds the unique id, or
     is named by it (`SHOWN_AS`), and this connection said before that it is over (`Unlock`, `Mark`), this is its next
-    try: it goes on under its number with this spec's jid, text, payload, due time and failures. A foreign job keeps its
-    payload, and after `Unlock` it fails by its own rules.
+    try: it goes on under its number with this spec's jid, text, payload, due time and failures. On another connection,
+    as after a restart, that is who pushes the same class and args. A foreign job keeps its payload, and after `Unlock`
+    it fails by its own rules.
     """
 
     via: str

@@ -1,7 +1,9 @@
 """Pushing a Resqu job: a new one, the repeat of one, or the next try of the one in a worker's buffer."""
 
 from random import Random
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from crossdock.engine import admit
 from crossdock.engine.decision import Decision, later
@@ -14,6 +16,7 @@ from crossdock.model.event_resqu import DeferralDropped, Said
 from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.resqu import SHOWN_AS, Pushing, PushJob, uid_of
+from crossdock.model.resqu_lists import Buffer
 
 # Looked up once: a member of an enumeration costs as much as a call.
 _PUSHED: Final = Pushing.PUSHED
@@ -44,7 +47,7 @@ def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Rand
         uid = uid_of(lock)
         number = reads.named(memory, uid)
         found = buffered(memory, number)
-        if found is not None and found[1].said is not Said.NOTHING:
+        if found is not None and found[1].said is not Said.NOTHING and _says(found[1], found[2], command):
             return _next_try(memory, found[2], found[3], spec, command.via, now, random, found[1].said)
         if uid.startswith(SHOWN_AS):
             return (), Pushing.REPEATED, ()  # of a job that is over, or somebody else's by now
@@ -67,6 +70,19 @@ def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> 
         if known is not None and known.text == face.text:
             return Pushing.REPEATED
     return Pushing.NOT_UNIQUE
+
+
+def _says(buffer: Buffer, job: Job, command: PushJob) -> bool:
+    """Whether it is the child who spoke of the job in this buffer that pushes now. On another connection, as after a
+    restart, that is who pushes the same job; another one of its unique id is somebody else's."""
+    if buffer.by == command.by or face_of(job) is None:
+        return True
+    spec = command.spec
+    return job.kind == spec.kind and _value(job.payload) == _value(spec.payload)
+
+
+def _value(payload: bytes) -> Any:
+    return msgspec.json.decode(payload) if payload else None
 
 
 def _next_try(

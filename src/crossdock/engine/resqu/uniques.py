@@ -116,9 +116,11 @@ def mark(memory: Memory, command: c.Mark, now: Now) -> Decision[bool]:
     found = buffered(memory, number)
     at, name = later(memory, now), c.unique(command.uid).name
     if found is not None:
-        if command.running:
+        said = e.Said.NOTHING if command.running else e.Said.AGAIN
+        if command.running and found[1].said is said:
             return (), True, ()
-        return (e.BufferSaid(at, found[0], e.Said.AGAIN, command.by),), True, ()
+        # Running, though its end was said before: the worker was given it once more, and another child has begun.
+        return (e.BufferSaid(at, found[0], said, command.by),), True, ()
     job = memory.jobs.get(number)
     if job is None:
         return (), name in memory.resqu.reserved, ()

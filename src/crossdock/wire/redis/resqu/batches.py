@@ -9,7 +9,6 @@ from crossdock.model.keys import ChangeList
 from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushStage
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.generic import MOST_MS
-from crossdock.wire.redis.keys.values import elements
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.resqu import entries, shown, units
 from crossdock.wire.redis.resqu.jobs import refuse_if_full
@@ -63,7 +62,7 @@ def commit(context: Context, name: str) -> Value:
     if mapping.batch:
         units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
     else:
-        elements(context, COMMITTED)
+        units.refuse_other_than_list(context, COMMITTED)
     if not context.desk.do(CommitStage(name)):
         return None
     if mapping.batch:

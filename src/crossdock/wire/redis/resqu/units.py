@@ -4,6 +4,8 @@ Units, and what is in them, are plain keys: nobody but Resqu's server looks into
 is told to the engine, which makes it a lane of its pool or lets it wait for its source's active one.
 """
 
+from collections.abc import Callable
+
 from crossdock.model.keys import ChangeList, ChangeMembers, Kind
 from crossdock.model.records import Phase, Stage
 from crossdock.model.resqu_lists import AssignStage, FinishStage
@@ -63,10 +65,22 @@ def refuse_other_kinds(context: Context, queue: str, source: str) -> None:
 
 
 def _refuse_other_kinds(context: Context, pool: bytes, units: bytes, *lists_: bytes) -> None:
-    fields(context, pool)
-    scored(context, units)
+    _look(fields, context, pool)
+    _look(scored, context, units)
     for key in lists_:
-        elements(context, key)
+        refuse_other_than_list(context, key)
+
+
+def refuse_other_than_list(context: Context, key: bytes) -> None:
+    _look(elements, context, key)
+
+
+def _look(typed: Callable[[Context, bytes], object], context: Context, key: bytes) -> None:
+    """A script has several keys: the error says which one is wrong."""
+    try:
+        typed(context, key)
+    except Error as error:
+        raise Error(b"%b: '%b'; delete it" % (error.text, key[:128])) from None
 
 
 def _unit(member: bytes) -> bytes:
@@ -104,7 +118,7 @@ def clear(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     unit, units = keys
     member = args[0]
     for each in scored(context, units).scores:
-        elements(context, _unit(each))
+        refuse_other_than_list(context, _unit(each))
     others = {each: score for each, score in scored(context, units).scores.items() if each != member}
     batches = list(elements(context, unit))
     if batches and not others:

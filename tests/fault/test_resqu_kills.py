@@ -1,0 +1,113 @@
+"""SIGKILL under a load of Resqu's clients and workers (RELIABILITY T1): no job is lost, no unique id is stuck or had
+by two, a batch is there as a whole or not at all, and no run of a plan comes twice or is left out."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from crossdock.engine.memory import Memory
+from crossdock.journal.folder import Folder
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.events import AnyEvent, Spawned, decode_batch
+from crossdock.wire.payload import as_args
+from tests.support.accounting import Kind, Op, Outcome, Verdict, account
+from tests.support.peer import Got
+from tests.support.resqu_load import CONFIG, PLANS, ResquLoad, crc, named
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+
+class Outcomes(NamedTuple):
+    load: ResquLoad
+    events: list[AnyEvent]
+    memory: Memory
+
+    @property
+    def runs(self) -> Iterator[Spawned]:
+        return (event for event in self.events if isinstance(event, Spawned))
+
+    def verdict(self) -> Verdict:
+        """Runs of plans count as if somebody had pushed them."""
+        made = [
+            Op(Kind.PUSH, "server", run.spec.jid, 0.0, 0.0, Outcome.OK, crc("plan")) for run in self.runs if run.number
+        ]
+        present = {named(Got(job.jid, job.kind, as_args(job))) for job in self.memory.jobs.values()}
+        return account([*made, *self.load.ops], present)
+
+
+def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = True) -> Outcomes:
+    settings = data.with_name("crossdock.toml")
+    settings.write_text(CONFIG)
+    with Server(data, {"config": settings, "resqu.fail_retries": 1_000}, fault, ("faktory", "redis")) as server:
+        load = ResquLoad(server)
+        for name, uid in PLANS.items():
+            load.plan(name, uid)
+        load.start()
+        load.outlive(server, kills, Random(31))
+        load.finish()
+        if drain:
+            load.drain()
+            assert server.stop() == 0
+    journal = SqliteJournal(Folder(data))
+    try:
+        events = [event for _, batch in journal.read(0) for event in decode_batch(batch).events]
+        return Outcomes(load, events, recover(journal).memory)
+    finally:
+        journal.close()
+
+
+def had_by_two(load: ResquLoad) -> list[str]:
+    """Unique ids under which a second job got in while the first was surely there: pushed, and its end not yet said."""
+    lives: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    ends = {op.jid: op.began for op in reversed(load.ops) if op.kind is Kind.ACK}
+    for op in load.ops:
+        if op.kind is Kind.PUSH and op.outcome is Outcome.OK and op.jid in load.uids:
+            lives[load.uids[op.jid]].append((op.began, op.ended, ends[op.jid]))
+    wrong = []
+    for uid, jobs in lives.items():
+        for _, ended, over in jobs:
+            wrong += [uid for began, later, _ in jobs if began > ended and later < over]
+    return wrong
+
+
+def off_beat(found: Outcomes) -> list[tuple[str, float]]:
+    """Runs that came twice, or behind one that was left out: each plan goes on by a second."""
+    due: dict[str, float] = {}
+    wrong = []
+    for run in found.runs:
+        if run.name in due and run.next != due[run.name] + 1:
+            wrong.append((run.name, run.next))
+        due[run.name] = run.next
+    return wrong
+
+
+def test_everything_of_resqu_is_accounted_for(tmp_path: Path) -> None:
+    found = kill_under_load(tmp_path / "data", 8)
+    load, resqu = found.load, found.memory.resqu
+    verdict = found.verdict()
+    count = Counter((op.kind, op.outcome) for op in load.ops)
+    runs = Counter(run.name for run in found.runs)
+    print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, verdict.again, dict(runs))
+    print(f"{load.batches} batches, {load.deferred} deferred")
+    assert verdict.faults == {}, verdict
+    assert had_by_two(load) == []
+    assert off_beat(found) == []
+    assert (found.memory.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is stuck"
+    assert (resqu.buffers, resqu.active, resqu.backlogs) == ({}, {}, {})
+    assert load.batches > 20
+    assert load.deferred > 20
+    assert min(runs.values()) > 5
+    assert len(runs) == len(PLANS)
+    assert count[Kind.FAIL, Outcome.OK] > 20
+    assert count[Kind.PUSH, Outcome.REFUSED] > 20, "uids refused nobody"
+    assert verdict.again > 20, "failed jobs came again, and those of dead workers"
+
+
+def test_a_reply_before_the_write_would_be_noticed(tmp_path: Path) -> None:
+    assert kill_under_load(tmp_path / "data", 2, "early-reply", drain=False).verdict().lost
