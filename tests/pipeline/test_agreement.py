@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from crossdock.engine.stats import Moments, QueueDay
+from crossdock.model.states import OVER
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import EPOCH
 from tests.pipeline.pictures import rows
@@ -73,3 +74,12 @@ def test_the_histogram_is_the_engines(grown: Grown) -> None:
         if moments.histogram
     }
     assert histograms == expected
+
+
+def test_a_queue_s_depth_is_what_waits_there(grown: Grown) -> None:
+    jobs = grown.load.floor.desk.memory.jobs.values()
+    live = Counter(job.queue for job in jobs if job.state not in OVER)
+    by_hour = sorted(rows(grown.tables, "forecast"), key=lambda row: (row["era"], row["hour"]))
+    assert +Counter({row["queue"]: row["depth"] for row in by_hour}) == live, "in its last hour"
+    assert min(row["depth"] for row in by_hour) >= 0
+    assert live.total() > 3 and any(job.state in OVER for job in jobs)

@@ -49,10 +49,12 @@ def test_what_comes_into_a_queue_and_leaves_it(spark: SparkSession) -> None:
         {"event": "failed", **q, "state": "ready", "to_queue": "dead-letters"},
         {"event": "advanced", **q, "state": "ready", "to_queue": "next"},
         {"event": "moved", **q, "state": "ready", "to_queue": "q"},
-        {"event": "moved", **q, "state": "ready", "to_queue": "q", "failed_at": SIX - 1},
+        {"event": "moved", **q, "state": "ready", "to_queue": "q", "over": True},
+        {"event": "moved", **q, "to_queue": "next", "over": True},
         {"event": "removed", **q, "state": "gone", "why": "canceled"},
-        {"event": "removed", **q, "state": "gone", "why": "purged"},
-        {"event": "removed", **q, "state": "gone", "why": "canceled", "failed_at": SIX - 1},
+        {"event": "removed", **q, "state": "gone", "why": "purged", "over": True},
+        {"event": "readied", **q, "state": "ready", "why": "requeued", "over": True},
+        {"event": "readied", **q, "state": "ready", "why": "due"},
         {"event": "revived", **q, "state": "ready", "to_queue": "q"},
         {"event": "lapsed", **q, "state": "ready"},
         {"event": "queue-paused", **q},
@@ -65,18 +67,18 @@ def test_what_comes_into_a_queue_and_leaves_it(spark: SparkSession) -> None:
     assert found == [
         ("dead-letters", six, 1, 0, 0, 0, 0, 0, 1),
         ("next", six, 1, 0, 0, 0, 0, 0, 1),
-        ("q", six, 9, 5, 1, 0, 3, 1, 4),
+        ("q", six, 10, 5, 1, 0, 3, 1, 5),
         ("q", seven, 0, 1, 0, 1, 0, 0, -1),
     ]
     rates = told(forecast(facts), "queue", "hour", "depth", "empty_in_s")
-    assert rates[2:] == [("q", six, 4, None), ("q", seven, 3, None)], "more came than went in the last hours"
+    assert rates[2:] == [("q", six, 5, None), ("q", seven, 4, None)], "more came than went in the last hours"
     more = facts.union(
         facts.where("hour > '2026-11-15 18:30'").selectExpr(
             "date", "hour + interval 4 hours", "era", "queue", "kind", "arrived", "departed", *facts.columns[-4:]
         )
     )
     [*_, last] = told(forecast(more).where("queue = 'q'"), "hour", "depth", "service_rate", "empty_in_s")
-    assert last == (SIX + 5 * HOUR, 2, 1 / 10_800, 21_600.0)
+    assert last == (SIX + 5 * HOUR, 3, 1 / 10_800, 32_400.0)
 
 
 def test_failures_by_group(spark: SparkSession) -> None:

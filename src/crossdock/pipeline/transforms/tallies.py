@@ -1,7 +1,7 @@
 """Fact `tallies`: what came into each queue and left it, by the hour of the server's clock.
 
 A job is in a queue from its push (or its arrival from another queue) until it succeeds, fails for good, is moved on or
-removed. A kept job that is removed, or a failed one that is put anew, had left before.
+removed. One that is over had left before: removed it leaves no more, and put anew or readied it comes back.
 """
 
 from typing import Final
@@ -27,8 +27,6 @@ TALLIES: Final = StructType(
 )
 
 _OVER: Final = ("complete", "failed", "dead", "gone")
-#: Removed for these reasons, a job had ended before.
-_ENDED: Final = ("retired", "purged")
 
 
 def tallies(events: DataFrame) -> DataFrame:
@@ -36,32 +34,33 @@ def tallies(events: DataFrame) -> DataFrame:
 
     So an hour of a queue may have several rows: whoever reads them merges them.
     """
-    event, state, failed_at = F.col("event"), F.col("state"), F.col("failed_at")
+    event, state, over = F.col("event"), F.col("state"), F.coalesce(F.col("over"), F.lit(False))
     went_on = F.col("to_queue").isNotNull()
-    removed = (event == "removed") & failed_at.isNull() & ~F.coalesce(F.col("why"), F.lit("")).isin(*_ENDED)
     left = (
         (event == "succeeded")
         | ((event == "failed") & (went_on | state.isin(*_OVER)))
         | (event == "buried")
         | (event == "advanced")
-        | ((event == "moved") & failed_at.isNull())
-        | removed
+        | (event.isin("moved", "removed") & ~over)
     )
     counted = {
-        "arrived": event == "pushed",
+        "arrived": (event == "pushed") | ((event == "readied") & over),
         "departed": left,
         **{name: event == name for name in _COUNTS[2:]},
     }
     told = ("pushed", "leased", "succeeded", "failed", "lapsed", "buried", "advanced", "moved", "removed", "revived")
     grouped = (
-        events.where(event.isin(*told))
+        events.where(event.isin(*told) | ((event == "readied") & over))
         .groupBy(slot_of(F.col("at")).alias("slot"), "era", "kind", "queue", "to_queue")
-        .agg(*(F.count_if(which).alias(name) for name, which in counted.items()), F.count("*").alias("all"))
+        .agg(
+            *(F.count_if(which).alias(name) for name, which in counted.items()),
+            F.count_if(~over | state.isNotNull()).alias("came"),
+        )
     )
     here = F.struct("queue", *_COUNTS)
     there = F.struct(
         F.col("to_queue").alias("queue"),
-        F.col("all").alias("arrived"),
+        F.col("came").alias("arrived"),
         *(F.lit(0).cast("long").alias(name) for name in _COUNTS[1:]),
     )
     sides = F.explode(F.when(went_on, F.array(here, there)).otherwise(F.array(here)))
