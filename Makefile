@@ -44,6 +44,7 @@ test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slo
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .
+	.venv/bin/ruff format --check --quiet .
 	.venv/bin/mypy
 
 bench: $(TESTS) ## load figures; DOOR=faktory|workq|masenko|qless|resqu AGAINST=faktory://…, redis://…; ARGS=--lake

@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
@@ -73,6 +73,10 @@ class Desk:
             self._events = []
             self.now = Now(self.now.wall + 0.001, self.now.steady + 0.001)
         return outcome
+
+    @property
+    def waiting(self) -> Sized:
+        return ()
 
     def together(self) -> AbstractContextManager[None]:
         return nullcontext()

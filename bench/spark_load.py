@@ -1,6 +1,6 @@
 """How fast Spark turns a frame into jobs: against a server that only answers, and against the real one.
 
-    python -m bench.spark_load [ROWS]
+python -m bench.spark_load [ROWS]
 """
 
 import multiprocessing

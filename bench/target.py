@@ -35,7 +35,9 @@ def parse(url: str) -> Target:
     """`faktory://[:password@]host[:port]`, or `redis://…` alike. Raises ValueError."""
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.hostname or parts.path not in ("", "/"):
-        raise ValueError(f"{url} is not of the form faktory://[:password@]host[:port] or redis://[:password@]host[:port]")
+        raise ValueError(
+            f"{url} is not of the form faktory://[:password@]host[:port] or redis://[:password@]host[:port]"
+        )
     door, port = _SCHEMES[parts.scheme]
     return Target(door, parts.hostname, parts.port or port, unquote(parts.password or ""))
 

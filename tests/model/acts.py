@@ -300,6 +300,11 @@ def bury_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
     return c.Bury(client.via, numbers) if numbers else None
 
 
+def reroute(scene: Scene, client: Client) -> c.Command[Any]:
+    numbers = _some(scene) if scene.chance(0.5) else _ready(scene)
+    return c.Reroute(client.via, scene.one_of((*values.QUEUES, "never pushed to")), numbers)
+
+
 def remove(scene: Scene, client: Client) -> c.Command[Any]:
     return c.Remove(client.via, "discarded", _some(scene), frozenset(scene.random.sample(values.KEPT, 3)))
 
@@ -370,7 +375,7 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (45, fail),
     (20, settle_of_another),
     (20, settle_again),
-    (70, settle_freely),
+    (80, settle_freely),
     (25, transact),
     (3, draw_numbers),
     (10, give_back),
@@ -378,6 +383,7 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (10, requeue),
     (10, bury),
     (12, remove),
+    (8, reroute),
     (3, remove_ready),
     (3, bury_ready),
     (3, pause),

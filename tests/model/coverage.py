@@ -51,6 +51,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Scheduled: frozenset({(S.BLOCKED, S.SCHEDULED)}),
     e.Buried: frozenset({(before, S.DEAD) for before in (S.SCHEDULED, S.READY, S.RETRYING, S.DEAD)}),
     e.Removed: frozenset({(before, S.GONE) for before in KEPT}),
+    e.Rerouted: frozenset(),
 }
 
 
@@ -78,6 +79,7 @@ HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Lapsed: frozenset({(S.LEASED, S.HELD)}),
     e.Returned: frozenset({(S.LEASED, S.HELD)}),
     e.Removed: frozenset({(S.HELD, S.GONE)}),
+    e.Rerouted: frozenset({(S.HELD, S.READY)}),
     q.StageFinished: frozenset({(S.HELD, S.READY)}),
     q.Taken: frozenset({(S.READY, S.HELD)}),
     q.PutOnQueue: frozenset({(S.HELD, S.READY)}),
@@ -140,7 +142,10 @@ def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
         yield event.number
     elif isinstance(event, q.StageFinished):
         yield from (number for (number,) in memory.resqu.lanes[event.name])
-    elif isinstance(event, e.Readied | e.Scheduled | e.Buried | e.Removed | e.Revived | e.Unheld | q.PutOnQueue):
+    elif isinstance(
+        event,
+        e.Readied | e.Scheduled | e.Buried | e.Removed | e.Rerouted | e.Revived | e.Unheld | q.PutOnQueue,
+    ):
         yield from (row.number for row in event.rows)
     elif isinstance(event, e.Started):
         yield from (number for _, number in memory.shelves[State.LEASED])

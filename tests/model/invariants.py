@@ -154,7 +154,11 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
         slots = [each for each in memory.intervals.values() if each.queue == name]
         assert list(lazy.slots) == sorted((each.next, each.jid) for each in slots)
         assert list(lazy.slots_at) == sorted((each.next_at, each.jid) for each in slots)
-    assert sorted(memory.lazy.steady) == sorted(key for lazy in memory.lazy.queues.values() for key in lazy.late)
+        assert not lazy.fresh, "all of them were sorted in above"
+        assert lazy.next_t <= min(
+            (first[0] for order in (lazy.locks, lazy.due, lazy.slots) for first in order[:1]), default=inf
+        )
+        assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
     assert len(memory.lazy.wall) == len(waiting) + len(memory.intervals)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 

@@ -297,6 +297,16 @@ class Ledger:
             life.hopeless = True
             self._over(life)
 
+    def _rerouted(self, event: e.Rerouted, now: Now) -> None:
+        assert not event.freed
+        for row in event.rows:
+            life = self._live(row.number)
+            assert life.lease is None, "it is its holder's"
+            assert life.queue == row.queue != event.queue
+            self.pushed_to[event.queue] += 1
+            self.ended_in[life.queue] += 1
+            life.queue = event.queue
+
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
             life = self._live(row.number)
@@ -408,6 +418,7 @@ _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
     e.NumbersDrawn: Ledger._drawn,
     e.Buried: Ledger._buried,
     e.Removed: Ledger._removed,
+    e.Rerouted: Ledger._rerouted,
     e.Flushed: Ledger._flushed,
     e.QueuePaused: Ledger._queue,
     e.QueueResumed: Ledger._queue,

@@ -441,6 +441,17 @@ class Reference:
             self.lost.append(job.number)
         return len(jobs)
 
+    def reroute(self, command: c.Reroute, now: Now) -> int:
+        """As they are: state, place in line, times, tries and what they wait for go along."""
+        jobs = self._those(command.numbers, (State.READY, State.SCHEDULED, State.RETRYING, State.BLOCKED))
+        jobs = [job for job in jobs if job.queue != command.queue]
+        for job in jobs:
+            self._happens(now)
+            self._register(command.queue)
+            job.spec = replace(job.spec, queue=command.queue)
+            self.stirred.add(command.queue)
+        return len(jobs)
+
     def remove(self, command: c.Remove, now: Now) -> int:
         jobs = self._those(command.numbers, command.states)
         for job in jobs:
@@ -720,6 +731,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Requeue: Reference.requeue,
     c.Bury: Reference.bury,
     c.Remove: Reference.remove,
+    c.Reroute: Reference.reroute,
     c.PauseQueues: Reference.pause,
     c.ResumeQueues: Reference.resume,
     c.ForgetQueue: Reference.forget,

@@ -26,7 +26,7 @@ T = TypeVar("T")
 UIDS: Final = ("u1", "u2", "u3")
 SOURCES: Final = ("a", "b")
 WORKERS: Final = ("w1", "w2", "w3")
-POOLS: Final = ("static", "batch", r.UNASSIGNED)
+POOLS: Final = ("static", "batch", "elsewhere", r.UNASSIGNED)
 PLANS: Final = ("a_p", "a_q", "b_p")
 TERMS: Final = c.Terms(60.0, 1.0, 3_600.0)
 MAPPING: Final[r.Pools] = {"default": {"default": "static"}}
@@ -234,6 +234,12 @@ def on_a_batch(scene: Scene, do: Do) -> None:
         do(b.FinishStage(scene.one_of(by_hand or names)))
 
 
+def move(scene: Scene, do: Do) -> None:
+    """By hand, whatever they are: those in batches, too, and one that was never given."""
+    few = [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))] if scene.memory.jobs else []
+    do(c.Reroute("control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.memory.counters.number + 1]))
+
+
 def plan(scene: Scene, do: Do) -> None:
     name, how = scene.one_of(PLANS), scene.random.random()
     later = scene.clock.wall + scene.one_of((1.0, 10.0))
@@ -278,6 +284,7 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (60, settle),
     (30, batch),
     (60, on_a_batch),
+    (12, move),
     (10, plan),
     (4, mapping),
     (50, tick),

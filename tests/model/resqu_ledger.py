@@ -124,6 +124,14 @@ class ResquLedger:
         if uid and self.locks.get(uid) == number:
             del self.locks[uid]
 
+    def _rerouted(self, event: e.Rerouted, now: Now) -> None:
+        for row in event.rows:
+            life = self.lives[row.number]
+            assert not life.token, "it is its holder's"
+            if event.freed:
+                assert life.stage in self.committed_stages, "nobody sees it before its commit"
+                life.stage = ""
+
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
             life = self.lives[row.number]
@@ -174,6 +182,7 @@ _READERS: Final[dict[type[e.Event], Callable[[ResquLedger, Any, Now], None]]] = 
     e.Returned: ResquLedger._closed,
     q.Rescheduled: ResquLedger._closed,
     e.Removed: ResquLedger._removed,
+    e.Rerouted: ResquLedger._rerouted,
     e.Started: ResquLedger._started,
     q.Reserved: ResquLedger._reserved,
     q.Unreserved: ResquLedger._unreserved,

@@ -197,6 +197,9 @@ class Reference:
 
     def _into_pool(self, name: str, queue: str) -> None:
         stage = self.stages[name]
+        if not stage.numbers and not stage.by_hand:  # all were moved while it waited for a pool
+            del self.stages[name]
+            return
         stage.queue = queue
         if any(
             (each.phase, each.queue, each.source) == ("active", queue, stage.source) for each in self.stages.values()
@@ -479,6 +482,22 @@ class Reference:
         del self.buffers[command.key]
         return buffer.text
 
+    def reroute(self, command: c.Reroute, now: Now) -> int:
+        """By hand: what waits goes there; of a batch only what is committed, and it is ready then."""
+        found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
+        found = [job for job in found if job.state != "leased" and job.queue != command.queue]
+        held = [job for job in found if job.state == "held"]
+        staged = [job for job in held if job.stage and self.stages[job.stage].phase != "open"]
+        jobs = [job for job in found if job not in held] + staged
+        for job in jobs:
+            self._happens(now)
+            if job in staged:
+                job.place = (self.stages[job.stage].since, job.number)
+                self._begun(job)
+                job.state, job.stage = "ready", ""
+            job.queue = command.queue
+        return len(jobs)
+
     # Batches
 
     def open_stage(self, command: b.OpenStage, now: Now) -> bool:
@@ -589,7 +608,7 @@ class Reference:
         self.static, self.batch = command.static, command.batch
         busy = [(stage.queue, stage.source) for stage in self.stages.values() if stage.phase == "active"]
         orphans = [name for key, names in self.backlogs.items() if key not in busy for name in names]
-        for name, stage in self.stages.items():
+        for name, stage in list(self.stages.items()):
             pool = self._pool(stage.source, stage.name, self.batch)
             if pool and (stage.phase == "committed" or name in orphans):
                 self._happens(now)
@@ -678,6 +697,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Succeed: Reference.succeed,
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
+    c.Reroute: Reference.reroute,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
 }

@@ -257,7 +257,7 @@ class EngineBesideReference(RuleBasedStateMachine):
     def give_back(self, some: list[int]) -> None:
         self.do(c.GiveBack("faktory", [self.given[-1 - pick % len(self.given)] for pick in some]))
 
-    @rule(some=numbers, how=st.sampled_from(["requeue", "bury", "remove"]), data=st.data())
+    @rule(some=numbers, how=st.sampled_from(["requeue", "bury", "reroute", "remove"]), data=st.data())
     def act_on_many(self, some: list[int], how: str, data: st.DataObject) -> None:
         """The newest numbers, one that was never given, and whatever state their jobs are in by now."""
         chosen = [max(1, self.model.number - pick) for pick in some]
@@ -265,6 +265,8 @@ class EngineBesideReference(RuleBasedStateMachine):
             self.do(c.Requeue("faktory", chosen))
         elif how == "bury":
             self.do(c.Bury("faktory", chosen))
+        elif how == "reroute":
+            self.do(c.Reroute("control", data.draw(queues), chosen))
         else:
             states = data.draw(st.frozensets(st.sampled_from(values.KEPT), min_size=1))
             self.do(c.Remove("faktory", "discarded", chosen, states))

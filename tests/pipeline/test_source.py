@@ -133,7 +133,7 @@ def test_a_lake_that_is_not_whole_is_told(speaking: SparkSession, lake: Lake) ->
     ("options", "why"),
     [
         ({}, "option lake is missing"),
-        ({"what": "jobs"}, "option data is missing"),
+        ({"what": "jobs"}, "name the running server: its folder"),
         ({"what": "all"}, "option what = 'all' is not allowed; it must be history or jobs"),
         ({"lake": "/nowhere"}, "there is no lake in /nowhere"),
         ({"lake": "x", "queue": "mail"}, "option queue is for live jobs"),

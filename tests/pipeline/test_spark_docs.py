@@ -25,6 +25,7 @@ def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
             text = block.replace("local[*]", "local[1]").replace('.option("kind"', f'{at(server)}.option("kind"')
             text = text.replace('.option("run", "again")', f'{at(server)}.option("run", "again")')
             text = text.replace("7379", str(server.ports["redis"])).replace('"crossdock-data', f'"{server.data}')
+            text = text.replace("redis://:password@10.0.0.5:", "redis://127.0.0.1:")
             for folder in ("checkpoint", "failures"):
                 text = text.replace(f'"{folder}"', f'"{tmp_path / folder}"')
             script = tmp_path / f"block-{number}.py"

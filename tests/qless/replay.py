@@ -81,7 +81,7 @@ class QlessDesk(PlainDesk):
         """As `answer`, of the per-script form."""
         args = [arg.encode() for arg in line.call]
         try:
-            reply = perscript.call(self, line.script, args[: line.keys], args[line.keys :], self.tell)
+            reply = perscript.call(line.script, self, args[: line.keys], args[line.keys :], self.tell)
             return _recorded(reply)
         except Raised as error:
             return {"err": str(error)}

@@ -56,7 +56,7 @@ def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
         if script in ("put", "pop") and random.random() < 0.7:
             args = {"put": [b"j", b"klass", b"{}", b"5", b"0"], "pop": [b"w", b"1", b"6"]}[script]
         try:
-            perscript.call(desk, script, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
+            perscript.call(script, desk, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
             answered += 1
         except Raised:
             pass

@@ -129,11 +129,7 @@ def _was_over(first: Op, second: Op, lease_s: float, kills: Sequence[float]) -> 
 
 def _ends(op: Op, first: Op, second: Op) -> bool:
     """Is this the settlement of the first delivery, sent before the second was heard of?"""
-    return (
-        op.client == first.client
-        and op.outcome is not Outcome.REFUSED
-        and first.ended <= op.began <= second.ended
-    )
+    return op.client == first.client and op.outcome is not Outcome.REFUSED and first.ended <= op.began <= second.ended
 
 
 def _was_wronged(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: float) -> bool:

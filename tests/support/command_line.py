@@ -21,6 +21,8 @@ class Ended(NamedTuple):
 class Operator:
     """Runs verbs in a folder. `settings` are full names, told by the environment."""
 
+    patience_s = PATIENCE_S
+
     def __init__(self, folder: Path, **settings: object) -> None:
         self.folder = folder
         self.environment = CLEAN | {f"CROSSDOCK_{name.upper()}": str(value) for name, value in settings.items()}
@@ -29,7 +31,7 @@ class Operator:
         """`says` is what the operator types; then its input ends."""
         done = subprocess.run(
             [sys.executable, "-m", "crossdock", *arguments],
-            cwd=self.folder, env=self.environment, input=says, capture_output=True, text=True, timeout=PATIENCE_S,
+            cwd=self.folder, env=self.environment, input=says, capture_output=True, text=True, timeout=self.patience_s,
             check=False,
         )  # fmt: skip
         return Ended(done.stdout, done.stderr, done.returncode)

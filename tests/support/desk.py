@@ -4,7 +4,7 @@ Every event goes through the journal's own encoding on its way into memory, so a
 would come back changed, shows in the test that made it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from contextlib import AbstractContextManager
 from random import Random
 from typing import Protocol, TypeVar
@@ -72,6 +72,10 @@ class PlainDesk:
         self.herald(self, events)
         self.waits.stir(notices)
         return outcome
+
+    @property
+    def waiting(self) -> Sized:
+        return self.waits.tickets
 
     def together(self) -> AbstractContextManager[None]:
         return self.waits.held()

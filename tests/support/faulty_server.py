@@ -1,15 +1,15 @@
 """A server that was changed on purpose, most often for the worse: to show that a test would notice.
 
-    python faulty_server.py FAULT up --data DIR …
+python faulty_server.py FAULT up --data DIR …
 
-    unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
-    early-reply   a batch counts as durable before it is written, by a slow disk
-    lost-lease    a lease is forgotten at a restart: its job is handed out again
-    kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
-    half-done     a success fails in the middle of its change
-    no-needs      what a job needs is not waited for
-    twice-made    each slot of an interval makes its job once more
-    short-tail    no fault: the journal is compacted after some thousand events
+unsynced      commits are not synced: SQLite's synchronous=NORMAL where the server believes in FULL
+early-reply   a batch counts as durable before it is written, by a slow disk
+lost-lease    a lease is forgotten at a restart: its job is handed out again
+kept-lease    a lease of a connection outlives it and the restart: its job is never handed out again
+half-done     a success fails in the middle of its change
+no-needs      what a job needs is not waited for
+twice-made    each slot of an interval makes its job once more
+short-tail    no fault: the journal is compacted after some thousand events
 """
 
 import runpy

@@ -101,9 +101,7 @@ class Load(Crowd):
             outcome = Outcome.OK
         finally:
             ended = time.monotonic()
-            ops = [
-                Op(Kind.PUSH, name, job, began, ended, outcome, crc(text), number) for job, text in texts.items()
-            ]
+            ops = [Op(Kind.PUSH, name, job, began, ended, outcome, crc(text), number) for job, text in texts.items()]
             if settled is not None:
                 ops.append(Op(Kind.ACK, name, settled, began, ended, outcome, bulk=number))
             self.ops += ops

@@ -33,7 +33,6 @@ class Got(NamedTuple):
     kind: str
     payload: Payload
 
-
     @property
     def text(self) -> str:
         """The one string that was pushed, by whatever door."""

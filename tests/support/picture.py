@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from crossdock.engine.lazy import Lazy, LazyQueue
 from crossdock.engine.memory import Memory
 from crossdock.engine.stats import Stats
 
@@ -33,6 +34,10 @@ def plain(value: object) -> Any:
         return _struct(value)
     if isinstance(value, Stats):
         return plain(value.days)
+    if isinstance(value, Lazy):  # when something is next due is a guess, from below
+        return {"queues": plain(value.queues), "wall": plain(value.wall)}
+    if isinstance(value, LazyQueue):
+        return {name: plain(getattr(value, name)) for name in ("due", "due_at", "late", "locks", "slots", "slots_at")}
     if isinstance(value, defaultdict):  # counts: none is as good as zero
         return {key: count for key, count in value.items() if count}
     if isinstance(value, set):

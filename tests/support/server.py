@@ -35,9 +35,9 @@ class Server:
         self.data = data
         self._fault = fault
         self._doors = doors
-        self._environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")
-        } | {f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value) for name, value in (settings or {}).items()}
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")} | {
+            f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value) for name, value in (settings or {}).items()
+        }
         self.password = str((settings or {}).get("faktory.password", ""))
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115, closed with the server

@@ -186,8 +186,7 @@ def test_a_readable_file_without_a_password() -> None:
 def test_orders_that_are_wrong() -> None:
     file = Path("some.toml")
     file.write_text(
-        "[throttles]\nmail = { }\n"
-        '[[cron]]\nschedule = "61 * * * *"\nname = "sweeper"\n[cron.job]\ntype = "sweep"\n',
+        '[throttles]\nmail = { }\n[[cron]]\nschedule = "61 * * * *"\nname = "sweeper"\n[cron.job]\ntype = "sweep"\n',
         "utf-8",
     )
     throttle, cron = warned(file)

@@ -141,6 +141,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "staged-1": ("HELD", 0, 0),
         "staged-2": ("HELD", 0, 0),
         "loaded": ("READY", 0, 0),
+        "rerouted": ("READY", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [(load.run, load.new, load.known) for load in memory.loads.by_run.values()] == [("run", 1, 1)]
@@ -162,6 +163,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "unassigned": False,
         "pool": False,
         "batches": False,
+        "from": False,
+        "to": False,
     }
     assert {name: lock.holder for name, lock in memory.locks.items()} == {
         "lock": 17,
@@ -203,7 +206,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (47, 2, 16, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (48, 2, 16, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
@@ -435,6 +438,12 @@ def story_of_loads(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_rerouting(bench: Bench) -> Bench:
+    numbers = bench.push("rerouted", queue="from")
+    bench.do(c.Reroute("control", "to", numbers))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
@@ -442,7 +451,7 @@ def newest_number(bench: Bench, jid: str) -> int:
 def main() -> None:
     """Print what the story has beyond the file."""
     whole = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
-    whole = story_of_loads(story_of_resqu(story_of_strays(whole)))
+    whole = story_of_rerouting(story_of_loads(story_of_resqu(story_of_strays(whole))))
     for batch in whole.batches[len(lines()) :]:
         events = e.decode_batch(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])

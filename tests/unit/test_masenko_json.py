@@ -319,7 +319,7 @@ def test_the_slow_way_is_not_long(read: Callable[[bytes], object], body: bytes, 
 
 
 def test_quoting() -> None:
-    assert quote("a<b>&\u2028\"\\\n") == rb'"a\u003cb\u003e\u0026\u2028\"\\\n"'
+    assert quote('a<b>&\u2028"\\\n') == rb'"a\u003cb\u003e\u0026\u2028\"\\\n"'
     assert go_quote("a\x7f\u00a0\U000e0001") == r'"a\x7f\u00a0\U000e0001"'
 
 

@@ -1,4 +1,4 @@
-"""What retry, kill, delete and unfail share: jobs by name, or by filter with their number, a question, and progress."""
+"""What retry, kill, move, delete and unfail share: jobs by name, or by filter: their number, a question, progress."""
 
 import sys
 from typing import Any, NamedTuple
@@ -67,7 +67,8 @@ def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], more: dict[s
     else:
         click.echo(f"{verb.done} {some(done, 'job')}")
     words = [f"no job {clean(name)} is here" for name in map(str, unknown)]
-    words += [f"job {each['number']} is {each['state']}, not {' or '.join(verb.states)}" for each in refused]
+    reach = f"not {' or '.join(verb.states)}"
+    words += [f"job {each['number']} is {each['state']}, {each.get('why') or reach}" for each in refused]
     if words:
         raise NothingDone("; ".join(words[:10]) + (f"; and {len(words) - 10} more" if len(words) > 10 else ""))
 

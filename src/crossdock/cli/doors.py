@@ -37,11 +37,16 @@ def qless(values: dict[str, Any]) -> QlessClient:
 
 def loader(values: dict[str, Any], run: str) -> Loader:
     """Bulk pushes, through the Redis door."""
-    return _open(
-        "redis",
-        values,
-        lambda at, settings: Loader(Where(at.host, at.port, at.path, settings.redis.password), run),
-    )
+    return _open("redis", values, lambda at, settings: Loader(_redis(at, settings), run))
+
+
+def redis(values: dict[str, Any]) -> Where:
+    """For those who reach it by themselves."""
+    return _open("redis", values, _redis)
+
+
+def _redis(at: address.Address, settings: Settings) -> Where:
+    return Where(at.host, at.port, at.path, settings.redis.password)
 
 
 #: Clients that can take a job and settle it, by door.

@@ -16,7 +16,7 @@ from crossdock.model.errors import CrossdockError
 #: should not wait for the server's code to load.
 VERBS: Final = (
     "up", "doctor",
-    "push", "try", "queues", "jobs", "job", "retry", "kill", "delete", "replay", "pause", "resume",
+    "push", "try", "queues", "jobs", "job", "retry", "kill", "move", "delete", "replay", "pause", "resume",
     "tags", "tag", "untag", "tracked", "track", "untrack", "failures", "unfail",
     "workers", "quiet", "terminate", "batches", "cron", "plans", "plan", "recurring", "recur", "unrecur", "top",
     "lake", "pipeline", "report", "backup", "restore", "check", "version",

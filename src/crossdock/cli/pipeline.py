@@ -16,6 +16,8 @@ from crossdock.pipeline.errors import PipelineError
 from crossdock.server.lake import folder_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from crossdock.pipeline.status import Status
     from crossdock.pipeline.works import Progress, Works
 
@@ -96,10 +98,10 @@ def needs_spark() -> None:
             )
 
 
-def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
+    """Where --master, --conf and --cds say. Raises PipelineError if something is not installed."""
     needs_spark()
     from crossdock.pipeline.session import start
-    from crossdock.pipeline.works import Works
 
     conf = {}
     for text in values.pop("conf"):
@@ -107,10 +109,16 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
         if not equals:
             raise click.UsageError(f"--conf {text} is not KEY=VALUE")
         conf[key] = value
-    master, cds = values.pop("master"), values.pop("cds")
-    lake, tables, keep_days = folders(values)
     progress("starting Spark", 0, 1)
-    return Works(start(master, conf, cds), lake, tables, keep_days=keep_days, progress=progress)
+    return start(values.pop("master"), conf, values.pop("cds", None))
+
+
+def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+    spark = session(values, progress)
+    from crossdock.pipeline.works import Works
+
+    lake, tables, keep_days = folders(values)
+    return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
 
 
 @pipeline.command("run", cls=SparkCommand, epilog=_EXAMPLES)

@@ -1,23 +1,38 @@
 """`crossdock replay`: jobs of the past, once more."""
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
 
 from crossdock.cli.acting import NothingDone, agreed
 from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
-from crossdock.cli.doors import loader
+from crossdock.cli.doors import loader, redis
 from crossdock.cli.filters import span
 from crossdock.cli.meter import meter
+from crossdock.cli.pipeline import session
 from crossdock.cli.show import clean, some
 from crossdock.client.loads import Loader, Told
-from crossdock.lake.choosing import OUTCOMES, Chosen, Filter, Past, choose, jobs
+from crossdock.lake.choosing import (
+    LEASE_AT_MOST,
+    OUTCOMES,
+    RETRIES,
+    RETRIES_AT_MOST,
+    Chosen,
+    Filter,
+    Past,
+    choose,
+    jobs,
+)
 from crossdock.server.lake import folder_of
 from crossdock.wire.faktory.times import stamp
 
@@ -26,12 +41,12 @@ Examples:
   crossdock replay --queue mail --outcome dead --since 2d
   crossdock replay --kind invoice --since 2026-11-01T00:00:00Z --until 2026-11-02T00:00:00Z --to invoices-again
   crossdock replay --group TimeoutError --outcome failed --since 1d --id outage-17 --yes
+  crossdock replay --kind invoice --since 90d --master spark://head:7077 --listen redis=10.0.0.5:7379
 """
 
 _SAMPLE: Final = 5
 _CHUNK: Final = 500
-_RETRIES_AT_MOST: Final = 1_000_000
-_LEASE_AT_MOST: Final = 86_400
+_LOOK_S: Final = 0.5
 
 
 class Moment(click.ParamType[float]):
@@ -66,6 +81,8 @@ class Moment(click.ParamType[float]):
 @click.option("--dry", is_flag=True, help="Only count and show them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--listen", multiple=True, metavar="redis=ADDRESS", help="Where the Redis door is.")
+@click.option("--master", default="", metavar="URL", help="Choose and push with Spark: local[N], spark://…, sc://….")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
 def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **values: Any) -> None:
     """Choose jobs from the lake's history and push them again, each exactly once.
 
@@ -73,36 +90,104 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
     job, and name the old one (`replayed from` in crossdock job). An interrupted replay goes on when it is started again
     with the same --id and filters; one that is complete does nothing more. --since and --until are about what
     --outcome names: pushed, succeeded, failed (one try), lost (a lease that ran out), dead (its last try), removed.
+
+    One machine does it, page by page. For a long history --master has Spark do the same on a cluster: the lake must be
+    seen by its executors under the same path, and the Redis door reached by them at the address that --listen names.
     """
     which = Filter(**{name: values.pop(name) for name in Filter._fields})
     if which == Filter():
         raise click.UsageError("say which jobs: --queue, --kind, --outcome, --group, --tag, --jid, --since or --until")
+    run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
+    spark = {name: values.pop(name) for name in ("master", "conf")}
     folder = folder_of(settings_of(values).settings)
+    with _by_spark(folder, which, spark, values) if spark["master"] else _by_hand(folder, which) as found:
+        _show(found)
+        if not found.many or dry:
+            _tell(as_json, {"matched": found.many, "id": run if found.many else None, "new": 0, "known": 0})
+            return
+        with loader(values, run) as door:
+            before = door.loaded()
+            if before.state == "closed":
+                raise NothingDone(f"replay {clean(run)} is complete: it pushed {some(before.total_new, 'job')} before")
+            if not yes and not agreed(f"push {'it' if found.many == 1 else 'them'} again, as replay {clean(run)}?"):
+                raise NothingDone("nothing was changed")
+            told = _send(door, found, run, to_queue)
+    _tell(as_json, {"matched": found.many, "id": run, "new": told.total_new, "known": told.total_known})
+
+
+class Found(NamedTuple):
+    """What was chosen, and how it is sent: the last argument is called with how many jobs more were."""
+
+    at: float
+    many: int
+    unknown: int
+    bare: int
+    sample: list[Past]
+    send: Callable[[Loader, str, str, Callable[[int], None]], None]
+
+
+@contextmanager
+def _by_hand(folder: Path, which: Filter) -> Iterator[Found]:
+    """In this process, which needs nothing but the lake."""
     with meter() as progress:
         chosen = choose(folder, which, progress)
-    count = len(chosen.numbers)
-    run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
-    _show(chosen)
-    if not count or dry:
-        _tell(as_json, {"matched": count, "id": run if count else None, "new": 0, "known": 0})
-        return
-    with loader(values, run) as door:
-        before = door.loaded()
-        if before.state == "closed":
-            raise NothingDone(f"replay {clean(run)} is complete: it pushed {some(before.total_new, 'job')} before")
-        if not yes and not agreed(f"push {'it' if count == 1 else 'them'} again, as replay {clean(run)}?"):
-            raise NothingDone("nothing was changed")
-        told = _send(door, chosen, run, to_queue)
-    _tell(as_json, {"matched": count, "id": run, "new": told.total_new, "known": told.total_known})
+
+    def send(door: Loader, run: str, to_queue: str, more: Callable[[int], None]) -> None:
+        for rows in _chunks(chosen, run, to_queue):
+            door.put(msgspec.msgpack.encode(rows))
+            more(len(rows))
+
+    first = list(jobs(chosen, _SAMPLE))
+    yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, first, send)
 
 
-def _show(chosen: Chosen) -> None:
+@contextmanager
+def _by_spark(folder: Path, which: Filter, spark_options: dict[str, Any], values: dict[str, Any]) -> Iterator[Found]:
+    """The same choice, made and sent by executors."""
+    with ExitStack() as stack:
+        with meter() as progress:
+            spark = session(spark_options, progress)
+            stack.callback(spark.stop)
+            from crossdock.pipeline import replay as by_spark
+
+            progress("choosing", 0, 1)
+            found = stack.enter_context(by_spark.find(spark, folder.absolute(), which, _SAMPLE))
+
+        def send(door: Loader, run: str, to_queue: str, more: Callable[[int], None]) -> None:
+            with _watched(door, more):
+                by_spark.send(spark, by_spark.frame(found, run, to_queue), redis(values), run)
+
+        yield Found(found.at, found.good, found.unknown, found.bare, found.sample, send)
+
+
+@contextmanager
+def _watched(door: Loader, more: Callable[[int], None]) -> Iterator[None]:
+    """While others send, the server is asked how far they are."""
+    over = threading.Event()
+
+    def look() -> None:
+        seen = 0
+        while not over.wait(_LOOK_S):
+            now = door.loaded().total_new
+            more(now - seen)
+            seen = now
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            yield
+        finally:
+            over.set()
+        looking.result()
+
+
+def _show(chosen: Found) -> None:
     newest = f", by history up to {stamp(chosen.at)}" if chosen.at else ": there is no history yet"
-    tell(f"{some(len(chosen.numbers), 'job')} to replay{newest}")
-    for past in jobs(chosen, _SAMPLE):
+    tell(f"{some(chosen.many, 'job')} to replay{newest}")
+    for past in chosen.sample:
         payload = (past.payload or b"").decode("utf-8", "replace")
         tell(f"  {clean(past.jid)}  {clean(past.queue)}  {clean(past.kind)}  {clean(payload[:80])}")
-    if len(chosen.numbers) > _SAMPLE:
+    if chosen.many > _SAMPLE:
         tell("  …")
     if chosen.unknown:
         tell(f"left out: {some(chosen.unknown, 'job')} pushed before the lake's history begins")
@@ -110,15 +195,13 @@ def _show(chosen: Chosen) -> None:
         tell(f"left out: {some(chosen.bare, 'job')} whose payload the lake does not have (lake.payloads, lake.redact)")
 
 
-def _send(door: Loader, chosen: Chosen, run: str, to_queue: str) -> Told:
+def _send(door: Loader, found: Found, run: str, to_queue: str) -> Told:
     """Totals are the server's."""
     try:
         with click.progressbar(
-            length=len(chosen.numbers), label="replay", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
+            length=found.many, label="replay", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
         ) as bar:
-            for rows in _chunks(chosen, run, to_queue):
-                door.put(msgspec.msgpack.encode(rows))
-                bar.update(len(rows))
+            found.send(door, run, to_queue, bar.update)
             return door.finish()
     except KeyboardInterrupt:
         raise NothingDone(f"interrupted; start it again with --id {clean(run)} and the same filters to go on") from None
@@ -140,8 +223,8 @@ def _row(past: Past, begin: str, to_queue: str) -> tuple[Any, ...]:
     """A job of a load (docs/reference/redis.md), with the tries and the time its first one was given."""
     jid = sha256(f"{begin}{past.number}\0{past.jid}".encode()).hexdigest()[:32]
     args: str | bytes = past.payload or b"" if past.form == "raw" else (past.payload or b"[]").decode()
-    retry = 25 if past.retries is None else min(max(past.retries, -1), _RETRIES_AT_MOST)
-    reserve_for = min(int(past.lease_s or 0), _LEASE_AT_MOST)
+    retry = RETRIES if past.retries is None else min(max(past.retries, -1), RETRIES_AT_MOST)
+    reserve_for = min(int(past.lease_s or 0), LEASE_AT_MOST)
     custom = past.custom.decode() if past.custom else ""
     priority = past.priority if past.priority % 1 else int(past.priority)
     queue = to_queue or past.queue

@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, ClientError, NoServer, Refused
-from crossdock.client.stream import Stream, connect
-from crossdock.wire.redis.encode import encode
-
-TIMEOUT_S: Final = 60.0
+from crossdock.client.redis_door import Where as Where
+from crossdock.client.redis_door import function, reach, refusal
+from crossdock.client.stream import Stream
 
 #: How long a server may be away, or have no room, before it is given up.
 PATIENCE_S: Final = 300.0
@@ -25,15 +24,6 @@ AHEAD: Final = 4
 
 _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 5.0
-
-
-class Where(NamedTuple):
-    """A Redis door."""
-
-    host: str
-    port: int
-    path: str = ""
-    password: str = ""
 
 
 class Told(NamedTuple):
@@ -67,7 +57,7 @@ class Loader(Closes):
         """Jobs as the function takes them. They have arrived when `drain` returns."""
         while len(self._sent) >= AHEAD:
             self._settle()
-        self._send(_call(b"crossdock.load", self._run, jobs))
+        self._send(function(b"crossdock.load", self._run, jobs))
 
     def drain(self) -> None:
         while self._sent:
@@ -85,10 +75,10 @@ class Loader(Closes):
             self._stream.close()
             self._stream = None
 
-    def _ask(self, function: bytes) -> Told:
+    def _ask(self, name: bytes) -> Told:
         self.drain()
         before = self.closed
-        self._send(_call(function, self._run))
+        self._send(function(name, self._run))
         told = self._settle()
         self.closed = before
         return told
@@ -125,13 +115,8 @@ class Loader(Closes):
 
     def _connect(self) -> None:
         """And say again what was not answered."""
-        where = self._where
-        stream = connect("Redis", where.host, where.port, where.path, TIMEOUT_S)
+        stream = reach(self._where)
         try:
-            if where.password:
-                stream.send(encode([b"AUTH", where.password.encode()], False))
-                if (line := stream.line()) != b"+OK":
-                    raise _refused(line)
             for call in self._sent:
                 stream.send(call)
         except BaseException:
@@ -146,20 +131,11 @@ class Loader(Closes):
         if line.startswith(b"-"):
             raise _refused(line)
         if line != b"*5" or not (head := self._stream.line()).startswith(b"$") or not head[1:].isdigit():
-            raise Refused(f"{self._where.host}:{self._where.port} is no Redis door of Crossdock: {line[:80]!r}")
+            raise Refused(f"{self._where} is no Redis door of Crossdock: {line[:80]!r}")
         state = self._stream.block(int(head[1:])).decode()
         new, known, total_new, total_known = (int(self._stream.line().removeprefix(b":")) for _ in range(4))
         return Told(state, new, known, total_new, total_known)
 
 
-def _call(function: bytes, *args: bytes) -> bytes:
-    return encode([b"FCALL", function, b"0", *args], False)
-
-
 def _refused(line: bytes) -> ClientError:
-    code, _, text = line[1:].decode("utf-8", "replace").partition(" ")
-    if code == "OOM":
-        return Later(text)
-    if code == "NOAUTH":
-        return Refused("the Redis door wants a password; give redis.password, or option password")
-    return Refused(text if code in ("ERR", "LIMIT") else f"{code} {text}")
+    return Later(line[5:].decode("utf-8", "replace")) if line.startswith(b"-OOM ") else refusal(line)

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
-from crossdock.model.events import Failed, Leased, Succeeded
+from crossdock.model.events import Failed, Leased
 from crossdock.model.faces import Entry, QlessFace, What
-from crossdock.model.job import Extra, Job, Lease
+from crossdock.model.job import Extra, Job, Lease, Result
 from crossdock.model.states import State
 
 _HISTORY_DEFAULT = 100
@@ -27,6 +27,8 @@ def history(
     memory: Memory, entries: tuple[Entry, ...], entry: Entry, face: QlessFace | None = None
 ) -> tuple[Entry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
+    if not memory.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
+        return (*entries, entry)
     keep: float = _HISTORY_DEFAULT
     if face is not None and face.old:
         keep = _HISTORY_AT_MOST
@@ -60,13 +62,15 @@ def write(memory: Memory, job: Job, face: QlessFace, line: Entry | None = None, 
     job.extra = replace(extra, face=face, history=lines, **changes)
 
 
-def leased(memory: Memory, job: Job, event: Leased) -> None:
-    face = face_of(job)
-    if face is not None:
+def leased(memory: Memory, job: Job, extra: Extra, event: Leased) -> None:
+    face = extra.face
+    if type(face) is QlessFace:
         t = event.at if event.t is None else event.t
-        memory.strays.popped(job.number, job.queue)
+        if memory.strays.jobs:
+            memory.strays.popped(job.number, job.queue)
         shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
-        write(memory, job, shown, Entry(t // 1, _POPPED, event.worker))
+        lines = history(memory, extra.history, Entry(t // 1, _POPPED, event.worker), face)
+        job.extra = replace(extra, face=shown, history=lines)
 
 
 def returned(memory: Memory, job: Job, lease: Lease) -> None:
@@ -79,13 +83,12 @@ def returned(memory: Memory, job: Job, lease: Lease) -> None:
         job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
 
 
-def succeeded(memory: Memory, job: Job, event: Succeeded) -> None:
-    face = face_of(job)
-    if face is not None:
-        t = event.at if event.t is None else event.t
-        shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
-        job.failures = 0
-        write(memory, job, shown, Entry(t // 1, _DONE), error=None)
+def succeeded(memory: Memory, job: Job, extra: Extra, face: QlessFace, t: float, result: Result) -> None:
+    """It is kept, and what it left behind with it."""
+    shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
+    job.failures = 0
+    lines = history(memory, extra.history, Entry(t // 1, _DONE), face)
+    job.extra = replace(extra, face=shown, history=lines, error=None, result=result)
 
 
 def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None:

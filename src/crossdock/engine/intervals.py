@@ -11,6 +11,7 @@ from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest, rules, stand, unneeding
 from crossdock.engine.standing import face_of, row
+from crossdock.engine.surfacing import leave_behind
 from crossdock.model.clock import Now
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
 from crossdock.model.faces import QlessFace, What
@@ -156,9 +157,10 @@ def _of_another_door(job: Job) -> bool:
 
 
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
-    """A job of that name is there already: it becomes this one, and keeps its history."""
+    """A job of that name is there already: it becomes this one, and keeps its history. Its script adds it to the queue,
+    and takes it out of nothing."""
     memory.displace(job)
-    memory.stale.leave(job)
+    leave_behind(memory, job)
     if job.lease is not None and memory.throttles:
         throttles.let_go(memory, job, job.lease, keeps=True)
     job.lease = None

@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
+_COMPLETE = State.COMPLETE
+
 
 def keep(memory: "Memory", job: Job, face: QlessFace) -> None:
     """A job with that face stands on its shelf."""
     state = job.state
-    if state is State.SCHEDULED or state is State.RETRYING:
+    if state is _COMPLETE:  # as most of them end
+        memory.completed.add((face.time, job.jid, job.number))
+    elif state is State.SCHEDULED or state is State.RETRYING:
         if face.due is not None:
             memory.lazy.wait(job, face.due)
     elif state is State.FAILED:
         memory.failed_in.setdefault(group_of(job), Order()).add((face.order, job.number))
-    elif state is State.COMPLETE:
-        memory.completed.add((face.time, job.jid, job.number))
 
 
 def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:

@@ -6,7 +6,7 @@ else by the second. A job of another door never stands here, so no caller's cloc
 
 from itertools import islice
 from math import inf, nextafter
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
@@ -15,28 +15,64 @@ from crossdock.model.job import Job, Lease, Number
 ByCaller: TypeAlias = tuple[float, str, Number]  #: time, jid, number
 
 
+#: Leases that a queue may have unsorted: about a millisecond for whoever wants them in order.
+_FRESH_AT_MOST: Final = 1_000
+
+
 class LazyQueue:
-    __slots__ = ("due", "due_at", "late", "locks", "slots", "slots_at")
+    """Most leases are over before anybody wants to know their order: so they are sorted when somebody does."""
+
+    __slots__ = ("_late", "_locks", "due", "due_at", "fresh", "next_steady", "next_t", "slots", "slots_at")
 
     def __init__(self) -> None:
         self.due: Order[ByCaller] = Order()  #: jobs that wait for a time
         self.due_at: Order[tuple[float, Number]] = Order()  #: the same by wall
-        self.locks: Order[ByCaller] = Order()  #: leases with an end by their caller's clock, of jobs of any door
-        self.late: Order[tuple[float, Number]] = Order()  #: leases that end lazily, by steady
+        self._locks: Order[ByCaller] = Order()
+        self._late: Order[tuple[float, Number]] = Order()
+        self.fresh: dict[Number, Job] = {}  #: leased, and in neither of the two yet
         self.slots: Order[tuple[float, str]] = Order()  #: intervals by their next run
         self.slots_at: Order[tuple[float, str]] = Order()  #: the same by wall
+        # Nothing falls due before these: by a caller's clock, and leases by the server's.
+        self.next_t = inf
+        self.next_steady = inf
 
     def __bool__(self) -> bool:
-        return bool(self.locks or self.late or self.due or self.slots)
+        return bool(self.fresh or self._locks or self._late or self.due or self.slots)
+
+    @property
+    def locks(self) -> Order[ByCaller]:
+        """Leases with an end by their caller's clock, of jobs of any door."""
+        if self.fresh:
+            self.sort()
+        return self._locks
+
+    @property
+    def late(self) -> Order[tuple[float, Number]]:
+        """Leases that end lazily, by steady."""
+        if self.fresh:
+            self.sort()
+        return self._late
+
+    def sort(self) -> None:
+        leased = [(job, job.lease) for job in self.fresh.values() if job.lease is not None]
+        self.fresh.clear()
+        self._locks.update((lease.until, job.jid, job.number) for job, lease in leased if lease.until is not None)
+        self._late.update((lease.late, job.number) for job, lease in leased if lease.late is not None)
+
+    def take(self, job: Job, lease: Lease) -> None:
+        """Of a lease that was sorted in."""
+        if lease.until is not None:
+            self._locks.take((lease.until, job.jid, job.number))
+        if lease.late is not None:
+            self._late.take((lease.late, job.number))
 
     def has_come(self, t: float, steady: float) -> bool:
         """Whether somebody who leases by a clock of his own at `t` may find something to carry out."""
-        return (
-            self.locks.begins_by(t)
-            or self.late.begins_by(steady)
-            or self.due.begins_by(t)
-            or self.slots.begins_by(t)
-        )
+        if self.next_t <= t:
+            self.next_t = min([order.first()[0] for order in (self.locks, self.due, self.slots) if order], default=inf)
+        if self.next_steady <= steady:
+            self.next_steady = self.late.first()[0] if self.late else inf
+        return self.next_t <= t or self.next_steady <= steady
 
     def expired(self, t: float) -> int:
         """How many of `locks` are over at that time, the very instant included."""
@@ -48,13 +84,13 @@ class LazyQueue:
 
 
 class Lazy:
-    __slots__ = ("queues", "steady", "wall")
+    __slots__ = ("next_late", "queues", "wall")
 
     def __init__(self) -> None:
         self.queues: dict[str, LazyQueue] = {}  #: those that have something
         # Of all queues: when somebody who waits for a job is to be asked again.
         self.wall: Order[tuple[float, Number, str]] = Order()
-        self.steady: Order[tuple[float, Number]] = Order()
+        self.next_late = inf  #: steady; no lease ends before it, of those that `due_in` has not told of
 
     def of(self, name: str) -> LazyQueue:
         """To read: an empty one if there is nothing."""
@@ -73,6 +109,7 @@ class Lazy:
     def wait(self, job: Job, due: float) -> None:
         queue = self._of(job.queue)
         queue.due.add((due, job.jid, job.number))
+        queue.next_t = min(queue.next_t, due)
         queue.due_at.add((job.due, job.number))
         self.wall.add((job.due, job.number, job.queue))
 
@@ -84,25 +121,32 @@ class Lazy:
         self._left(job.queue)
 
     def lend(self, job: Job, lease: Lease) -> None:
-        queue = self.queues.get(job.queue) or self._of(job.queue)
-        if lease.until is not None:
-            queue.locks.add((lease.until, job.jid, job.number))
-        if lease.late is not None:
-            queue.late.add((lease.late, job.number))
-            self.steady.add((lease.late, job.number))
+        queue = self.queues.get(job.queue)
+        if queue is None:
+            queue = self._of(job.queue)
+        fresh, until, late = queue.fresh, lease.until, lease.late
+        fresh[job.number] = job
+        if until is not None and until < queue.next_t:
+            queue.next_t = until
+        if late is not None:
+            if late < queue.next_steady:
+                queue.next_steady = late
+            if late < self.next_late:
+                self.next_late = late
+        if len(fresh) >= _FRESH_AT_MOST:
+            queue.sort()
 
     def lend_no_more(self, job: Job, lease: Lease) -> None:
         queue = self.queues[job.queue]
-        if lease.until is not None:
-            queue.locks.take((lease.until, job.jid, job.number))
-        if lease.late is not None:
-            queue.late.take((lease.late, job.number))
-            self.steady.take((lease.late, job.number))
-        self._left(job.queue)
+        if queue.fresh.pop(job.number, None) is None:
+            queue.take(job, lease)
+        if not queue.fresh:
+            self._left(job.queue)
 
     def recur(self, name: str, jid: str, slot: float, slot_at: float) -> None:
         queue = self._of(name)
         queue.slots.add((slot, jid))
+        queue.next_t = min(queue.next_t, slot)
         queue.slots_at.add((slot_at, jid))
         self.wall.add((slot_at, 0, name))
 
@@ -117,16 +161,17 @@ class Lazy:
         """Whether somebody who leases by the server's clock would find something done for him there."""
         queue = self.queues.get(name)
         return queue is not None and (
-            queue.late.begins_by(now.steady)
-            or queue.due_at.begins_by(now.wall)
-            or queue.slots_at.begins_by(now.wall)
+            queue.late.begins_by(now.steady) or queue.due_at.begins_by(now.wall) or queue.slots_at.begins_by(now.wall)
         )
 
     def due_in(self, since: Now, now: Now) -> float | None:
         """Seconds until the next deadline by the server's clock behind `since`; 0: it has come; None: there is none."""
-        # By value, not by index: that would have to be counted anew after each change.
-        waits = [
-            *(due - now.wall for due, _, _ in islice(self.wall.irange((nextafter(since.wall, inf), 0, "")), 1)),
-            *(end - now.steady for end, _ in islice(self.steady.irange((nextafter(since.steady, inf), 0)), 1)),
-        ]
+        if self.next_late <= since.steady:
+            behind = (nextafter(since.steady, inf), 0)
+            # By value, not by index: that would have to be counted anew after each change.
+            firsts = (next(queue.late.irange(behind), (inf, 0))[0] for queue in self.queues.values())
+            self.next_late = min(firsts, default=inf)
+        waits = [due - now.wall for due, _, _ in islice(self.wall.irange((nextafter(since.wall, inf), 0, "")), 1)]
+        if self.next_late < inf:
+            waits.append(self.next_late - now.steady)
         return max(0.0, min(waits)) if waits else None

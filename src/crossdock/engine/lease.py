@@ -216,15 +216,16 @@ def leased(memory: Memory, event: Leased) -> None:
         if job.rules.lapse is _LAZY:
             if extra.throttles and not memory.throttles:  # the first that names one
                 throttles.hold(memory, job, lease, handed=event.handed)
-            faces.leased(memory, job, event)
+            faces.leased(memory, job, extra, event)
 
 
 def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
     """It ends by its caller's clock, or when somebody looks after it."""
-    lease.until, lease.late, lease.t = event.until, event.late, event.t
+    until = lease.until = event.until
+    lease.late, lease.t = event.late, event.t
     memory.lazy.lend(job, lease)
-    if event.until is not None:
-        memory.workers.give(event.worker, job.jid, event.until)
+    if until is not None:
+        memory.workers.give(event.worker, job.jid, until)
         if event.t is not None:
             memory.workers.seen[event.worker] = event.t
 

@@ -40,6 +40,7 @@ SCHEDULED: Final = State.SCHEDULED
 BLOCKED: Final = State.BLOCKED
 HELD: Final = State.HELD
 RETRYING: Final = State.RETRYING
+COMPLETE: Final = State.COMPLETE
 FAILED: Final = State.FAILED
 DEAD: Final = State.DEAD
 GONE: Final = State.GONE
@@ -82,12 +83,51 @@ class Counters(msgspec.Struct):
 class Memory:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
-        "blocked_in", "completed", "config", "configured", "counters", "discarded", "failed_in", "failures",
+        "blocked_in",
+        "completed",
+        "config",
+        "configured",
+        "counters",
+        "discarded",
+        "failed_in",
+        "failures",
         "foreground",
-        "group_ends", "groups", "held_in", "intervals", "jids", "job_ends", "jobs", "keys", "lazy", "leased_in",
-        "limits", "loads", "lock_ends", "locks", "loose", "names", "needed_by", "pending", "queues", "recurrences",
-        "recurring", "resqu", "retrying_in", "scheduled_in", "scripts", "shelves", "stale", "stats", "strays", "tags",
-        "throttles", "touched", "track_ends", "tracks", "watched", "workers",
+        "group_ends",
+        "groups",
+        "held_in",
+        "intervals",
+        "jids",
+        "job_ends",
+        "jobs",
+        "keys",
+        "lazy",
+        "leased_in",
+        "limits",
+        "loads",
+        "lock_ends",
+        "locks",
+        "loose",
+        "names",
+        "needed_by",
+        "pending",
+        "queues",
+        "recurrences",
+        "recurring",
+        "resqu",
+        "retrying_in",
+        "scheduled_in",
+        "scripts",
+        "shelves",
+        "stale",
+        "stats",
+        "strays",
+        "tags",
+        "throttles",
+        "touched",
+        "track_ends",
+        "tracks",
+        "watched",
+        "workers",
     )
 
     def __init__(self) -> None:
@@ -279,6 +319,10 @@ class Memory:
                 self.lazy.lend(job, lease)
         elif state is HELD and job.extra is not None and job.extra.stage:
             lanes.stand(self, job, job.extra.stage)
+        elif state is COMPLETE:
+            self.shelves[COMPLETE].add((job.due, job.number))
+            if job.extra is not None and type(job.extra.face) is QlessFace:
+                kept.keep(self, job, job.extra.face)
         else:
             self.shelves[state].add(shelf_key(job))
             if job.extra is not None and type(job.extra.face) is QlessFace:
@@ -299,7 +343,7 @@ class Memory:
     def lend(self, job: Job, lease: Lease) -> None:
         """A ready job is leased. `place` and `displace` would do; every job goes this way."""
         queue = self.queues[job.queue]
-        queue.ready.take(place_of(job))
+        queue.ready.take(job.place or place_of(job))
         if queue.lanes is not None:
             queue.lanes.move_to_end("")
         job.state = LEASED

@@ -86,7 +86,8 @@ def _kept(memory: Memory) -> tuple[float, float]:
 def may_retire(memory: Memory, t: float) -> bool:
     """After a success at that time, by its caller's clock."""
     seconds, most = _kept(memory)
-    return len(memory.completed) > most or not 0.0 <= memory.completed.first()[0] > t - seconds
+    completed = memory.completed
+    return len(completed) > most or not 0.0 <= completed.first()[0] > t - seconds
 
 
 def retire(memory: Memory, t: float, now: Now) -> Removed | None:

@@ -4,6 +4,7 @@ The methods here reach into the list of lists that SortedList keeps; its own way
 job passes through them four times. Anything unusual is left to SortedList.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -39,17 +40,26 @@ class Order(SortedList[T]):
         lists = self._lists
         if lists:
             last = lists[-1]
-            if value >= last[-1] and len(last) < _FULL:
-                last.append(value)
-                self._maxes[-1] = value
-                self._len += 1
-                if self._index:
-                    del self._index[:]
-                return
+            if value >= last[-1]:
+                if len(last) < _FULL:
+                    last.append(value)
+                    self._maxes[-1] = value
+                    self._len += 1
+                    if self._index:
+                        del self._index[:]
+                    return
+            else:
+                part = lists[bisect_right(self._maxes, value)]
+                if len(part) < _FULL:
+                    insort(part, value)
+                    self._len += 1
+                    if self._index:
+                        del self._index[:]
+                    return
         super().add(value)
 
     def take(self, value: T) -> None:
-        """Remove a value that is there, most often the first or the last."""
+        """Remove a value that is there, most often the first."""
         first = self._lists[0]
         head = first[0]
         if (head is value or head == value) and len(first) > 1:
@@ -58,10 +68,13 @@ class Order(SortedList[T]):
             if self._index:
                 del self._index[:]
             return
-        last = self._lists[-1]
-        if last[-1] == value and len(last) > 1:
-            last.pop()
-            self._maxes[-1] = last[-1]
+        at = bisect_left(self._maxes, value)
+        part = self._lists[at] if at < len(self._maxes) else first
+        place = bisect_left(part, value)
+        if len(part) > 1 and place < len(part) and part[place] == value:
+            del part[place]
+            if place == len(part):
+                self._maxes[at] = part[-1]
             self._len -= 1
             if self._index:
                 del self._index[:]

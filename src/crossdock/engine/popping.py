@@ -12,11 +12,11 @@ from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import HELD, READY, Memory
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
-from crossdock.engine.standing import face_of, row
+from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, LeaseNext
 from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
-from crossdock.model.faces import What
+from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
@@ -42,24 +42,27 @@ AT_MOST = 10_000
 
 def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     """None: something has to be carried out or looked at first (`pop_in_steps`)."""
-    name = command.queue
+    name, t = command.queue, command.t
     queue = memory.queues.get(name)
     if queue is not None and queue.paused:
         return (), [], ()
-    lazy = memory.lazy.queues.get(name)
-    if memory.throttles or memory.strays.jobs or (lazy is not None and lazy.has_come(command.t, now.steady)):
+    if memory.throttles or memory.strays.jobs:
         return None
-    count = _count(memory, command)
+    lazy = memory.lazy.queues.get(name)
+    if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now.steady):
+        return None
     if queue is not None and queue.lanes is not None:
         return None
+    count = 1 if command.count == 1 and not memory.limits else _count(memory, command)
     if queue is None or count < 1 or not queue.ready:
-        return (WorkerSeen(later(memory, now), command.worker, command.t),), [], ()
+        return (WorkerSeen(later(memory, now), command.worker, t),), [], ()
     known, ready = memory.jobs, queue.ready
     jobs = [known[ready.first()[4]]] if count == 1 else [known[place[4]] for place in ready.front(count)]
     for job in jobs:
-        if job.extra is not None and job.extra.links is not None and links.expired(job, now.wall):
+        extra = job.extra
+        if extra is not None and extra.links is not None and links.expired(job, now.wall):
             return None
-    return _leases(memory, command, jobs, now, whole=bool(command.abrupt)), jobs, ()
+    return _leases(memory, command, jobs, now, bool(command.abrupt)), jobs, ()
 
 
 def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]]:
@@ -180,7 +183,7 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
                 continue
             places.take(job)
         leased.append(job)
-    events = _leases(memory, command, leased, now, whole=command.whole, handed=numbers)
+    events = _leases(memory, command, leased, now, command.whole, numbers)
     for at, held in kept.items():
         events.insert(at, held)
     if stale:
@@ -222,8 +225,7 @@ def _leases(
     command: Pop | LeaseThese,
     jobs: Iterable[Job],
     now: Now,
-    *,
-    whole: bool,
+    whole: bool,  #: waits are counted in whole seconds, from the put on
     handed: Collection[Number] = (),
 ) -> list[AnyEvent]:
     at, t, began, via, worker = later(memory, now), command.t, now.steady, command.via, command.worker
@@ -232,20 +234,20 @@ def _leases(
     events: list[AnyEvent] = []
     for job in jobs:
         token += 1
-        face = face_of(job)
-        waited = t - (job.since if face is None else face.time)
-        if whole:
-            waited = floor(t) - _put(job)
-        queue = job.queue
+        extra, number = job.extra, job.number
+        face = extra.face if extra is not None else None
+        waited = t - (face.time if type(face) is QlessFace else job.since)
         if job.state is HELD:  # in a batch, which came to this queue as a whole
-            queue, waited = command.queue, t - lanes.since(memory, job)
+            waited = t - lanes.since(memory, job)
+        elif whole:
+            waited = floor(t) - _put(job)
         lazy = job.rules.lapse is _LAZY
         events.append(
             Leased(
                 at,
-                job.number,
+                number,
                 job.jid,
-                queue,
+                command.queue,
                 job.kind,
                 job.origin,
                 via,
@@ -261,7 +263,7 @@ def _leases(
                 t,
                 until,
                 end if lazy else None,
-                job.number in handed,
+                number in handed,
             )
         )
     return events

@@ -13,6 +13,7 @@ from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Succeed, Touched, Verdict
 from crossdock.model.events import Succeeded
+from crossdock.model.faces import QlessFace
 from crossdock.model.job import Bound, Job, Lease, Result
 from crossdock.model.rules import Then
 from crossdock.model.states import State
@@ -83,7 +84,8 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     else:
         close = unleased(job, at, claim.via, claim.worker)
     then = ENDS[job.rules.success]
-    event = Succeeded(*close, then, command.result, kept(job, then, now), t, command.payload, command.under)
+    end = kept(job, then, now) if job.extra is not None and job.extra.links is not None else 0.0
+    event = Succeeded(*close, then, command.result, end, t, command.payload, command.under)
     if lease is not None and lease.via != claim.via:
         event.leased_via = lease.via
     return event
@@ -110,15 +112,20 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         job.due = 0.0
         if event.payload is not None:
             job.payload = event.payload
-        freely.leave(memory, job, Result(True, event.result), event.end)
-        faces.succeeded(memory, job, event)
-        memory.place(job)
-        if face_of(job) is not None:
+        extra, result = job.extra, Result(True, event.result)
+        if extra is not None and type(extra.face) is QlessFace:
             t = event.at if event.t is None else event.t
+            faces.succeeded(memory, job, extra, extra.face, t, result)
+            if event.end:
+                memory.end_at(job, event.end)
+            memory.place(job)
             if notebook.may_retire(memory, t):
                 memory.touched.append(Touched(retire=t))
             if memory.stale.jobs:
                 memory.stale.undone(job)
+        else:
+            freely.leave(memory, job, result, event.end)
+            memory.place(job)
     if event.token:
         memory.counters.processed += 1
         if event.t is None:

@@ -1,8 +1,9 @@
 """Entries that a script left behind in a queue's lists while their job stands elsewhere (protocol page, qless 14).
 
 A completion of an old dialect that names another queue leaves the lock in the job's own; a throttle of reqless frees a
-job that was put elsewhere meanwhile. Only qless' calls see them: its counts and lists, and a pop, which first makes the
-job stand there. What another door holds is never taken for one.
+job that was put elsewhere meanwhile; a recurring job that was made anew spawns one under a name that it gave before.
+Only qless' calls see them: its counts and lists, and a pop, which first makes the job stand there. What another door
+holds is never taken for one.
 """
 
 from collections.abc import Iterable

@@ -50,17 +50,10 @@ def surfaced(memory: Memory, event: Surfaced) -> None:
     job = memory.jobs[event.number]
     face = face_of(job)
     shown = face.queue if face is not None and face.queue else job.queue
-    state, lease, before = job.state, job.lease, job.queue
+    state, lease = job.state, job.lease
     memory.strays.popped(job.number, event.to_queue)
     memory.displace(job)
-    if state is State.READY:
-        memory.strays.add(work=[(before, place_of(job))])
-    elif state is State.BLOCKED:
-        memory.strays.add(depends=[(before, blocked_key(job))])
-    elif lease is not None and lease.until is not None:
-        memory.strays.add(locks=[(before, (lease.until, job.jid, job.number))])
-    else:
-        memory.stale.leave(job)
+    leave_behind(memory, job)
     if lease is not None and memory.throttles:
         throttles.let_go(memory, job, lease, keeps=True)
     job.lease = None
@@ -76,6 +69,19 @@ def surfaced(memory: Memory, event: Surfaced) -> None:
         job.extra = replace(job.extra or Extra(), warned=False if event.counted else _warned(job))
         faces.write(memory, job, replace(face, queue=elsewhere, old=old, due=None, state=shown_state))
     memory.place(job)
+
+
+def leave_behind(memory: Memory, job: Job) -> None:
+    """What the lists go on telling of a job that stands elsewhere from now on, and was not taken out of them."""
+    lease = job.lease
+    if job.state is State.READY:
+        memory.strays.add(work=[(job.queue, place_of(job))])
+    elif job.state is State.BLOCKED:
+        memory.strays.add(depends=[(job.queue, blocked_key(job))])
+    elif lease is not None and lease.until is not None:
+        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+    else:
+        memory.stale.leave(job)
 
 
 def _warned(job: Job) -> bool:

@@ -40,6 +40,11 @@ _COLUMNS: Final = (
 _LOOKED_AT: Final = ("number", "payload", "size", "custom", "tags")
 _REDACTED: Final = REDACTED.encode()
 
+#: How often a job is tried that came without a number, and what is taken of others' numbers when it is pushed again.
+RETRIES: Final = 25
+RETRIES_AT_MOST: Final = 1_000_000
+LEASE_AT_MOST: Final = 86_400
+
 
 class LakeNotWhole(CrossdockError):
     """Part of the history is missing; the text says what."""

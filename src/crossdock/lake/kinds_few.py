@@ -46,6 +46,15 @@ def revived(date: Rows, seq: int, event: e.Revived) -> int:
     return seq
 
 
+def rerouted(date: Rows, seq: int, event: e.Rerouted) -> int:
+    rows = date.others
+    for row in event.rows:
+        rows.job(seq, event.at, None, "moved", "ready" if event.freed else None, event.via, row)
+        rows.beside("to_queue", event.queue)
+        seq += 1
+    return seq
+
+
 #: Events that leave a job where it is, or nearly so.
 _Edit = e.Held | e.Warned | e.Reprioritised | e.Tagged | e.NeedsEdited | e.Noted
 
@@ -196,6 +205,7 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Scheduled: scheduled,
     e.Buried: buried,
     e.Revived: revived,
+    e.Rerouted: rerouted,
     e.Held: held,
     e.Unheld: unheld,
     e.Surfaced: surfaced,

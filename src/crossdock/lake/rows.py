@@ -45,7 +45,7 @@ class Others(Part):
         self.links(spec)
 
     def job(
-        self, seq: int, at: float, t: float | None, event: str, state: str, via: str, row: Row,
+        self, seq: int, at: float, t: float | None, event: str, state: str | None, via: str, row: Row,
         outcome: str | None = None, booked: tuple[Any, ...] = NO_BOOKING,
     ) -> None:  # fmt: skip
         """One of the jobs that an event is about."""
@@ -56,6 +56,7 @@ class Others(Part):
         self.add(
             seq, *head, row.origin, via, worker, row.attempt, row.priority, row.payload_bytes, *lease, *booked
         )  # fmt: skip
+        self.beside("over", row.over or None)
 
     def columns(self, day: int) -> Columns:
         return {name: array(name, values) for name, values in zip(CORE, zip(*self._core, strict=True), strict=True)}

@@ -154,6 +154,14 @@ class Bury(Command[int], frozen=True, gc=False):
     numbers: Sequence[Number]
 
 
+class Reroute(Command[int], frozen=True, gc=False):
+    """Take these jobs, those that wait, to that queue as they are. Outcome: how many were not there yet and are."""
+
+    via: str
+    queue: str
+    numbers: Sequence[Number]
+
+
 class Remove(Command[int], frozen=True, gc=False):
     """Remove jobs that are in one of `states`; a leased one takes its lease along. Outcome: how many were."""
 

@@ -18,6 +18,7 @@ class Moved(JobEvent, tag="moved"):
     lost: bool  #: the worker was another one, and is told
     keeps: bool = False  #: its places in throttles stay taken
     failed_at: float | None = None  #: as in `Row`; taken off that day's count, on the queue it goes to
+    over: bool = False  #: as in `Row`
 
 
 class Advanced(ClosingEvent, tag="advanced"):
@@ -41,6 +42,15 @@ class Revived(Event, tag="revived"):
     queue: str
     rows: list[Row]
     listed: bool = False  #: the queue becomes known with it
+
+
+class Rerouted(Event, tag="rerouted"):
+    """Waiting jobs were taken to that queue by hand, as they are. The rows say where they were."""
+
+    via: str
+    queue: str
+    rows: list[Row]
+    freed: bool = False  #: they were held, by a throttle or in a batch, and are ready there
 
 
 class Stalled(ClosingEvent, tag="stalled"):

@@ -21,6 +21,7 @@ from crossdock.model.event_moves import Moved as Moved
 from crossdock.model.event_moves import NeedsEdited as NeedsEdited
 from crossdock.model.event_moves import Noted as Noted
 from crossdock.model.event_moves import Reprioritised as Reprioritised
+from crossdock.model.event_moves import Rerouted as Rerouted
 from crossdock.model.event_moves import Revived as Revived
 from crossdock.model.event_moves import Stalled as Stalled
 from crossdock.model.event_moves import Surfaced as Surfaced
@@ -352,6 +353,7 @@ AnyEvent = (
     | Surfaced
     | ResquEvent
     | LoadEvent
+    | Rerouted
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

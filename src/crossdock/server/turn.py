@@ -76,6 +76,7 @@ class Turn:
         self.now: Now = clock.now()
         self.ticked = Ticked()
         self.waits = Waits(self._has_work)
+        self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
         self._room = 0  #: jobs that may come before it is counted again how many there are

@@ -53,6 +53,7 @@ class Waits:
         self._has_work = has_work
         self.by_queue: dict[Topic, OrderedDict[int, Waiter]] = {}  #: queues, and keys of the Redis door
         self.by_job: dict[Number, OrderedDict[int, Waiter]] = {}
+        self.tickets: dict[int, Waiter] = {}  #: all of them
         self._tickets = 0
         self.stirred: list[Topic] = []  #: and not served yet
         self.ended: list[tuple[Number, Ended]] = []  #: and not told yet
@@ -65,7 +66,7 @@ class Waits:
 
     def add(self, wait: Wait, answered: Answered) -> Waiter:
         self._tickets += 1
-        waiter = Waiter(self._tickets, wait, answered)
+        waiter = self.tickets[self._tickets] = Waiter(self._tickets, wait, answered)
         for queue in wait.queues:
             self.by_queue.setdefault(queue, OrderedDict())[waiter.ticket] = waiter
         if wait.job:
@@ -73,6 +74,7 @@ class Waits:
         return waiter
 
     def remove(self, waiter: Waiter) -> None:
+        self.tickets.pop(waiter.ticket, None)
         for queue in waiter.wait.queues:
             _take_out(self.by_queue, queue, waiter)
         if waiter.wait.job:

@@ -1,5 +1,6 @@
 """Where a session brings its commands. The server's turn is one; a test's plain engine is another."""
 
+from collections.abc import Sized
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
@@ -30,6 +31,10 @@ class Desk(Protocol):
 
     def do(self, command: Command[T]) -> T:
         """Decide and apply. The reply that tells of it leaves only when it is durable."""
+
+    @property
+    def waiting(self) -> Sized:
+        """Those who wait for something."""
 
     def together(self) -> AbstractContextManager[None]:
         """What is done inside is one step to those who wait: nobody is served in between."""

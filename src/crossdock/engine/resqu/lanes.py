@@ -97,8 +97,12 @@ def leave(memory: "Memory", job: Job) -> None:
 
 
 def enter(memory: "Memory", stage: Stage, queue: str, at: float) -> None:
-    """A committed batch is given to a pool: it is a lane there, or waits for its source's active one."""
+    """A committed batch is given to a pool: it is a lane there, or waits for its source's active one. One whose jobs
+    were all taken away while it waited for that is over, unless an allocator will say so."""
     resqu = memory.resqu
+    if not resqu.lanes[stage.name] and not stage.by_hand:
+        del resqu.stages[stage.name], resqu.lanes[stage.name]
+        return
     stage.queue = memory.queue(queue, at).name
     key = (stage.queue, stage.source)
     if key in resqu.active:

@@ -1,15 +1,18 @@
-"""Live jobs, as `crossdock jobs` lists them: through the control socket, page by page, a task a state."""
+"""Live jobs, as `crossdock jobs` lists them: page by page, a task a state and queue, through the control socket, or the
+Redis door from other machines."""
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from crossdock.client.control import ControlClient
+from crossdock.client.live import LiveJobs
 from crossdock.model.states import State
 from crossdock.pipeline.source.options import BadOption, Reading
 
@@ -36,31 +39,67 @@ JOBS_SCHEMA: Final = StructType([StructField(name, kind) for name, (kind, _) in 
 _ARROW: Final = pa.schema([(name, kind) for name, (_, kind) in _COLUMNS.items()])
 _TIMES: Final = frozenset({"since", "due"})
 _BATCH: Final = 1_000
+#: By these the server itself chooses, if they are compared with constants.
+_CHOSEN: Final = ("state", "queue", "kind")
 
 
 class Live(DataSourceReader):
     def __init__(self, options: Reading) -> None:
         self._options = options
-        state = options.filters.get("state")
+        given = options.filters
+        self._among: dict[str, list[str]] = {name: [given[name]] for name in _CHOSEN if name in given}
+        state = given.get("state")
         if state is not None and state not in _STATES:
             raise BadOption(f"option state = {state!r} is not allowed; it must be one of {', '.join(_STATES)}")
-        ControlClient(Path(options.data)).close()  # raises NoServer before Spark starts a task
+        self._reach().close()  # raises NoServer before Spark starts a task
+
+    def _reach(self) -> ControlClient | LiveJobs:
+        where = self._options.where
+        return ControlClient(Path(self._options.data)) if where is None else LiveJobs(where)
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 (Spark's name)
+        """`=` and `in` of state, queue and kind."""
+        for each in filters:
+            name, values = _constants(each)
+            if not name:
+                yield each
+            else:
+                before = self._among.get(name, values)
+                self._among[name] = [value for value in values if value in before]
 
     def partitions(self) -> list[InputPartition]:
-        state = self._options.filters.get("state")
-        return [InputPartition(each) for each in ([state] if state else _STATES)]
+        states = [state for state in self._among.get("state", _STATES) if state in _STATES]
+        queues, kinds = (self._among.get(name, [None]) for name in ("queue", "kind"))
+        made = [
+            InputPartition({"states": [state], "queue": queue, "kind": kind})
+            for state, queue, kind in product(states, queues, kinds)
+        ]
+        return made or [InputPartition(None)]  # of none at all Spark makes one that names nothing
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        chosen = {name: value for name, value in self._options.filters.items() if name != "state"}
+        if partition.value is None:
+            return
+        chosen = {name: value for name, value in partition.value.items() if value is not None}
+        if "tag" in self._options.filters:
+            chosen["tag"] = self._options.filters["tag"]
         rows: list[dict[str, Any]] = []
-        with ControlClient(Path(self._options.data)) as client:
-            for row in client.rows("jobs", states=[partition.value], **chosen):
+        with self._reach() as client:
+            found = client.rows("jobs", **chosen) if isinstance(client, ControlClient) else client.rows(**chosen)
+            for row in found:
                 rows.append(row)
                 if len(rows) == _BATCH:
                     yield _batch(rows)
                     rows = []
         if rows:
             yield _batch(rows)
+
+
+def _constants(rule: Any) -> tuple[str, list[str]]:
+    """The column, and the texts it may be, each once; empty: not of that sort."""
+    if type(rule) not in (EqualTo, In) or len(rule.attribute) != 1 or rule.attribute[0] not in _CHOSEN:
+        return "", []
+    values = list(dict.fromkeys(rule.value if type(rule) is In else (rule.value,)))
+    return (rule.attribute[0], values) if all(type(value) is str and value for value in values) else ("", [])
 
 
 def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
+from urllib.parse import unquote, urlsplit
 
 from crossdock.client.loads import PATIENCE_S, Where
 from crossdock.pipeline.errors import PipelineError
@@ -14,10 +15,9 @@ REDIS_PORT: Final = 7379
 _CONSTANTS: Final = ("queue", "kind", "priority", "retry", "reserve_for")
 
 #: Spark's own, and those that say where to read.
-_READING: Final = frozenset({"what", "lake", "data", "state", "queue", "kind", "tag", "starting", "rows", "lost"})
-_WRITING: Final = frozenset(
-    {"host", "port", "socket", "password", "run", "key", "closed", "chunk", "patience_s", *_CONSTANTS}
-)
+_DOOR: Final = frozenset({"host", "port", "socket", "password"})
+_READING: Final = _DOOR | {"what", "lake", "data", "state", "queue", "kind", "tag", "starting", "rows", "lost"}
+_WRITING: Final = _DOOR | {"run", "key", "closed", "chunk", "patience_s", "progress", *_CONSTANTS}
 _SPARKS: Final = frozenset({"path", "checkpointlocation"})
 
 #: Jobs of one call: enough to make the call cheap, few enough for the server to serve others in between.
@@ -33,6 +33,7 @@ class Reading(NamedTuple):
     what: Literal["history", "jobs"]
     lake: str  #: folder
     data: str  #: folder of the server
+    where: Where | None  #: its Redis door, in place of that
     filters: dict[str, str]  #: of live jobs: state, queue, kind, tag
     starting: Literal["earliest", "latest"]
     rows: int  #: of a micro-batch, about; 0: all there are
@@ -47,6 +48,7 @@ class Writing(NamedTuple):
     closed: Literal["fail", "skip"]  #: what to do if the run was closed before
     chunk: int
     patience_s: float
+    progress: int  #: jobs after which a task tells how far the run is; 0: none does
 
 
 def reading(options: Mapping[str, str]) -> Reading:
@@ -54,8 +56,12 @@ def reading(options: Mapping[str, str]) -> Reading:
     what = _one_of(given, "what", ("history", "jobs"))
     if what == "history" and not given.get("lake"):
         raise BadOption('option lake is missing: the folder of the lake, as in .option("lake", "crossdock-data/lake")')
-    if what == "jobs" and not given.get("data"):
-        raise BadOption('option data is missing: the folder of the running server, as in .option("data", "jobs")')
+    where = _where(given) if "host" in given or "socket" in given else None
+    if what == "jobs" and (where is None) is not bool(given.get("data")):
+        raise BadOption(
+            'name the running server: its folder, as in .option("data", "jobs"), or its Redis door, as in '
+            '.option("host", "redis://10.0.0.5:7379")'
+        )
     filters = {name: given[name] for name in ("state", "queue", "kind", "tag") if given.get(name)}
     if what == "history" and filters:
         raise BadOption(f"option {next(iter(filters))} is for live jobs; of history choose with .where(…)")
@@ -63,6 +69,7 @@ def reading(options: Mapping[str, str]) -> Reading:
         cast(Literal["history", "jobs"], what),
         str(Path(given.get("lake", "")).absolute()),
         str(Path(given.get("data", "")).absolute()),
+        where,
         filters,
         cast(Literal["earliest", "latest"], _one_of(given, "starting", ("earliest", "latest"))),
         _whole(given, "rows", 0, 0),
@@ -72,17 +79,33 @@ def reading(options: Mapping[str, str]) -> Reading:
 
 def writing(options: Mapping[str, str]) -> Writing:
     given = _known(options, _WRITING, "write")
-    password = given.get("password", os.environ.get("CROSSDOCK_REDIS_PASSWORD", ""))
-    host, port = given.get("host", "127.0.0.1"), _whole(given, "port", REDIS_PORT, 1)
     return Writing(
-        Where(host, port, given.get("socket", ""), password),
+        _where(given),
         given.get("run", ""),
         tuple(name.strip() for name in given.get("key", "").split(",") if name.strip()),
         {name: given[name] for name in _CONSTANTS if name in given},
         cast(Literal["fail", "skip"], _one_of(given, "closed", ("fail", "skip"))),
         min(_whole(given, "chunk", _CHUNK, 1), _CHUNK_AT_MOST),
         _whole(given, "patience_s", int(PATIENCE_S), 0),
+        _whole(given, "progress", 0, 0),
     )
+
+
+def _where(given: Mapping[str, str]) -> Where:
+    """`host` is a name, or all in one: redis://:password@host:port"""
+    host, port, password = given.get("host", "127.0.0.1"), str(REDIS_PORT), None
+    if "://" in host:
+        try:
+            parts = urlsplit(host)
+            scheme, host, number, password = parts.scheme, parts.hostname or "", parts.port, parts.password
+        except ValueError as error:
+            raise BadOption(f"option host is no address: {error}; write it as redis://10.0.0.5:7379") from error
+        if scheme != "redis" or not host or parts.path not in ("", "/", "/0"):
+            raise BadOption("option host must be a name, or the Redis door's address, as in redis://10.0.0.5:7379")
+        port = port if number is None else str(number)
+    secret = os.environ.get("CROSSDOCK_REDIS_PASSWORD", "") if password is None else unquote(password)
+    at = _whole({"port": port} | dict(given), "port", REDIS_PORT, 1)
+    return Where(host, at, given.get("socket", ""), given.get("password", secret))
 
 
 def _known(options: Mapping[str, str], names: frozenset[str], verb: str) -> dict[str, str]:

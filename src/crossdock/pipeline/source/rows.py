@@ -31,6 +31,10 @@ _json = msgspec.json.Encoder(enc_hook=str).encode
 _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 
+#: Beside binary args: `raw`, or anything else for JSON.
+FORM: Final = "form"
+
+
 class BadFrame(PipelineError):
     """The frame cannot be enqueued; the text names the column."""
 
@@ -59,7 +63,9 @@ def plan(schema: Sequence[tuple[str, str]], options: Writing) -> Plan:
         )
     if "kind" not in columns and "kind" not in options.constants:
         raise BadFrame('the frame has no column kind; add it, or give one kind to all: .option("kind", "invoice")')
-    unknown = [name for name in types if name not in MEMBERS and name not in options.key]
+    formed = FORM in types and types.get("args") == "binary"
+    known = {*MEMBERS, *options.key, *([FORM] if formed else [])}
+    unknown = [name for name in types if name not in known]
     if unknown:
         raise BadFrame(
             f"column {unknown[0]} is none of a job's ({', '.join(MEMBERS)}); drop it, put it into args, or name it in "
@@ -67,6 +73,8 @@ def plan(schema: Sequence[tuple[str, str]], options: Writing) -> Plan:
         )
     for name, kind in columns.items():
         _check(name, kind)
+    if formed:
+        columns[FORM] = types[FORM]
     constants = {name: _constant(name, text) for name, text in options.constants.items() if name not in columns}
     return Plan(columns, options.key, constants)
 
@@ -118,6 +126,8 @@ def _values(batch: pa.RecordBatch, name: str, made: Plan, run: str) -> list[Any]
     if name not in made.columns:
         return [made.constants[name]] * batch.num_rows if name in made.constants else None
     column = batch.column(name)
+    if name == "args" and FORM in made.columns:
+        return _formed(batch)
     if name in ("jid", "kind") and column.null_count:
         raise BadFrame(f"column {name} is null in {column.null_count} rows of {batch.num_rows}; give each job one")
     values: list[Any] = _AS.get(name, _plain)(column)
@@ -125,6 +135,15 @@ def _values(batch: pa.RecordBatch, name: str, made: Plan, run: str) -> list[Any]
         default = made.constants.get(name, DEFAULTS.get(name))
         return [default if value is None else value for value in values]
     return values
+
+
+def _formed(batch: pa.RecordBatch) -> list[Any]:
+    """Bytes that say by another column whether they are JSON, as the lake has them."""
+    pairs = zip(batch.column("args").to_pylist(), batch.column(FORM).to_pylist(), strict=True)
+    try:
+        return [args or b"" if form == "raw" else (args or b"[]").decode() for args, form in pairs]
+    except UnicodeDecodeError as error:
+        raise BadFrame(f"args that are not UTF-8 cannot be JSON; say form = 'raw' of such a row: {error}") from error
 
 
 def _plain(column: pa.Array) -> list[Any]:
@@ -137,6 +156,14 @@ def _seconds(column: pa.Array) -> list[Any]:
         micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
         return _plain(pc.divide(micros.cast(pa.float64()), 1e6))
     return _plain(column.cast(pa.float64()))
+
+
+def _numbers(column: pa.Array) -> list[Any]:
+    """Whole ones as such: a job shows its priority as it was pushed."""
+    values = _plain(column)
+    if not pa.types.is_floating(column.type):
+        return values
+    return [int(value) if value is not None and value.is_integer() else value for value in values]
 
 
 def _json_texts(column: pa.Array) -> list[Any]:
@@ -154,7 +181,9 @@ def _has_map(kind: pa.DataType) -> bool:
     return any(_has_map(kind.field(index).type) for index in range(kind.num_fields))
 
 
-_AS: Final[dict[str, Callable[[pa.Array], list[Any]]]] = {"at": _seconds, "args": _json_texts, "custom": _json_texts}
+_AS: Final[dict[str, Callable[[pa.Array], list[Any]]]] = {
+    "at": _seconds, "priority": _numbers, "args": _json_texts, "custom": _json_texts,
+}  # fmt: skip
 
 
 def _ids(batch: pa.RecordBatch, key: tuple[str, ...], run: str) -> list[str]:

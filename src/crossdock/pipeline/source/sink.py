@@ -4,6 +4,7 @@ Tasks may die and run again, and speculative ones run twice: the server takes ea
 is asked of the server, never added up from tasks.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from crossdock.client.loads import Loader
+from crossdock.client.loads import Loader, Told
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.source.options import Writing
 from crossdock.pipeline.source.rows import Plan, chunks, plan
@@ -38,9 +39,29 @@ def _checked(schema: StructType, options: Writing) -> Plan:
     return plan([(field.name, field.dataType.simpleString()) for field in schema.fields], options)
 
 
+class Teller:
+    """Says how far a run is, in the server's words, each so many jobs that this task has sent: Spark counts nothing for
+    a Python sink, and what a task has sent is no measure of what was taken in. A worker's stderr is in Spark's log."""
+
+    def __init__(self, run: str, every: int) -> None:
+        self._run = run
+        self._every = every
+        self._left = every
+
+    def heard(self, told: Told) -> None:
+        self._left -= told.new + told.known
+        if self._every and self._left <= 0:
+            self._left = self._every
+            self.tell(told)
+
+    def tell(self, told: Told) -> None:
+        again = f", {told.total_known:,} sent more than once" if told.total_known else ""
+        print(f"crossdock: run {self._run}: {told.total_new:,} jobs taken in{again}", file=sys.stderr, flush=True)
+
+
 def _send(batches: Iterator[pa.RecordBatch], made: Plan, options: Writing, run: str) -> Sent:
     rows = 0
-    with Loader(options.where, run, options.patience_s) as loader:
+    with Loader(options.where, run, options.patience_s, Teller(run, options.progress).heard) as loader:
         for batch in batches:
             for count, jobs in chunks(batch, made, run, options.chunk):
                 loader.put(jobs)
@@ -75,7 +96,9 @@ class Sink(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with Loader(self._options.where, self._run, self._options.patience_s) as loader:
-            loader.finish()
+            told = loader.finish()
+        if self._options.progress:
+            Teller(self._run, 0).tell(told)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """What was taken in stays; the same run may be sent again."""
@@ -105,7 +128,9 @@ class StreamSink(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
         for run in {each.run for each in messages if isinstance(each, Sent)}:
             with Loader(self._options.where, run, self._options.patience_s) as loader:
-                loader.finish()
+                told = loader.finish()
+            if self._options.progress:
+                Teller(run, 0).tell(told)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """What was taken in stays; the same batch is sent again."""

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crossdock.model.commands import Bury, PauseQueues, Remove, Requeue, ResumeQueues
+from crossdock.engine.rerouting import hindrance
+from crossdock.model.commands import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.job import Job, Number
 from crossdock.model.moves import Revive
 from crossdock.model.states import State
@@ -39,6 +40,7 @@ _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
 _WAITING: Final = (State.READY, *_AT_REST)
 _AT_HAND: Final = (*_WAITING, State.DEAD)
 _ENDED: Final = (State.FAILED, State.DEAD)
+_MOVABLE: Final = (*_WAITING, State.BLOCKED, State.HELD)
 _DONE_WITH: Final = (*_AT_HAND, State.BLOCKED, State.HELD, State.FAILED)
 _REMOVABLE: Final = (*_DONE_WITH, State.LEASED, State.COMPLETE)
 
@@ -70,6 +72,9 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         _DONE_WITH,
     ),
     messages.Unfail: _How(_unfail, _ENDED, _ENDED),
+    messages.Move: _How(
+        lambda desk, request, jobs: desk.do(Reroute(VIA, request.to, _numbers(jobs))), _MOVABLE, _MOVABLE
+    ),
 }
 
 
@@ -77,7 +82,7 @@ def act(desk: Desk, request: messages.Act) -> Answer:
     how = _HOW[type(request)]
     given = (request.tag, request.failure, request.older_than)
     filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in given))
-    if isinstance(request, messages.Unfail) and request.to is not None:
+    if isinstance(request, messages.Unfail | messages.Move) and request.to is not None:
         choose.new_name(request.to)
     if request.ids is not None:
         if filtered or request.all or request.dry:
@@ -88,7 +93,8 @@ def act(desk: Desk, request: messages.Act) -> Answer:
     memory, now = desk.memory, desk.now
     as_of = choose.instant(memory, now) if request.as_of is None else request.as_of
     chosen = choose.wanted(request, memory, now, how.states if request.states else how.unless_told)
-    wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0))
+    to = request.to if isinstance(request, messages.Move) else ""
+    wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0), to=to)
     spot = cursor.read(request)
     return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, request, wanted, spot, as_of)
 
@@ -120,10 +126,12 @@ def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -
             if not jobs:
                 unknown.append(each)
             for job in jobs:
-                if job.state in how.states:
+                why = hindrance(desk.memory, job, request.to) if isinstance(request, messages.Move) else ""
+                if job.state in how.states and not why:
                     found.append(job)
                 else:
-                    refused.append({"id": each, "number": job.number, "state": job.state.name.lower()})
+                    told = {"id": each, "number": job.number, "state": job.state.name.lower()}
+                    refused.append(told | ({"why": why} if why else {}))
         done += how.do(desk, request, found)
         yield PAUSE_S
     states = [state.name.lower() for state in how.states]

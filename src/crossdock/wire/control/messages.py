@@ -105,6 +105,10 @@ class Unfail(Act, tag="unfail"):
     to: Name | None = None  #: the queue; none: each goes back to its own
 
 
+class Move(Act, tag="move", kw_only=True):
+    to: Name  #: the queue
+
+
 class Signal(Request):
     workers: Names = msgspec.field(default_factory=list)
     all: bool = False
@@ -151,6 +155,7 @@ AnyRequest = (
     | Pause
     | Resume
     | Unfail
+    | Move
     | r.Tags
     | r.Tag
     | r.Untag

@@ -89,6 +89,7 @@ _VERBS: Final[dict[type[Request], Callable[[ControlSession, Any], Answer]]] = {
     messages.Pause: _on_desk(acts.switch),
     messages.Resume: _on_desk(acts.switch),
     messages.Unfail: _on_desk(acts.act),
+    messages.Move: _on_desk(acts.act),
     r.Tags: _on_desk(labels.tags),
     r.Tag: _on_desk(labels.retag),
     r.Untag: _on_desk(labels.retag),

@@ -7,7 +7,9 @@ lies between them is in the journal's history.
 from math import inf
 from typing import Any
 
+from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
+from crossdock.model.faces import What
 from crossdock.model.job import Job
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
@@ -22,6 +24,9 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
     steps = [(job.created, "created", f"through {job.origin}")]
     if job.place is not None or job.attempts:
         steps.append((job.since, "enqueued", f"in {job.queue}"))
+    puts = [each for each in (job.extra.history if job.extra is not None else ()) if each.what is What.PUT]
+    # The first one of a job with qless' face made it. They are kept to the second.
+    steps += [(max(each.when, job.created), "put", f"in {each.name}") for each in puts[face_of(job) is not None :]]
     if error is not None:
         if error.first_at != error.at:
             steps.append((error.first_at, "first failed", ""))

@@ -15,6 +15,7 @@ import msgspec
 from crossdock.engine.failures import key as failure_key
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.rerouting import hindrance
 from crossdock.engine.resqu import reads
 from crossdock.engine.standing import group_of, shelf_key
 from crossdock.model.job import Job
@@ -67,6 +68,7 @@ class Wanted(msgspec.Struct, frozen=True):
     tag: str | None = None
     failure: str | None = None  #: failed or dead, in this group
     before: float | None = None  #: wall; in its state since then or longer
+    to: str = ""  #: only those that can be taken to this queue
 
 
 class Looked(NamedTuple):
@@ -215,7 +217,10 @@ def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _C
             return
         jobs = [memory.jobs[key[-1]] for key in keys]
         spot = Spot(spot.state, spot.queue, keys[-1])
-        yield Looked(_sieve(jobs, spot.state, wanted), len(keys), spot)
+        found = _sieve(jobs, spot.state, wanted)
+        if wanted.to:
+            found = [job for job in found if not hindrance(memory, job, wanted.to)]
+        yield Looked(found, len(keys), spot)
         if len(keys) < size:
             return
 

@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from crossdock.model.keys import ForgetScripts, KnowScript
 from crossdock.wire.redis.command import Act, Command, container
 from crossdock.wire.redis.context import Context
@@ -22,7 +24,7 @@ LOADED_AT_MOST: Final = 10_000
 _NO_FUNCTION: Final = Error("ERR Function not found")
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One call of a script: `handle` of its library gets it."""
 
     context: Context
@@ -127,6 +129,8 @@ def _call(context: Context, dialect: str | None, args: list[bytes], unknown: Err
     if handler is None or dialect is None:
         raise unknown
     try:
+        if not context.desk.waiting:  # so nobody could be served in between
+            return handler(Call(context, dialect, keys, rest, sha))
         with context.desk.together():
             return handler(Call(context, dialect, keys, rest, sha))
     except ScriptError as error:

@@ -62,7 +62,7 @@ class RedisSession(Context):
         if self.queued is not None and not flags & AT_ONCE:
             return self._queue(command, request)
         answer = run(self, command, request[1:])
-        return encode(answer, self.resp3) if type(answer) is bytes else self._answer(answer)
+        return b"$%d\r\n%b\r\n" % (len(answer), answer) if type(answer) is bytes else self._answer(answer)
 
     def _refuse(self, error: Error) -> bytes:
         """Before it is carried out; EXEC will not forget it."""

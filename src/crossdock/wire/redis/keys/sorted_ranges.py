@@ -13,9 +13,7 @@ from crossdock.wire.redis.numbers import real, span, whole
 from crossdock.wire.redis.values import Error, Result, Value
 
 _NOT_A_BOUND: Final = Error("ERR min or max is not a float")
-_LIMIT_ALONE: Final = Error(
-    "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
-)
+_LIMIT_ALONE: Final = Error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
 
 
 class _Asked(NamedTuple):

@@ -1,4 +1,5 @@
-"""Crossdock's own functions on the Redis door, for any Redis client: bulk pushes that happen exactly once.
+"""Crossdock's own functions on the Redis door, for any Redis client: bulk pushes that happen exactly once, and a look
+at live jobs (live.py).
 
     FCALL crossdock.load 0 <run> <jobs>     take in those jobs whose jids this run has not brought yet
     FCALL crossdock.close 0 <run>           nothing more is taken in
@@ -13,6 +14,7 @@ from typing import Final
 from crossdock.engine.memory import Memory
 from crossdock.model.loads import IDLE_S, JIDS_AT_MOST, OPEN_AT_MOST, CloseLoad, Load, Loaded, LoadJobs, Unwilling
 from crossdock.wire.faktory.job import NAME_BYTES
+from crossdock.wire.redis.loads import live
 from crossdock.wire.redis.loads.jobs import specs
 from crossdock.wire.redis.scripts import Call, Library
 from crossdock.wire.redis.values import Error, Value
@@ -82,6 +84,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Call], Value]]] = {
     "crossdock.load": _load,
     "crossdock.close": _close,
     "crossdock.loaded": _loaded,
+    "crossdock.jobs": live.jobs,
 }
 
 LIBRARY: Final = Library(

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest
 from crossdock.model.job import Form, Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, lua
-from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
+from crossdock.wire.redis.qless.dialect import Dialect
 
 VIA: Final = "qless"
 
@@ -39,40 +41,43 @@ class Denied(Raised):
     """There is no such job, or not in that state, or somebody else has it. The oldest dialect says nothing instead."""
 
 
-class Call:
-    """`args` are those behind the command and `now`; a missing one reads as None."""
+class Call(msgspec.Struct, frozen=True):
+    """One call; `args[index]` is missing if there are fewer, and then `call[index]` is None."""
 
-    __slots__ = ("_args", "desk", "dialect", "grant", "memory", "publish", "t")
-
-    def __init__(
-        self,
-        desk: Desk,
-        t: float,
-        args: Sequence[str],
-        publish: Callable[[str, str], None],
-        dialect: Dialect = UNIFIED,
-        grant: Grant = lambda jobs: None,
-    ) -> None:
-        self.desk = desk
-        self.memory: Memory = desk.memory
-        self.dialect = dialect
-        self.t = dialect.clock.read(t, desk.now.wall)
-        self._args = args
-        self.publish = publish
-        self.grant = grant
+    desk: Desk
+    memory: Memory
+    t: float  #: its time, by the clock that counts
+    args: list[str]  #: those behind the command and `now`
+    publish: Callable[[str, str], None]
+    dialect: Dialect
+    grant: Grant
 
     def __getitem__(self, index: int) -> str | None:
-        return self._args[index] if index < len(self._args) else None
+        return self.args[index] if index < len(self.args) else None
 
     def rest(self, begin: int) -> list[str]:
-        return list(self._args[begin:])
+        return self.args[begin:]
 
     def require(self, index: int, message: str) -> str:
-        args = self._args
+        args = self.args
         if index >= len(args):
             raise Raised(message)
         value = args[index]
         return value if len(value) <= _SHORT and "\0" not in value else name(value)
+
+    def names(self, begin: int, messages: tuple[str, ...]) -> list[str]:
+        """Several in a row, each with what is said where it is missing: `require`, at a third of the price."""
+        found = self.args[begin : begin + len(messages)]
+        joined = "".join(found)
+        if len(found) == len(messages) and len(joined) <= NAME_BYTES and joined.isascii() and "\0" not in joined:
+            return found
+        return [self.require(begin + index, message) for index, message in enumerate(messages)]
+
+    def number(self, index: int, message: str) -> float:
+        """One that must be a number."""
+        args = self.args
+        found = lua.number(args[index]) if index < len(args) else None
+        return found if found is not None and found == found else number(self[index], message)
 
     def text(self, index: int, message: str) -> str:
         """As `require`, of any length."""
@@ -100,7 +105,7 @@ class Call:
         while words and words[-1] is None:
             words.pop()
         known = [word if word is not None else "" for word in words]
-        return Call(self.desk, self.t, known, self.publish, self.dialect, self.grant)
+        return Call(self.desk, self.memory, self.t, known, self.publish, self.dialect, self.grant)
 
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""

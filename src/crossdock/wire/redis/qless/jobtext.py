@@ -9,9 +9,8 @@ from json.encoder import encode_basestring as quoted
 from typing import Final
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import face_of
-from crossdock.model.faces import Entry, What
-from crossdock.model.job import Job
+from crossdock.model.faces import Entry, QlessFace, What
+from crossdock.model.job import Extra, Job
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.dialect import Dialect
 from crossdock.wire.redis.qless.job import data, entry, expires, failure, history, queue, remaining, retries, show
@@ -21,8 +20,8 @@ from crossdock.wire.redis.qless.job import worker as worker_of
 #: Numbers that most jobs have for their retries and their priority, written.
 _FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
 
-#: What happens to every job; names of those have a bound.
-_STEPS: Final = frozenset({What.PUT, What.POPPED, What.DONE})
+#: Up to this one: what happens to every job; names of those have a bound.
+_DONE: Final = What.DONE
 
 
 def texts(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
@@ -37,9 +36,10 @@ def texts(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
 def text(memory: Memory, job: Job, dialect: Dialect) -> str:
     if dialect.in_scripts:
         return cjson.write(show(memory, job, dialect))
-    jid, extra, face, lease = job.jid, job.extra, face_of(job), job.lease
+    jid, extra, lease = job.jid, job.extra, job.lease
+    face = extra.face if extra is not None else None
     lines: Sequence[Entry]
-    if extra is not None and face is not None and lease is not None and lease.until is not None:  # it was popped
+    if lease is not None and lease.until is not None and extra is not None and type(face) is QlessFace:  # it was popped
         its_data, lines = job.payload.decode("utf-8", "surrogateescape"), extra.history
         its_queue, its_state, its_worker = face.queue or job.queue, face.state or "running", lease.worker
         its_retries, its_end = face.retries, face.expires
@@ -48,33 +48,58 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
         its_data, lines = data(job), history(job)
         its_queue, its_state, its_worker = queue(job), state_of(job), worker_of(job)
         its_retries, its_end, left = retries(job), expires(job), remaining(job)
-    priority = dialect.turned(job.priority) if dialect.smaller_first else job.priority
-    tags = error = needs = dependents = "{}"
+    error = dependents = "{}"
+    named = ""
+    middle = None
     if extra is not None:
-        if extra.tags:
-            tags = cjson.write(list(extra.tags))
         if extra.error is not None:
             error = cjson.write(failure(job))
-        if extra.links is not None and extra.links.needs:
-            needs = _jids(memory, extra.links.needs)
+        if extra.tags or extra.links is not None or (type(face) is QlessFace and face.spawned_from):
+            middle = _with_rare(memory, job, extra, its_queue, its_state, dialect)
+    if middle is None:
+        middle = _middle(job.kind, its_queue, its_state, dialect.old, jid in memory.watched)
     if memory.needed_by and (needed_by := memory.needed_by.get(job.number)):
         dependents = _jids(memory, needed_by)
-    spawned = ""
-    if not dialect.old:
-        spawned = '"spawned_from_jid":false,'
-        if face is not None and face.spawned_from:
-            spawned = f'"spawned_from_jid":{quoted(face.spawned_from)},'
-    named = ""
     if dialect.throttled:
         named = f'"throttles":{cjson.write(list(extra.throttles) if extra is not None else [])},'
+    priority = dialect.turned(job.priority) if dialect.smaller_first else job.priority
     return (
         f'{{"jid":{quoted(jid)},"retries":{_FEW.get(its_retries) or cjson.number(its_retries)},'
-        f'"data":{quoted(its_data)},"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{spawned}'
-        f'"dependencies":{needs},"klass":{quoted(job.kind)},"tracked":{"true" if jid in memory.watched else "false"},'
-        f'"tags":{tags},"queue":{quoted(its_queue)},"state":"{its_state}","history":{_lines(lines, dialect)},{named}'
-        f'"dependents":{dependents},"priority":{_FEW.get(priority) or cjson.number(priority)},'
-        f'"worker":{quoted(its_worker)}}}'
+        f'"data":{quoted(its_data)},"failure":{error},"expires":{cjson.number(its_end)},"remaining":{left},{middle}'
+        f'"history":{_lines(lines, dialect)},{named}"dependents":{dependents},'
+        f'"priority":{_FEW.get(priority) or cjson.number(priority)},"worker":{quoted(its_worker)}}}'
     )
+
+
+def _parts(
+    kind: str,
+    queue: str,
+    state: str,
+    old: bool,
+    tracked: bool,
+    spawned: str = "false",
+    needs: str = "{}",
+    tags: str = "{}",
+) -> str:
+    """What a job shows between `remaining` and `history`."""
+    first = "" if old else f'"spawned_from_jid":{spawned},'
+    return (
+        f'{first}"dependencies":{needs},"klass":{quoted(kind)},"tracked":{"true" if tracked else "false"},'
+        f'"tags":{tags},"queue":{quoted(queue)},"state":"{state}",'
+    )
+
+
+#: Of most jobs these are names, which are few and have a bound.
+_middle = lru_cache(maxsize=4_096)(_parts)
+
+
+def _with_rare(memory: Memory, job: Job, extra: Extra, queue: str, state: str, dialect: Dialect) -> str:
+    spawned, face = "false", extra.face
+    if type(face) is QlessFace and face.spawned_from:
+        spawned = quoted(face.spawned_from)
+    needs = _jids(memory, extra.links.needs) if extra.links is not None and extra.links.needs else "{}"
+    tags = cjson.write(list(extra.tags))
+    return _parts(job.kind, queue, state, dialect.old, job.jid in memory.watched, spawned, needs, tags)
 
 
 def _jids(memory: Memory, numbers: "tuple[int, ...] | dict[int, None]") -> str:
@@ -82,17 +107,19 @@ def _jids(memory: Memory, numbers: "tuple[int, ...] | dict[int, None]") -> str:
 
 
 def _lines(lines: Sequence[Entry], dialect: Dialect) -> str:
+    if not lines:
+        return "{}"
     queue = "queue" if dialect.renamed else "q"
     written = [
-        _step(one.what, one.when, one.name, queue) if one.what in _STEPS else cjson.write(entry(one, dialect))
+        _step(one.what, one.when, one.name, queue) if one.what <= _DONE else cjson.write(entry(one, dialect))
         for one in lines
     ]
-    return f"[{','.join(written)}]" if written else "{}"
+    return f"[{','.join(written)}]"
 
 
 @lru_cache(maxsize=4_096)
 def _step(what: What, when: float, name: str, queue: str) -> str:
-    """Times are whole seconds and names are few, so many jobs have the same."""
+    """What happens to every job. Times are whole seconds and names are few, so many jobs have the same."""
     if what is What.PUT:
         return f'{{"when":{when:.14g},"{queue}":{quoted(name)},"what":"put"}}'
     if what is What.POPPED:

@@ -4,15 +4,14 @@ A published one is known by its hash. Every build writes its own header, so othe
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Final
 
-from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import perscript, unified
-from crossdock.wire.redis.qless.call import Grant, Reply
+from crossdock.wire.redis.qless.call import Reply
 from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 
@@ -71,20 +70,10 @@ class Dialects:
         def as_set(dialect: Dialect) -> Dialect:
             return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine)
 
-        self.unified = {name: as_set(dialect) for name, dialect in UNIFIED_DIALECTS.items()}
-        self.per_script = as_set(PER_SCRIPT)
-
-    def answer(
-        self,
-        dialect: str,
-        desk: Desk,
-        keys: Sequence[bytes],
-        args: Sequence[bytes],
-        publish: Callable[[str, str], None],
-        grant: Grant = lambda jobs: None,
-    ) -> Reply:
-        """One call of a script of that dialect. Raises `call.Raised` with the script's own text."""
-        found = self.unified.get(dialect)
-        if found is not None:
-            return unified.call(desk, keys, args, publish, found, grant)
-        return perscript.call(desk, dialect.removeprefix(SCRIPT), keys, args, publish, self.per_script, grant)
+        #: Each carries out one call of a script of that dialect: of a desk, with keys, arguments, a way to publish and
+        #: a `grant`. It raises `call.Raised` with the script's own text
+        self.answers: dict[str, Callable[..., Reply]] = {
+            name: partial(unified.call, dialect=as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
+        }
+        old = as_set(PER_SCRIPT)
+        self.answers |= {f"{SCRIPT}{name}": partial(perscript.call, name, dialect=old) for name in perscript.SCRIPTS}

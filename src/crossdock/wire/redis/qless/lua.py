@@ -8,6 +8,7 @@ _HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F
 _DECIMAL: Final = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan(?:\([0-9a-zA-Z_]*\))?)", re.IGNORECASE
 )
+_DIGITS: Final = "0123456789."
 _BLANKS: Final = " \t\n\v\f\r"
 
 #: Beyond this a double does not tell one whole number from the next.
@@ -18,8 +19,11 @@ def number(text: str | None) -> float | None:
     """`tonumber`; None where that gives nil."""
     if text is None:
         return None
-    if text.isascii() and text.replace(".", "", 1).isdigit():  # as good as always
-        return float(text)
+    if not text.strip(_DIGITS):  # as good as always
+        try:
+            return float(text)
+        except ValueError:
+            return None  # two points, or no digit at all
     stripped = text.strip(_BLANKS)
     if _HEX.fullmatch(stripped):
         try:

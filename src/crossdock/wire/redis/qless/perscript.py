@@ -50,8 +50,9 @@ class Script:
         while words and words[-1] is None:
             words.pop()
         known = [word if word is not None else "" for word in words]
-        t = self.desk.now.wall if t is None else t
-        return Call(self.desk, t, known, self._publish, self._dialect, self._grant)
+        wall = self.desk.now.wall
+        t = self._dialect.clock.read(wall if t is None else t, wall)
+        return Call(self.desk, self.desk.memory, t, known, self._publish, self._dialect, self._grant)
 
 
 def put(script: Script) -> Reply:
@@ -293,8 +294,8 @@ SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
 
 
 def call(
-    desk: Desk,
     script: str,
+    desk: Desk,
     keys: Sequence[bytes],
     args: Sequence[bytes],
     publish: Publish,

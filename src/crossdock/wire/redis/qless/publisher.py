@@ -4,16 +4,30 @@ Each notice goes out as the calling dialect spells it, other doors' as the unifi
 name it reaches those who asked for that very name, and no patterns: suites compare all that a pattern brings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from crossdock.model.events import AnyEvent
 from crossdock.wire.desk import Desk
+from crossdock.wire.redis.qless.call import Reply
 from crossdock.wire.redis.qless.notices import in_scripts, notices
 
 
 class Publisher:
     def __init__(self) -> None:
         self.in_scripts = False  #: while a call of the per-script form is carried out
+
+    def in_scripts_by(self, answer: Callable[..., Reply]) -> Callable[..., Reply]:
+        """A call of the per-script form."""
+
+        def answered(*args: Any, **options: Any) -> Reply:
+            self.in_scripts = True
+            try:
+                return answer(*args, **options)
+            finally:
+                self.in_scripts = False
+
+        return answered
 
     def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
         """Of one command's events. To be called only while somebody listens."""

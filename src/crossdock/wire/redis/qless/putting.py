@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import floor
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -27,15 +27,15 @@ from crossdock.wire.redis.qless.call import (
     spanned,
 )
 
+_PUT: Final = ("Queue(): no queue name provided", 'Put(): Arg "jid" missing', 'Put(): Arg "klass" missing')
+
 
 def put(call: Call) -> Reply:
     """now [worker] queue jid klass data delay [option value]…"""
     first = 0 if call.dialect.old else 1
-    queue = call.queue(first)
-    jid = call.require(first + 1, 'Put(): Arg "jid" missing')
-    kind = call.require(first + 2, 'Put(): Arg "klass" missing')
+    queue, jid, kind = call.names(first, _PUT)
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
-    delay = number(call[first + 4], 'Put(): Arg "delay" not a number: ')
+    delay = call.number(first + 4, 'Put(): Arg "delay" not a number: ')
     worker = None if call.dialect.old else call[0]
     head = (VIA, call.t, worker, jid, queue, kind, payload, form, delay)
     more = call.rest(first + 5)

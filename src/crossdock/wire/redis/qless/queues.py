@@ -20,6 +20,7 @@ from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, 
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 _ALL: Final = float("inf")
+_POP: Final = ("Queue(): no queue name provided", 'Pop(): Arg "worker" missing')
 _MERGED_AT_MOST: Final = 10_000
 
 #: Seconds, minutes, hours and days that a histogram shows (page 9), and the finer parts that the seed's has.
@@ -28,9 +29,8 @@ FINE_BUCKETS: Final = 60 + 59 + 92 + 48 + 4
 
 
 def pop(call: Call) -> Reply:
-    queue = call.queue()
-    worker = call.require(1, 'Pop(): Arg "worker" missing')
-    count = number(call[2], 'Pop(): Arg "count" missing or not a number: ')
+    queue, worker = call.names(0, _POP)
+    count = call.number(2, 'Pop(): Arg "count" missing or not a number: ')
     call.writes()
     return jobtext.texts(call.memory, popped(call, queue, worker, count), call.dialect)
 

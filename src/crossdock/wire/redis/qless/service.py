@@ -23,8 +23,6 @@ FUNCTIONS: Final[dict[str, str]] = {
 }
 
 
-_SCRIPTS: Final = library.ANSWERED - library.UNIFIED_DIALECTS.keys()
-
 _Ways: TypeAlias = tuple[Callable[[str, str], None], Grant]
 
 #: Under which a connection remembers them.
@@ -38,8 +36,12 @@ class Qless:
         self, *, server_clock: bool = False, smaller_first: bool = False, fine_histogram: bool = False
     ) -> None:
         clock = WatchedClock(server=server_clock)
-        self._dialects = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram)
         self._publisher = Publisher()
+        answers = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram).answers
+        self._answers = {
+            name: answer if name in library.UNIFIED_DIALECTS else self._publisher.in_scripts_by(answer)
+            for name, answer in answers.items()
+        }
         known = {sha: dialect for sha, dialect in library.hashes().items() if dialect in library.ANSWERED}
         self.library = Library(library.ANSWERED, known, self._handle, _recognise, FUNCTIONS)
         self.view = QlessView()
@@ -49,16 +51,11 @@ class Qless:
 
     def _handle(self, call: Call) -> Value:
         context, dialect = call.context, call.dialect
-        ways: _Ways | None = context.memo.get(_MEMO)
-        if ways is None:
-            ways = context.memo[_MEMO] = self._ways(context)
-        self._publisher.in_scripts = dialect in _SCRIPTS
+        publish, grant = context.memo.get(_MEMO) or self._ways(context)
         try:
-            reply = self._dialects.answer(dialect, context.desk, call.keys, call.args, *ways)
+            reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant=grant)
         except Raised as error:
             raise ScriptError(str(error)) from error
-        finally:
-            self._publisher.in_scripts = False
         return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)
 
     def _ways(self, context: Context) -> _Ways:
@@ -69,7 +66,9 @@ class Qless:
             if held:
                 context.granted = [*context.granted, *held] if context.granted else held
 
-        return partial(self._publisher.say, context.desk), grant
+        ways: _Ways = (partial(self._publisher.say, context.desk), grant)
+        context.memo[_MEMO] = ways
+        return ways
 
 
 def _recognise(text: bytes) -> str | None:

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
+from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Fail, Succeed
 from crossdock.model.job import Bound, Job, Lease
@@ -20,29 +21,44 @@ _CONNECTION: Final = Bound.CONNECTION
 EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
 
 
+#: How an error of that call names the job.
+_Who: TypeAlias = Callable[[Call, str], str]
+
+
 def _held(
-    call: Call, jid: str, worker: str | None, who: Callable[[], str], missing: str, idle: str, other: str
+    call: Call, jid: str, worker: str | None, who: _Who, missing: str, idle: str, other: str
 ) -> tuple[Job, Lease]:
     """The job this worker holds, or what the script says instead; the texts follow `who`, and end where a value
     follows.
 
     None is any worker of this door, who holds a job of this door (doors, question 7).
     """
-    found = call.job(jid)
+    found = newest(call.memory, jid)
     if found is None:
-        raise Denied(who() + missing)
+        raise Denied(who(call, jid) + missing)
     lease = found.lease
     if lease is None:
-        raise Denied(who() + idle + job.state(found))
+        raise Denied(who(call, jid) + idle + job.state(found))
     if worker is None and lease.until is not None and face_of(found) is not None:
         return found, lease
     if lease.worker != worker or lease.bound is _CONNECTION:
-        raise Denied(who() + other + lease.worker)
+        raise Denied(who(call, jid) + other + lease.worker)
     return found, lease
 
 
 def _claim(found: Job, lease: Lease, worker: str) -> Claim:
     return Claim(VIA, worker, (found.number, lease.token))
+
+
+_COMPLETE: Final = (
+    "Job(): no jid provided",
+    'Complete(): Arg "worker" missing',
+    'Complete(): Arg "queue" missing',
+)
+
+
+def _who_completes(call: Call, jid: str) -> str:
+    return call.who("Complete", jid)
 
 
 #: The next queue, a delay, dependencies.
@@ -69,28 +85,28 @@ def _onwards(call: Call, rest: list[str]) -> _Onwards:
 
 
 def complete(call: Call) -> Reply:
-    jid = call.jid()
-    worker = call.require(1, 'Complete(): Arg "worker" missing')
-    queue = call.require(2, 'Complete(): Arg "queue" missing')
+    jid, worker, queue = call.names(0, _COMPLETE)
     payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
-    rest = call.rest(4)
+    rest = call.args[4:]
     after, delay, needs = _onwards(call, rest) if rest else _NOWHERE
     found, lease = _held(
         call,
         jid,
         worker,
-        lambda: call.who("Complete", jid),
+        _who_completes,
         "does not exist",
         "is not currently running: ",
         "has been handed out to another worker: ",
     )
-    if not call.dialect.old and job.queue(found) != queue:
-        raise Raised(f"{call.who('Complete', jid)}running in another queue: {job.queue(found)}")
+    face, under = face_of(found), queue if queue != found.queue else ""
+    shown = face.queue if face is not None and face.queue else found.queue
+    if shown != queue and not call.dialect.old:
+        raise Raised(f"{call.who('Complete', jid)}running in another queue: {shown}")
     call.writes()
-    under = queue if queue != found.queue else ""
     if after is None:
-        claim, whole = _claim(found, lease, worker), call.dialect.in_scripts
-        call.desk.do(Succeed(jid, claim, t=call.t, payload=job.changed(found, payload), whole=whole, under=under))
+        claim = Claim(VIA, worker, (found.number, lease.token))
+        new = payload if face is not None else job.changed(found, payload)
+        call.desk.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
         return "complete"
     call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
@@ -106,7 +122,7 @@ def fail(call: Call) -> Reply:
         call,
         jid,
         None if call.dialect.old else worker,
-        lambda: "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}",
+        lambda call, jid: "Fail(): Job " if call.dialect.nameless else f"Fail(): Job {jid}",
         "does not exist",
         "not currently running: ",
         "running with another worker: " if call.dialect.nameless else " running with another worker: ",
@@ -127,7 +143,7 @@ def retry(call: Call) -> Reply:
         call,
         jid,
         worker,
-        lambda: call.who("Retry", jid),
+        lambda call, jid: call.who("Retry", jid),
         "does not exist",
         "is not currently running: ",
         "has been given to another worker: ",
@@ -153,7 +169,7 @@ def heartbeat(call: Call) -> Reply:
         call,
         jid,
         worker,
-        lambda: call.who("Heartbeat", jid),
+        lambda call, jid: call.who("Heartbeat", jid),
         "does not exist",
         "not currently running: ",
         "given out to another worker: ",

@@ -92,21 +92,29 @@ def call(
     grant: Grant = lambda jobs: None,
 ) -> Reply:
     """Carry out one call. Raises Raised with the script's own text."""
-    if keys:
-        raise Raised("No Keys should be provided")
-    if not args:
-        raise Raised("Must provide a command")
+    if keys or len(args) < 2:
+        raise Raised(_refusal(keys, args, dialect))
     act = _ACTS[dialect.name].get(args[0])
     if act is None:
-        raise Raised(f"Unknown command {args[0].decode('utf-8', 'replace')}")
+        raise Raised(_refusal(keys, args, dialect))
     try:
         words = list(map(bytes.decode, args))
     except UnicodeDecodeError:
         command, data = args[0].decode(), reqless.DATA if dialect.renamed else _DATA
         words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
-    if len(words) < 2:
-        raise Raised("bad argument #1 to 'tonumber' (value expected)")
     t = lua.number(words[1])
     if t is None:
         raise Raised('Arg "now" missing or not a number: nil')
-    return act(Call(desk, t, words[2:], publish, dialect, grant))
+    t = dialect.clock.read(t, desk.now.wall)
+    return act(Call(desk, desk.memory, t, words[2:], publish, dialect, grant))
+
+
+def _refusal(keys: Sequence[bytes], args: Sequence[bytes], dialect: Dialect) -> str:
+    """What the script says to such a call, which is none."""
+    if keys:
+        return "No Keys should be provided"
+    if not args:
+        return "Must provide a command"
+    if args[0] not in _ACTS[dialect.name]:
+        return f"Unknown command {args[0].decode('utf-8', 'replace')}"
+    return "bad argument #1 to 'tonumber' (value expected)"

@@ -1,0 +1,270 @@
+"""The control door's `move`: jobs of every door, in every state that waits, to another queue and on from there."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from crossdock.model import commands as c
+from crossdock.model import resqu_lists as b
+from crossdock.model.events import Rerouted
+from crossdock.model.job import Job
+from crossdock.model.records import Per
+from crossdock.model.states import State
+from crossdock.wire.control import acts
+from crossdock.wire.redis.qless.dialect import REQLESS
+from tests.model import invariants
+from tests.model.bench import TERMS
+from tests.model.resqu_bench import ResquBench
+from tests.qless.replay import QlessDesk
+from tests.support.control_peer import ControlPeer
+from tests.support.desk import PlainDesk
+from tests.support.five_jobs import flood
+from tests.support.floor import Floor
+from tests.support.peers import PEERS
+
+DOORS = [*sorted(PEERS), "resqu"]
+
+
+def at(floor: Floor, door: str) -> Any:
+    return floor.resqu() if door == "resqu" else floor.peer(door)
+
+
+def only(floor: Floor) -> Job:
+    (job,) = floor.desk.memory.jobs.values()
+    return job
+
+
+@pytest.fixture
+def floor() -> Floor:
+    return Floor()
+
+
+@pytest.fixture
+def peer(floor: Floor) -> ControlPeer:
+    return ControlPeer(floor.desk)
+
+
+@pytest.mark.parametrize(("by", "through"), list(itertools.product(DOORS, DOORS)))
+def test_pushed_by_one_door_moved_and_worked_through_another(
+    floor: Floor, peer: ControlPeer, by: str, through: str
+) -> None:
+    at(floor, by).push("q", ["payload"])
+    job = only(floor)
+    before = (job.number, job.state, job.since, job.place, job.rules, job.attempts)
+    assert peer.ask("move", queue="q", to="there")["done"] == 1
+    assert (job.number, job.state, job.since, job.place, job.rules, job.attempts) == before
+    invariants.check(floor.desk.memory)
+    floor = floor.restarted()  # it is so from the journal, too
+    worker = at(floor, through)
+    assert worker.fetch("q") is None
+    got = worker.fetch("there")
+    assert got is not None
+    assert only(floor).queue == "there"
+    assert worker.succeed(got.ident)
+    assert [job.state for job in floor.desk.memory.jobs.values()] in ([], [State.COMPLETE])
+
+
+@pytest.mark.parametrize("by", DOORS)
+def test_retry_kill_and_delete_by_filter_reach_jobs_of_every_door(floor: Floor, peer: ControlPeer, by: str) -> None:
+    at(floor, by).push("q", ["payload"])
+    assert peer.ask("kill", queue="q")["done"] == 1
+    assert only(floor).state is State.DEAD
+    assert peer.ask("move", queue="q", states=["held"], to="there")["done"] == 0
+    assert peer.ask("retry", queue="q", states=["dead"])["done"] == 1
+    assert only(floor).state is State.READY
+    assert peer.ask("move", queue="q", to="there")["done"] == 1
+    assert peer.ask("kill", queue="there")["done"] == 1
+    assert peer.ask("unfail", queue="there", to="back")["done"] == 1
+    assert (only(floor).queue, only(floor).state) == ("back", State.READY)
+    assert peer.ask("delete", queue="back")["done"] == 1
+    invariants.check(floor.desk.memory)
+
+
+def test_each_state_that_waits_goes_along_as_it_is(floor: Floor, peer: ControlPeer) -> None:
+    faktory, masenko = floor.faktory("w"), floor.masenko()
+    faktory.push("q", ["x"], ident="retrying-1")
+    got = faktory.fetch("q")
+    assert got is not None
+    faktory.fail(got.ident)
+    faktory.push("q", ["x"], ident="scheduled", at="2030-01-01T00:00:00Z")
+    needed = masenko.push("other", "needed")
+    masenko.push("q", "blocked", blocked_by=[int(needed)])
+    faktory.push("q", ["x"], ident="ready-000")
+    memory = floor.desk.memory
+
+    def seen() -> list[tuple[Any, ...]]:
+        return [(job.state, job.due, job.failures, job.extra and job.extra.error) for job in memory.jobs.values()]
+
+    before = seen()
+    assert peer.ask("move", queue="q", to="there", dry=True)["count"] == 4
+    assert peer.ask("move", queue="q", to="there")["done"] == 4
+    assert seen() == before
+    assert sorted(job.queue for job in memory.jobs.values()) == ["other", *["there"] * 4]
+    invariants.check(memory)
+    floor = floor.restarted()
+    floor.desk.advance(120)  # the retry is due
+    done = floor.masenko()
+    for queue in ("other", *["there"] * 3):
+        got = done.fetch(queue)
+        assert got is not None and done.succeed(got.ident)
+    assert [job.state for job in floor.desk.memory.jobs.values()] == [State.SCHEDULED]
+
+
+def test_what_cannot_be_moved_is_named_with_the_cure(floor: Floor, peer: ControlPeer) -> None:
+    faktory = floor.faktory("w")
+    faktory.push("q", ["x"], ident="leased-00")
+    assert faktory.fetch("q") is not None
+    faktory.push("q", ["x"], ident="dead-0000")
+    peer.ask("kill", ids=["dead-0000"])
+    faktory.push("there", ["x"], ident="there-000")
+    answer = peer.ask("move", ids=["leased-00", "dead-0000", "there-000", "nobody"], to="there")
+    assert (answer["done"], answer["unknown"]) == (0, ["nobody"])
+    assert [(each["state"], each["why"]) for each in answer["refused"]] == [
+        ("leased", "being worked on: move it when it comes back, or delete it"),
+        ("dead", "not waiting: unfail brings it to any queue"),
+        ("ready", "and in that queue already"),
+    ]
+    assert peer.ask("move", all=True, to="there", dry=True)["count"] == 0
+    assert 'state "leased" cannot be chosen' in peer.ask("move", states=["leased"], to="there")["error"]
+    for name in ("", "a\0b", "x" * 300):
+        assert peer.ask("move", all=True, to=name)["error"].startswith("a name has 1 to 255 bytes")
+    assert "to" in peer.ask("move", all=True)["error"]
+
+
+def test_order_and_priorities_hold_in_the_new_queue(floor: Floor, peer: ControlPeer) -> None:
+    faktory = floor.faktory("w")
+    for jid, queue, priority in (("old-00001", "a", 5), ("here-0001", "b", 5), ("old-00002", "a", 9)):
+        faktory.push(queue, ["x"], ident=jid, priority=priority)
+        floor.desk.advance(1)
+    peer.ask("move", queue="a", to="b")
+    got = [faktory.fetch("b") for _ in range(3)]
+    assert [each and each.ident for each in got] == ["old-00002", "old-00001", "here-0001"]
+
+
+def test_a_paused_queue_takes_them_and_keeps_them(floor: Floor, peer: ControlPeer) -> None:
+    faktory = floor.faktory("w")
+    faktory.push("shut", ["x"], ident="first-001")
+    peer.ask("pause", queues=["shut"])
+    faktory.push("q", ["x"], ident="moved-001")
+    assert peer.ask("move", queue="q", to="shut")["done"] == 1
+    assert faktory.fetch("shut") is None
+    peer.ask("resume", queues=["shut"])
+    got = faktory.fetch("shut")
+    assert got is not None and got.ident == "first-001"
+
+
+def test_who_waits_on_the_new_queue_is_served_at_once(floor: Floor, peer: ControlPeer) -> None:
+    faktory = floor.faktory("w")
+    faktory.ask("there")
+    floor.faktory().push("q", ["x"], ident="moved-001")
+    assert peer.ask("move", ids=["moved-001"], to="there")["done"] == 1
+    got = faktory.given()
+    assert got is not None and got.ident == "moved-001"
+
+
+def test_a_lock_keeps_its_name_and_its_holder(floor: Floor, peer: ControlPeer) -> None:
+    desk = floor.desk
+    faktory = floor.faktory("w")
+    faktory.push("q", ["x"], ident="unique-01", custom={"unique_for": 600})
+    assert peer.ask("move", queue="q", to="there")["done"] == 1
+    with pytest.raises(Exception, match="NOTUNIQUE"):
+        faktory.push("q", ["x"], ident="unique-02", custom={"unique_for": 600})
+    got = faktory.fetch("there")
+    assert got is not None and faktory.succeed(got.ident)
+    faktory.push("q", ["x"], ident="unique-03", custom={"unique_for": 600})
+    invariants.check(desk.memory)
+
+
+def test_the_throttle_of_the_new_queue_counts(floor: Floor, peer: ControlPeer) -> None:
+    floor.desk.do(c.SetThrottles([("there", 1, Per.QUEUE, 0.0)]))
+    faktory = floor.faktory("w")
+    for jid in ("moved-001", "moved-002"):
+        faktory.push("q", ["x"], ident=jid)
+    assert peer.ask("move", queue="q", to="there")["done"] == 2
+    got = faktory.fetch("there")
+    assert got is not None
+    assert faktory.fetch("there") is None
+    assert faktory.succeed(got.ident)
+    assert faktory.fetch("there") is not None
+    invariants.check(floor.desk.memory)
+
+
+def test_a_job_that_a_throttle_holds_is_ready_there_and_held_again() -> None:
+    desk = QlessDesk()
+    desk.dialect = REQLESS
+    desk.call("throttle.set", "1", "gate", "1")
+    for jid in ("holder", "held"):
+        desk.call("queue.put", "1", "w", "q", jid, "klass", "{}", "0", "throttles", '["gate"]')
+    first = desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS))
+    assert first is not None
+    assert desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
+    (held,) = desk.memory.named("held")
+    assert held.state is State.HELD
+    assert desk.do(c.Reroute("control", "there", [held.number])) == 1
+    assert (held.state, held.queue) == (State.READY, "there")
+    assert held.extra is not None and held.extra.throttles == ("gate", "ql:q:there")
+    invariants.check(desk.memory)
+    assert desk.do(c.LeaseNext("faktory", ["there"], "w", TERMS)) is None
+    assert held.state is State.HELD
+    assert first.lease is not None
+    desk.do(c.Succeed("holder", c.Claim("faktory", "w", (first.number, first.lease.token))))
+    again = desk.do(c.LeaseNext("faktory", ["there"], "w", TERMS))
+    assert again is not None and again.jid == "held"
+    invariants.check(desk.memory)
+
+
+def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
+    bench = ResquBench()
+    bench.do(c.Start())
+    bench.mapped()
+    bench.batch("done", "1", "2")
+    bench.batch("open", "3", commit=False)
+    numbers = list(bench.memory.jobs)
+    assert bench.do(c.Reroute("control", "there", numbers)) == 2
+    assert [(job.jid, job.state.name, job.queue) for job in bench.memory.jobs.values()] == [
+        ("1", "READY", "there"),
+        ("2", "READY", "there"),
+        ("3", "HELD", "batch"),
+    ]
+    assert "done" not in bench.memory.resqu.stages, "its last job has left"
+    bench.sound()
+    assert bench.do(b.CommitStage("open")) == 1
+
+
+def test_many_go_in_slices_of_one_event_and_a_crash_leaves_the_rest_where_it_was() -> None:
+    desk = PlainDesk()
+    flood(desk, 4 * acts.SLICE, "q")
+    peer = ControlPeer(desk)
+    work = peer.work("move", queue="q", to="there")
+    for _ in range(2):
+        next(work)
+    moved = [event for event in desk.events if isinstance(event, Rerouted)]
+    assert [len(event.rows) for event in moved] == [acts.SLICE] * 2
+    work.close()  # the server is gone, and with it the request
+    desk = desk.restarted()
+    assert {name: len(queue.ready) for name, queue in desk.memory.queues.items()} == {
+        "q": 2 * acts.SLICE,
+        "there": 2 * acts.SLICE,
+    }
+    invariants.check(desk.memory)
+    assert ControlPeer(desk).ask("move", queue="q", to="there")["done"] == 2 * acts.SLICE
+    assert len(desk.memory.queues["there"].ready) == 4 * acts.SLICE
+
+
+def test_a_walk_over_all_queues_counts_no_job_twice() -> None:
+    desk = PlainDesk()
+    for queue in ("a", "m", "z"):
+        flood(desk, 300, queue)
+    peer = ControlPeer(desk)
+    assert peer.ask("move", all=True, to="m", dry=True)["count"] == 600
+    assert peer.ask("move", all=True, to="m")["done"] == 600
+    assert len(desk.memory.queues["m"].ready) == 900
+
+
+def test_the_job_tells_where_it_was_put(floor: Floor, peer: ControlPeer) -> None:
+    floor.faktory().push("q", ["x"], ident="moved-001")
+    floor.desk.advance(5)
+    peer.ask("move", ids=["moved-001"], to="there")
+    told = [(step["what"], step["note"]) for step in peer.ask("job", id="moved-001")["job"]["timeline"]]
+    assert told == [("created", "through faktory"), ("enqueued", "in there"), ("put", "in there")]

@@ -1,0 +1,87 @@
+"""Live jobs through the Redis door: pages by cursor, typed filters, small steps."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.loads import library, live
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk
+from tests.support.five_jobs import flood
+from tests.support.resp_values import read
+from tests.unit.test_redis_fuzz import wire
+
+
+class Talk:
+    def __init__(self) -> None:
+        self.desk = PlainDesk()
+        self.peer = Peer(self.desk, RedisDoor(libraries=(library.LIBRARY,)))
+
+    def ask(self, *words: bytes) -> Any:
+        self.peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", *words]))
+        [reply] = read(self.peer.take())
+        return reply
+
+    def page(self, **request: Any) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(self.ask(msgspec.json.encode(request)))
+        return found
+
+    def pages(self, **request: Any) -> list[dict[str, Any]]:
+        found = [self.page(**request)]
+        while found[-1]["after"] is not None:
+            found.append(self.page(**request, after=found[-1]["after"]))
+        return found
+
+
+@pytest.fixture
+def talk() -> Talk:
+    return Talk()
+
+
+def test_every_job_once_page_by_page(talk: Talk) -> None:
+    for queue in ("a", "b", "c"):
+        flood(talk.desk, 150, queue)
+    flood(talk.desk, 50, "a", due=talk.desk.now.wall + 60)
+    rows = [row for page in talk.pages(limit=70) for row in page["jobs"]]
+    assert sorted(row["number"] for row in rows) == list(range(1, 501))
+    assert {row["state"] for row in rows} == {"ready", "scheduled"}
+    chosen = [row for page in talk.pages(queue="a", states=["scheduled"]) for row in page["jobs"]]
+    assert [(row["queue"], row["state"]) for row in chosen] == [("a", "scheduled")] * 50
+    assert {"jid", "kind", "priority", "since", "due", "attempts", "tags", "payload"} <= set(chosen[0])
+
+
+def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
+    flood(talk.desk, 4 * live.LOOKED_AT_MOST, "a")
+    flood(talk.desk, 1, "a", "rare")
+    pages = talk.pages(queue="a", kind="rare")
+    assert len(pages) == 5
+    assert max(page["looked"] for page in pages) <= live.LOOKED_AT_MOST
+    assert [len(page["jobs"]) for page in pages] == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "ERR crossdock.jobs takes no keys and 1 argument"),
+        ((b"{}", b"{}"), "ERR crossdock.jobs takes no keys and 1 argument"),
+        ((b"queue = mail",), "ERR not a request: "),
+        ((b'{"queue":1}',), "ERR not a request: Expected `str | null`, got `int` - at `$.queue`"),
+        ((b'{"where":"1=1"}',), "ERR not a request: Object contains unknown field `where`"),
+        ((b'{"limit":100000}',), "ERR not a request: Expected `int` <= 200"),
+        ((b'{"states":["lost"]}',), 'ERR state "lost" cannot be chosen here; there are '),
+        ((b'{"after":"x"}',), "ERR after is none of this server's cursors"),
+        ((b"\xff",), "ERR not a request: "),
+    ],
+)
+def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: str) -> None:
+    kind, text = talk.ask(*words)
+    assert kind == "error"
+    assert text.decode().startswith(why)
+
+
+def test_who_has_not_said_the_password_sees_nothing() -> None:
+    peer = Peer(PlainDesk(), RedisDoor(libraries=(library.LIBRARY,), password="secret"))
+    peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
+    assert peer.take().startswith(b"-NOAUTH ")
