@@ -52,12 +52,21 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
         load.outlive(server, kills, Random(31))
         load.finish()
         if drain:
+            server.kill()
+            jobs = on_disk(data)[1].jobs.values()
+            unheard = [Got(job.jid, job.kind, as_args(job)) for job in jobs if job.lease and job.lease.via == "faktory"]
+            server.start()
+            load.settle(unheard)
             load.drain()
             assert server.stop() == 0
+    return Outcomes(load, *on_disk(data))
+
+
+def on_disk(data: Path) -> tuple[list[AnyEvent], Memory]:
     journal = SqliteJournal(Folder(data))
     try:
         events = [event for _, batch in journal.read(0) for event in decode_batch(batch).events]
-        return Outcomes(load, events, recover(journal).memory)
+        return events, recover(journal).memory
     finally:
         journal.close()
 

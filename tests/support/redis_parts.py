@@ -1,10 +1,12 @@
 """A script library and a view, as the doors that stand on the Redis endpoint bring them, for tests of the endpoint."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from crossdock.engine.keys import Entry, Sorted
 from crossdock.model.keys import Kind, SetKey
+from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.scripts import Call, Library, ScriptError, sha1
 from crossdock.wire.redis.values import Block, Error, Result, Value
@@ -48,7 +50,10 @@ class Mirror:
     def owns(self, key: bytes) -> bool:
         return not key.startswith(b"mirror:plain")
 
-    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+    def act(self, name: bytes, key: bytes) -> Act:
+        return partial(self._call, name)
+
+    def _call(self, name: bytes, context: Context, args: list[bytes]) -> Result:
         if name == b"zcard":
             return 1_000_000
         if name == b"rpush":
@@ -57,7 +62,7 @@ class Mirror:
             return len(args)
         if name == b"brpop":
             now = context.desk.now.steady
-            return Block(("mirrored",), now + 1.0, lambda: self.call(context, name, args), b"late")
+            return Block(("mirrored",), now + 1.0, lambda: self._call(name, context, args), b"late")
         if name == b"set":
             raise Error("ERR the mirror refuses")
         raise PASS

@@ -29,6 +29,7 @@ UIDS: Final = 6
 BACKLOG: Final = 200
 PLANS: Final = {"plain": "", "unique": "uid-plan"}  #: and the uid of each
 WORKERS: Final = 3
+FAKTORY: Final = "faktory-1"  #: the worker of that door
 
 SHA: Final = {name: sha for sha, name in hashes.KNOWN.items()}
 
@@ -47,8 +48,8 @@ class ResquLoad(Crowd):
                 self._engage(role, f"n~p~s~{len(self._threads) + 1}")
         random = Random("faktory")
         self._hire(
-            lambda: closing(reach(server, "faktory", "faktory-1")),
-            lambda peer: self._work_elsewhere(peer, "faktory-1", random),
+            lambda: closing(reach(server, "faktory", FAKTORY)),
+            lambda peer: self._work_elsewhere(peer, FAKTORY, random),
         )
         self.workers = [f"n~p~s~{number}" for number in range(1, len(self._threads))]
 
@@ -227,11 +228,14 @@ class ResquLoad(Crowd):
             raise
 
     def _ack_again(self, by: str, got: Got) -> None:
-        while not self._stop.is_set():
-            self.up.wait()
-            with suppress(Broken, NoServer), closing(reach(self._server, "faktory", by)) as peer:
-                self._done(by, named(got), lambda: peer.succeed(got.ident))
-                return
+        self.up.wait()
+        with suppress(NoServer), closing(reach(self._server, "faktory", by)) as peer:
+            self._done(by, named(got), lambda: peer.succeed(got.ident))
+
+    def settle(self, leased: list[Got]) -> None:
+        """What the Faktory worker was given and never heard of: it comes back and says that it is done."""
+        for got in leased:
+            self._ack_again(FAKTORY, got)
 
     def drain(self) -> None:
         """Plans are removed, the hosts of all workers say that they are gone, and what is left is worked off."""

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from crossdock.engine.keys import Entry
 from crossdock.model.keys import Kind
-from crossdock.wire.redis.command import GROWS, WRITE, Command
+from crossdock.wire.redis.command import GROWS, WRITE, Act, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result
 
@@ -34,7 +34,7 @@ Page = Generator[None, None, tuple[int, list[bytes]]]
 #: Keys looked at between the turns of others: about 5 ms.
 SLICE: Final = 5_000
 
-#: Keys of which it is remembered whose they are, if they have no more bytes than this.
+#: Commands and keys of which it is remembered what is done, if the key has no more bytes than this.
 _REMEMBERED: Final = 4_096
 _SHORT: Final = 256
 
@@ -67,9 +67,9 @@ class View(Protocol):
         """Is this key, which has the prefix, one of the view? The others under it are plain keys. What is said of a key
         once is said for ever."""
 
-    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
-        """Carry out a command (lower case, as in `zcard`) of which at least one key is the view's. Raises PASS for
-        what it does not answer itself, Error for what it refuses."""
+    def act(self, name: bytes, key: bytes) -> Act:
+        """What carries out a command (lower case, as in `zcard`) whose first key this is, and of which at least one is
+        the view's; for ever the same. It raises PASS for what it does not answer itself, Error for what it refuses."""
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         """The value shown under that key, for commands that only read."""
@@ -96,10 +96,17 @@ class Views:
     def of(self, key: bytes) -> View | None:
         if not key.startswith(self._prefixes):
             return None
-        return self._remembered(key) if len(key) <= _SHORT else self._find(key)
-
-    def _find(self, key: bytes) -> View | None:
         return next((view for view in self.all if key.startswith(view.prefix) and view.owns(key)), None)
+
+    def act(self, name: bytes, key: bytes) -> Act | None:
+        """What carries out this command; None: the key is a plain one."""
+        if not key.startswith(self._prefixes):
+            return None
+        return self._remembered(name, key) if len(key) <= _SHORT else self._find(name, key)
+
+    def _find(self, name: bytes, key: bytes) -> Act | None:
+        view = self.of(key)
+        return None if view is None else view.act(name, key)
 
 
 def find(context: Context, key: bytes) -> Entry | None:
@@ -114,16 +121,17 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
     """One command: views first, then the plain key space, if it has room. An Error is a result like others."""
     try:
         if command.first:
-            of = context.door.views.of
+            views = context.door.views
             if command.last == 1:  # most have one key, their first word
-                view = of(args[0])
+                act = views.act(command.name, args[0])
             elif command.name in _DELETES:
                 return _delete(context, command, args)
             else:
-                view = next(filter(None, map(of, command.keys(args))), None)
-            if view is not None:
+                view = next(filter(None, map(views.of, command.keys(args))), None)
+                act = None if view is None else view.act(command.name, args[0])
+            if act is not None:
                 try:
-                    return view.call(context, command.name, args)
+                    return act(context, args)
                 except _Pass:
                     return _passed(context, command, args)
             if command.flags & GROWS:
@@ -148,7 +156,7 @@ def _delete(context: Context, command: Command, args: list[bytes]) -> Result:
             continue
         keys = [key for key in args if of(key) is view]
         try:
-            result = view.call(context, command.name, keys)
+            result = view.act(command.name, keys[0])(context, keys)
         except _Pass:
             raise _refused(context, command, keys) from None
         if not isinstance(result, int):

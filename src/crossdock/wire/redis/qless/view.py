@@ -5,11 +5,13 @@ Clients read a few of them raw: the lengths of a queue's sets, the next run of a
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
 from crossdock.model.keys import Kind
+from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import listing, shown
 from crossdock.wire.redis.values import Error, Result
@@ -50,7 +52,10 @@ class QlessView:
         name = _name(key)
         return key in _WHOLE or (name is not None and any(kind.fullmatch(name) for kind in _KINDS))
 
-    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+    def act(self, name: bytes, key: bytes) -> Act:
+        return partial(self._call, name)
+
+    def _call(self, name: bytes, context: Context, args: list[bytes]) -> Result:
         """What clients ask for all the time costs no walk; the rest is read."""
         memory = context.desk.memory
         if name == b"zcard" and args[0] == b"ql:completed":

@@ -27,7 +27,7 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
 
 
-def lpushx(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
     stage = name.name.decode()
     known = context.desk.memory.resqu.stages.get(stage)

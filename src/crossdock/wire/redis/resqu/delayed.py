@@ -32,7 +32,7 @@ def second(key: bytes, name: bytes) -> int:
     return found
 
 
-def rpush(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def rpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     at = second(args[0], name.name)
     found = [specs.delayed(text, at) for text in args[1:]]
     refuse_if_full(context, len(found))

@@ -35,7 +35,7 @@ def push(context: Context, spec: Spec) -> None:
         raise Error(f"ERR a job with the id '{spec.jid}' is there already, pushed through another door")
 
 
-def lpush(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """LPUSH unassigned: enqueue. Answers how long the list is that the last of them went to."""
     refuse_if_full(context, len(args) - 1)
     if len(args) == 2:

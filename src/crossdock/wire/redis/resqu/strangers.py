@@ -6,6 +6,7 @@ from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.model.keys import Kind
+from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result
 from crossdock.wire.redis.views import Page, hashed
@@ -19,7 +20,10 @@ class Strangers:
     def owns(self, key: bytes) -> bool:
         return _OTHERS.match(key) is not None
 
-    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+    def act(self, name: bytes, key: bytes) -> Act:
+        return self._refuse
+
+    def _refuse(self, context: Context, args: list[bytes]) -> Result:
         raise _refused(next(key for key in args if self.owns(key)))
 
     def read(self, context: Context, key: bytes) -> Entry | None:

@@ -5,11 +5,13 @@ key reads what the key shows, or is refused if it would write there.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.resqu import reads
 from crossdock.model.keys import Kind as Type
+from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys import lists, sets
 from crossdock.wire.redis.keys.values import members
@@ -20,7 +22,8 @@ from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Error, Result
 from crossdock.wire.redis.views import PASS, Page, hashed, refuse_if_full
 
-Act = Callable[[Specs, Context, Name, list[bytes]], Result]
+#: Of a command on a kind of key; `Name` is the key that was read
+OnKey = Callable[[Specs, Name, Context, list[bytes]], Result]
 
 
 class ResquView:
@@ -32,12 +35,16 @@ class ResquView:
     def owns(self, key: bytes) -> bool:
         return read(key).kind is not Kind.PLAIN
 
-    def call(self, context: Context, name: bytes, args: list[bytes]) -> Result:
+    def act(self, name: bytes, key: bytes) -> Act:
+        found = read(key)
+        act = _ACTS.get((found.kind, name))
+        if act is None:
+            return partial(self._rest, name)
+        return partial(act if _is_text(found.name) else _refuse_name, self.specs, found)
+
+    def _rest(self, name: bytes, context: Context, args: list[bytes]) -> Result:
+        """What is about several keys, and what is read or refused."""
         try:
-            found = read(args[0])
-            act = _ACTS.get((found.kind, name))
-            if act is not None:
-                return act(self.specs, context, found, args)
             if name in _MOVES:
                 return _MOVES[name](context, args)
             if name in (b"del", b"unlink"):
@@ -82,24 +89,36 @@ def _refuse_unknown(key: bytes) -> None:
         raise Error(b"ERR unknown key '%b': Resqu V4 has none of that name" % key[:128])
 
 
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _not_text(key: bytes) -> Error:
     return Error(b"ERR names must be UTF-8: '%b'" % key[:128])
 
 
-def _nothing(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _refuse_name(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+    raise _not_text(args[0])
+
+
+def _nothing(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """The server has done it, or will by itself."""
     return 0
 
 
-def _empty(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _empty(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     return None
 
 
-def _queue_length(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _queue_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     return jobs.length(context.desk.memory, buffers.queue_of(name))
 
 
-def _batch_length(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _batch_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     memory, batch = context.desk.memory, name.name.decode()
     there = (
         reads.committed(memory, batch)
@@ -109,24 +128,24 @@ def _batch_length(specs: Specs, context: Context, name: Name, args: list[bytes])
     return 0 if there is None else reads.length(memory, batch)
 
 
-def _exists_batch(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _exists_batch(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     if len(args) > 1:
         raise PASS
-    return int(bool(_batch_length(specs, context, name, args)))
+    return int(bool(_batch_length(specs, name, context, args)))
 
 
-def _due(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _due(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     """What is due is taken care of: up to a time nothing is shown, without end all that is to come."""
     if args[2].lower().lstrip(b"+") != b"inf":
         return []
     raise PASS
 
 
-def _lrem_buffer(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _lrem_buffer(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     return buffers.discard(context, args) if buffers.holds(context, args[0]) else lists.lrem(context, args)
 
 
-def _srem_process(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _srem_process(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     there = members(context, args[0])
     left = [member for member in dict.fromkeys(args[1:]) if member in there]
     with context.desk.together():
@@ -135,7 +154,7 @@ def _srem_process(specs: Specs, context: Context, name: Name, args: list[bytes])
     return done
 
 
-def _sadd_process(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
+def _sadd_process(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     refuse_if_full(context, args)
     return sets.sadd(context, args)
 
@@ -147,7 +166,7 @@ _MOVES: Final[dict[bytes, Callable[[Context, list[bytes]], Result]]] = {
 
 _LOCKS: Final = (Kind.STATE, Kind.DEFERRED)
 
-_ACTS: Final[dict[tuple[Kind, bytes], Act]] = {
+_ACTS: Final[dict[tuple[Kind, bytes], OnKey]] = {
     (Kind.UNASSIGNED, b"lpush"): jobs.lpush,
     (Kind.UNASSIGNED, b"llen"): _queue_length,
     (Kind.POOL, b"llen"): _queue_length,
@@ -157,25 +176,25 @@ _ACTS: Final[dict[tuple[Kind, bytes], Act]] = {
     (Kind.STAGE, b"llen"): _batch_length,
     (Kind.STAGE, b"exists"): _exists_batch,
     (Kind.STAGE, b"lpushx"): batches.lpushx,
-    (Kind.STAGE, b"expire"): lambda _, context, name, args: batches.expire(context, name.name.decode(), args, 1_000),
-    (Kind.STAGE, b"pexpire"): lambda _, context, name, args: batches.expire(context, name.name.decode(), args, 1),
+    (Kind.STAGE, b"expire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1_000),
+    (Kind.STAGE, b"pexpire"): lambda _, name, context, args: batches.expire(context, name.name.decode(), args, 1),
     (Kind.ALLOCATOR, b"lrem"): _lrem_buffer,
-    (Kind.WORKER, b"rpop"): lambda _, context, name, args: buffers.rpop(context, name, args),
-    (Kind.STATE, b"setnx"): lambda _, context, name, args: locks.setnx(context, name.name.decode(), args),
-    (Kind.STATE, b"set"): lambda _, context, name, args: locks.set_(context, name.name.decode(), args),
+    (Kind.WORKER, b"rpop"): lambda _, name, context, args: buffers.rpop(context, name, args),
+    (Kind.STATE, b"setnx"): lambda _, name, context, args: locks.setnx(context, name.name.decode(), args),
+    (Kind.STATE, b"set"): lambda _, name, context, args: locks.set_(context, name.name.decode(), args),
     (Kind.DELAYED, b"rpush"): delayed.rpush,
     (Kind.DELAYED, b"lpop"): _empty,
-    (Kind.DELAYED_TIMES, b"zadd"): lambda _, context, name, args: delayed.zadd(context, args),
+    (Kind.DELAYED_TIMES, b"zadd"): lambda _, name, context, args: delayed.zadd(context, args),
     (Kind.DELAYED_TIMES, b"zrem"): _nothing,
     (Kind.DELAYED_TIMES, b"zrangebyscore"): _due,
-    (Kind.PLAN, b"set"): lambda specs, context, name, args: plans.set_(context, specs, name.name.decode(), args),
+    (Kind.PLAN, b"set"): lambda specs, name, context, args: plans.set_(context, specs, name.name.decode(), args),
     (Kind.PLANS_AT, b"lpop"): _empty,
-    (Kind.PLANS_AT, b"lrem"): lambda _, context, name, args: plans.lrem(
+    (Kind.PLANS_AT, b"lrem"): lambda _, name, context, args: plans.lrem(
         context, delayed.second(args[0], name.name), args[2]
     ),
     (Kind.PLAN_TIMES, b"zrem"): _nothing,
     (Kind.PLAN_TIMES, b"zrangebyscore"): _due,
-    (Kind.PLANS_OF, b"srem"): lambda _, context, name, args: plans.srem(context, name.name.decode(), args[1:]),
+    (Kind.PLANS_OF, b"srem"): lambda _, name, context, args: plans.srem(context, name.name.decode(), args[1:]),
     (Kind.PROCESSES, b"sadd"): _sadd_process,
     (Kind.PROCESSES, b"srem"): _srem_process,
 }
