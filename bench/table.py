@@ -35,6 +35,8 @@ class Goal(msgspec.Struct, frozen=True):
 
     def verdict(self) -> str:
         if self.sort == "most":
+            if self.good is not None and self.value <= self.good:
+                return "good"
             return "met" if self.value < self.bound else "missed"
         if self.good is not None and self.value >= self.good:
             return "good"

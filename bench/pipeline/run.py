@@ -7,7 +7,6 @@ python -m bench.pipeline.run --millions 1         a trial
 import argparse
 import os
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,9 +15,23 @@ import duckdb
 from pyspark.sql import SparkSession
 
 from bench.machine import describe
+from bench.pipeline.exact import apart
 from bench.pipeline.generate import generate, publish
-from bench.pipeline.spend import Spent, spending
-from bench.pipeline.stages import duck_attempts, duck_scan, duck_stats, spark_attempts, spark_scan, spark_stats
+from bench.pipeline.goals import goals
+from bench.pipeline.size import Size
+from bench.pipeline.speaking import enqueueing, known_to_workers, reading
+from bench.pipeline.spend import spending
+from bench.pipeline.stages import (
+    duck_attempts,
+    duck_joined,
+    duck_scan,
+    duck_stats,
+    spark_attempts,
+    spark_joined,
+    spark_scan,
+    spark_stats,
+)
+from bench.pipeline.starts import of_connect, with_classes
 from bench.table import Goal, show, show_goals
 from crossdock.lake.manifest import File, date_of
 from crossdock.pipeline.ingest import take_in
@@ -30,29 +43,8 @@ from crossdock.pipeline.works import Works
 
 #: Segments of a batch of the stream: 312,500 events.
 _STREAMED: Final = 5
-
-
-class Size:
-    """What was measured with one number of events."""
-
-    def __init__(self, events: int) -> None:
-        self.events = events
-        self.spent: dict[str, Spent] = {}
-        self.of: dict[str, int] = {}
-
-    def measure(self, stage: str, work: Callable[[], object], *, times: int = 1, events: int = 0) -> None:
-        """The least of so many."""
-        for _ in range(times):
-            with spending() as spent:
-                work()
-            if stage not in self.spent or spent.cpu < self.spent[stage].cpu:
-                self.spent[stage] = spent
-        self.of[stage] = events or self.events
-        took = self.spent[stage]
-        print(f"  {stage}: {took.wall:.1f} s, {took.cpu:.1f} s of processors", flush=True)
-
-    def ratio(self, one: str, other: str) -> float:
-        return self.spent[one].cpu / self.spent[other].cpu
+#: Segments that the readers are compared by.
+_READ: Final = 8
 
 
 def measure(spark: SparkSession, folder: Path, millions: float) -> Size:
@@ -69,16 +61,22 @@ def measure(spark: SparkSession, folder: Path, millions: float) -> Size:
     size.measure("scan of five columns, Spark", lambda: spark_scan(read), times=2)
     size.measure("one-pass statistics, Spark", lambda: spark_stats(read), times=3)
     size.measure("attempts, Spark", lambda: spark_attempts(read, folder / "spark"), times=2)
+    size.measure("attempts by joins, Spark", lambda: spark_joined(read, folder / "spark"), times=2)
     size.measure("scan of five columns, DuckDB", lambda: duck_scan(paths), times=2)
     size.measure("one-pass statistics, DuckDB", lambda: duck_stats(paths), times=3)
     size.measure("attempts, DuckDB", lambda: duck_attempts(paths, folder / "duck"), times=2)
+    size.measure("attempts by joins, DuckDB", lambda: duck_joined(paths, folder / "joined"), times=2)
     last = date_of(files[-1].path)
     one_day = [str(lake / file.path) for file in files if date_of(file.path) == last]
     of_day = sum(file.rows for file in files if date_of(file.path) == last)
     day = spark.read.schema(EVENTS_SCHEMA).parquet(*one_day)
     size.measure("one-pass statistics of one day, Spark", lambda: spark_stats(day), times=3, events=of_day)
     _whole(size, works, lake, files, last, of_day)
+    size.apart = apart(paths, works.tables_folder)
+    print(f"  apart from DuckDB's figures by {size.apart}", flush=True)
     _streamed(size, Works(spark, lake, folder / "streamed"), lake, files)
+    size.read = reading(spark, lake, publish(lake, files[:_READ]))
+    print("  rows/s read by " + ", ".join(f"{name} {pace:,.0f}" for name, pace in size.read.items()), flush=True)
     return size
 
 
@@ -86,7 +84,8 @@ def _whole(size: Size, works: Works, lake: Path, files: list[File], last: str, o
     before = [file for file in files if date_of(file.path) != last]
     if before:
         events = publish(lake, before)
-        size.measure("run: all tables, all days but one", lambda: _expect(run(works).rows, events), events=events)
+        size.measure("one batch: all facts, all days but one", lambda: _taken(works, events), events=events)
+        size.measure("run: tables of these facts", lambda: _expect(run(works).rows, 0), events=events)
     publish(lake, files)
     size.measure("run: all tables, one more day", lambda: _expect(run(works).rows, of_day), events=of_day)
     size.measure("rebuild: all tables, all days", lambda: rebuild(works))
@@ -125,27 +124,6 @@ def _show(size: Size) -> None:
     show(f"{size.events:,} events", ("stage", "wall s", "CPU s", "k events/s"), rows)
 
 
-def _goals(small: Size | None, large: Size) -> list[Goal]:
-    stats, scan, stream = "one-pass statistics", "scan of five columns, Spark", "a batch of the stream: all facts"
-    one_day = f"{stats} of one day, Spark"
-    more, rebuilt = "run: all tables, one more day", "rebuild: all tables, all days"
-    pace = large.of[stream] / large.spent[stream].wall / 1e3
-    goals = [
-        Goal("one-pass statistics, CPU of DuckDB's", large.ratio(f"{stats}, Spark", f"{stats}, DuckDB"), "most", 6.0),
-        Goal("one-pass statistics, CPU of a scan's", large.ratio(f"{stats}, Spark", scan), "most", 3.5),
-        Goal("attempts, CPU of DuckDB's", large.ratio("attempts, Spark", "attempts, DuckDB"), "most", 4.5),
-        Goal("one day's statistics, CPU of all's", large.ratio(one_day, f"{stats}, Spark"), "most", 0.15),
-        Goal("run of one more day, CPU of a rebuild's", large.ratio(more, rebuilt), "most", 1.0),
-        Goal("stream, k events/s", pace, "least", 80, 200, "{:.0f}"),
-    ]  # fmt: skip
-    if small is not None:
-        times = large.events / small.events
-        for stage in (f"{stats}, Spark", "attempts, Spark", rebuilt):
-            grown = large.spent[stage].cpu / small.spent[stage].cpu
-            goals.append(Goal(f"{times:.1f}x events, CPU of {stage}", grown, "most", 4.2 * times / 4))
-    return goals
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--millions", type=float, nargs="+", default=[5.0, 20.0], help="events of each lake [5 20]")
@@ -153,6 +131,7 @@ def main() -> None:
     parser.add_argument("--memory", default="3g", help="of Spark's JVM [3g]")
     asked = parser.parse_args()
     processors = os.cpu_count() or 1
+    known_to_workers()
     duckdb.execute(f"set threads = {processors}")
     spark = start(f"local[{processors}]", {"spark.driver.memory": asked.memory})
     sizes: list[Size] = []
@@ -163,8 +142,19 @@ def main() -> None:
             sizes.append(measure(spark, Path(folder), millions))
     for size in sizes:
         _show(size)
-    show_goals(_goals(sizes[0] if len(sizes) > 1 else None, sizes[-1]))
+    print("\nbulk enqueue and starts of sessions", flush=True)
+    pace = enqueueing(spark)
     spark.stop()
+    others = [
+        Goal("bulk enqueue, to a server that only answers, k jobs/s", pace / 1e3, "least", 200, 350, "{:.0f}"),
+        Goal("session and first query with the archive, CPU of plain Spark's", with_classes(), "most", 0.7, 0.5),
+    ]
+    connect = of_connect()
+    if connect is None:
+        print("note: pyspark[connect] is not installed, so a warm Connect server was not measured")
+    else:
+        others.append(Goal("warm Connect, start of the process to first answer, s", connect, "most", 2.0, 1.0))
+    show_goals([*goals(sizes[0] if len(sizes) > 1 else None, sizes[-1]), *others])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import duckdb
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from crossdock.pipeline.delta import WRITING
 from crossdock.pipeline.transforms.attempts import attempts
 from crossdock.pipeline.transforms.bookings import bookings
 
@@ -44,6 +45,30 @@ _ATTEMPTS: Final = """
     ) to '{folder}' (format parquet, compression zstd, partition_by (date), overwrite_or_ignore)
 """
 
+#: As it would be if the rows that close an attempt did not say all about it. The hints are Spark's.
+_JOINED: Final = """
+    select /*+ SHUFFLE_HASH(l), SHUFFLE_HASH(p) */
+        cast(floor(c."at" / 86400) as int) as day, c.seq, c.era, c.jid, c.number, c.attempt, c.queue, c.kind,
+        p.via as door_in, l.via as door_out, c.via as settled_by, c.worker, l."at" as leased_at, c."at" as closed_at,
+        c.outcome, c.state, l.wait_s, c."at" - l."at" as run_s, c.error_group, c.error_message
+    from {events} c
+    join {events} l on l.event = 'leased' and l.number = c.number and l.attempt = c.attempt
+    join {events} p on p.event = 'pushed' and p.number = c.number
+    where c.outcome is not null
+"""
+
+
+def spark_joined(events: DataFrame, folder: Path) -> None:
+    events.createOrReplaceTempView("events")
+    joined = events.sparkSession.sql(_JOINED.replace('"', "`").format(events="events"))
+    joined.write.partitionBy("day").mode("overwrite").parquet(str(folder))
+
+
+def duck_joined(files: Sequence[str], folder: Path) -> None:
+    chosen = _JOINED.format(events=f"read_parquet({_named(files)})")
+    how = "format parquet, compression zstd, partition_by (day), overwrite_or_ignore"
+    duckdb.execute(f"copy ({chosen}) to '{folder}' ({how})")
+
 
 def spark_scan(events: DataFrame) -> None:
     _to_nobody(events.where(F.col("booked_day").isNotNull()).select(*_STATS))
@@ -54,7 +79,7 @@ def spark_stats(events: DataFrame) -> None:
 
 
 def spark_attempts(events: DataFrame, folder: Path) -> None:
-    attempts(events).write.partitionBy("date").mode("overwrite").parquet(str(folder))
+    attempts(events).write.options(**WRITING).partitionBy("date").mode("overwrite").parquet(str(folder))
 
 
 def duck_scan(files: Sequence[str]) -> None:
@@ -67,8 +92,11 @@ def duck_stats(files: Sequence[str]) -> int:
 
 
 def duck_attempts(files: Sequence[str], folder: Path) -> None:
-    named = "[" + ", ".join(f"'{file}'" for file in files) + "]"
-    duckdb.execute(_ATTEMPTS.format(files=named, folder=folder))
+    duckdb.execute(_ATTEMPTS.format(files=_named(files), folder=folder))
+
+
+def _named(files: Sequence[str]) -> str:
+    return "[" + ", ".join(f"'{file}'" for file in files) + "]"
 
 
 def _to_nobody(rows: DataFrame) -> None:

@@ -1,5 +1,6 @@
 """One Spark session for all tests of the pipeline: small, with one of everything."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -10,17 +11,22 @@ from pyspark.sql import SparkSession
 from crossdock.pipeline.run import Ran, run
 from crossdock.pipeline.session import start
 from crossdock.pipeline.works import Works
+from tests.pipeline.classes import QUICK, archive
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
+from tests.support.locks import locked
 
-#: The JVM's first compiler only, the plainest collector, and no planning of what is small anyhow.
+#: Of the load, before each of the two increments.
+ACTS = 300
+
+#: One of everything, and no planning of what is small anyhow; to compile a plan costs more than to run it once.
 SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": QUICK,
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # to compile a plan costs more than to run it once
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
@@ -31,31 +37,57 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = start("local[1]", SMALL)
+def together(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all processes of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "pipeline-together"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def classes(pytestconfig: pytest.Config, together: Path) -> Path:
+    cache = pytestconfig.cache.mkdir("spark") if hasattr(pytestconfig, "cache") and pytestconfig.cache else together
+    return archive(cache)
+
+
+@pytest.fixture(scope="session")
+def spark(classes: Path) -> Iterator[SparkSession]:
+    session = start("local[1]", SMALL, classes)
     yield session
     session.stop()
 
 
 class Grown(NamedTuple):
-    works: Works
+    lake: Path
+    tables: Path
     load: MixedLoad
     ran: list[Ran]
 
 
 @pytest.fixture(scope="session")
-def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grown]:
-    """Tables that grew by two increments under a mixed load. Tests leave their rows as they are."""
-    folder = tmp_path_factory.mktemp("grown")
-    works, load, lake = Works(spark, folder / "lake", folder / "tables"), MixedLoad(1), Lake(folder / "lake")
-    ran, written = [], 0
+def grown(request: pytest.FixtureRequest, together: Path) -> Grown:
+    """Tables that grew by two increments under a mixed load, made once a run. Tests leave them as they are."""
+    folder, notes, load = together / "grown", together / "grown.json", MixedLoad(1)
+    with locked(together / "grown.lock"):
+        if notes.exists():  # the same seed makes the same load
+            load.go(2 * ACTS)
+            ran = [Ran(*each) for each in json.loads(notes.read_text("utf-8"))]
+        else:
+            ran = grow(load, Works(request.getfixturevalue("spark"), folder / "lake", folder / "tables"))
+            notes.write_text(json.dumps(ran), "utf-8")
+    return Grown(folder / "lake", folder / "tables", load, ran)
+
+
+def grow(load: MixedLoad, works: Works) -> list[Ran]:
+    lake, ran, written = Lake(works.lake), [], 0
     for _ in range(2):
-        load.go(500)
-        lake.cut(load.events[written:], 600)
+        load.go(ACTS)
+        lake.cut(load.events[written:], 400)
         written = len(load.events)
         ran.append(run(works))
-    yield Grown(works, load, ran)
     lake.close()
+    return ran
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A sink that is the real one but dies by SIGKILL in the middle of its first task, and a program that runs it.
 
-python -m tests.pipeline.dying PORT ROWS MARKER     on a small cluster of its own, whose executor is killed
+python -m tests.pipeline.dying PORT ROWS MARKER CLASSES     on a small cluster of its own, whose executor is killed
 """
 
 import os
@@ -17,6 +17,7 @@ from crossdock.pipeline.session import start
 from crossdock.pipeline.source.options import Writing, writing
 from crossdock.pipeline.source.sink import Sent, Sink
 from crossdock.pipeline.source.source import CrossdockSource
+from tests.pipeline.classes import quick
 
 #: Rows that come to the sink at once; it dies behind the third such batch.
 BATCH = 100
@@ -65,8 +66,13 @@ def orders(spark: SparkSession, count: int) -> DataFrame:
 
 
 def main() -> None:
-    port, rows, marker = sys.argv[1:]
-    conf = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH), "spark.executor.memory": "512m"}
+    port, rows, marker, classes = sys.argv[1:]
+    conf = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
+        "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": quick(Path(classes)),
+        "spark.executor.extraJavaOptions": quick(Path(classes)),
+    }
     spark = start("local-cluster[2,1,512]", conf)
     spark.dataSource.register(DyingSource)
     sink = orders(spark, int(rows)).write.format("dying").mode("append")

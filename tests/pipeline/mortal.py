@@ -1,4 +1,7 @@
-"""A pipeline that kills itself at a commit: python -m tests.pipeline.mortal run|stream LAKE TABLES N before|after"""
+"""A pipeline that kills itself at a commit.
+
+python -m tests.pipeline.mortal run|stream LAKE TABLES N before|after CLASSES
+"""
 
 import os
 import signal
@@ -36,9 +39,9 @@ class Mortal:
         return commit
 
 
-def main(verb: str, lake: Path, tables: Path, n: int, when: str) -> None:
+def main(verb: str, lake: Path, tables: Path, n: int, when: str, classes: Path) -> None:
     mortal = Mortal(n, when)
-    works = Works(start("local[1]", SMALL), lake, tables)
+    works = Works(start("local[1]", SMALL, classes), lake, tables)
     works.prepare()
     DeltaTable.create_write_transaction = mortal.wrap(DeltaTable.create_write_transaction)  # type: ignore[method-assign]
     ledger.write_deltalake = mortal.wrap(write_deltalake)  # type: ignore[attr-defined]
@@ -49,4 +52,4 @@ def main(verb: str, lake: Path, tables: Path, n: int, when: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), sys.argv[5], Path(sys.argv[6]))

@@ -18,8 +18,8 @@ def rows(tables: Path, name: str) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: [str(value) for value in row.values() if not isinstance(value, float)])
 
 
-def picture(works: Works) -> dict[str, list[dict[str, Any]]]:
-    return {name: rows(works.tables_folder, name) for name in PUBLIC}
+def picture(tables: Path) -> dict[str, list[dict[str, Any]]]:
+    return {name: rows(tables, name) for name in PUBLIC}
 
 
 def assert_same(one: dict[str, list[dict[str, Any]]], other: dict[str, list[dict[str, Any]]]) -> None:

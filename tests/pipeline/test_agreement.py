@@ -45,11 +45,10 @@ def seconds(date: dt.date) -> int:
 
 
 def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
-    works, load, _ = grown
-    live = load.floor.desk.memory.stats.days
+    live = grown.load.floor.desk.memory.stats.days
     pages = {(queue, day): page for queue, days in live.items() for day, page in days.items()}
     told: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for row in rows(works.tables_folder, "daily"):
+    for row in rows(grown.tables, "daily"):
         told.setdefault((row["queue"], seconds(row["date"])), []).append(row)
     assert told.keys() == pages.keys(), "no page is missing, and none too many"
     for key, page in pages.items():
@@ -61,10 +60,9 @@ def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
 
 
 def test_the_histogram_is_the_engines(grown: Grown) -> None:
-    works, load, _ = grown
-    live = load.floor.desk.memory.stats.days
+    live = grown.load.floor.desk.memory.stats.days
     histograms: dict[tuple[str, int, str], Counter[int]] = {}
-    for row in rows(works.tables_folder, "histogram"):
+    for row in rows(grown.tables, "histogram"):
         page_of = (row["queue"], seconds(row["date"]), row["event"])
         histograms.setdefault(page_of, Counter())[row["fine"]] += row["n"]
     expected = {

@@ -52,12 +52,12 @@ def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
     assert len(told.missing) == 1 and second.parent.name.removeprefix("date=") in told.missing[0]
     assert (told.events, told.waiting) == (ran.rows, 0)
 
-    before = picture(works)
+    before = picture(works.tables_folder)
     again = run(works)
     assert (again.segments, again.faults) == (0, 0), "told once"
-    assert_same(picture(works), before)
+    assert_same(picture(works.tables_folder), before)
 
     second.write_bytes(whole)
     mended = run(works)
     assert (mended.segments, mended.faults) == (1, 0)
-    assert len(picture(works)["attempts"]) == len(before["attempts"]) + 1
+    assert len(picture(works.tables_folder)["attempts"]) == len(before["attempts"]) + 1

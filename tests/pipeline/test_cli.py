@@ -11,7 +11,7 @@ from tests.pipeline.conftest import Grown
 
 
 def test_status_tells_what_is_in_the_tables(grown: Grown, capsys: pytest.CaptureFixture[str]) -> None:
-    folders = ["--lake", str(grown.works.lake), "--tables", str(grown.works.tables_folder)]
+    folders = ["--lake", str(grown.lake), "--tables", str(grown.tables)]
     assert main(["pipeline", "status", *folders]) == 0
     said = capsys.readouterr().out
     rows, segments = (sum(getattr(each, name) for each in grown.ran) for name in ("rows", "segments"))

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from pyspark.sql import SparkSession
 
 import crossdock
-from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Works
-from tests.pipeline.lakes import Lake
-from tests.pipeline.loads import MixedLoad
+from tests.pipeline.classes import quick
+from tests.pipeline.conftest import Grown
 from tests.pipeline.pictures import assert_same, picture
 
 pytestmark = pytest.mark.slow
@@ -25,15 +22,15 @@ pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 SOURCE = Path(crossdock.__file__).parents[1]
 ENV = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1", "PYTHONPATH": str(SOURCE)}
-QUICK = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "SPARK_DAEMON_MEMORY": "256m"}
 
 
 @contextmanager
-def daemon(log: Path, pattern: str, kind: str, *words: str) -> Iterator[str]:
+def daemon(classes: Path, log: Path, pattern: str, kind: str, *words: str) -> Iterator[str]:
     """What it told by that pattern when it was up."""
+    env = {**ENV, "SPARK_DAEMON_JAVA_OPTS": quick(classes), "SPARK_DAEMON_MEMORY": "256m"}
     with log.open("wb") as out:
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *words]
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={**ENV, **QUICK})
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=env)
         try:
             yield _told(process, log, pattern)
         finally:
@@ -53,37 +50,37 @@ def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
 
 
 @pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
+def master(classes: Path, tmp_path: Path) -> Iterator[str]:
     with ExitStack() as stack:
         words: tuple[str, ...] = ("--port", "0", "--webui-port", "0")
         up = r"Starting Spark master at (spark://\S+)"
-        url = stack.enter_context(daemon(tmp_path / "master.log", up, "master.Master", *words))
+        url = stack.enter_context(daemon(classes, tmp_path / "master.log", up, "master.Master", *words))
         for name in ("one", "two"):
             words = ("--cores", "1", "--memory", "700m", "--webui-port", "0", "--work-dir", str(tmp_path / name))
             up = "(Successfully registered with master)"
-            stack.enter_context(daemon(tmp_path / f"{name}.log", up, "worker.Worker", *words, url))
+            stack.enter_context(daemon(classes, tmp_path / f"{name}.log", up, "worker.Worker", *words, url))
         yield url
 
 
-def test_the_whole_pipeline_on_a_master_and_two_workers(spark: SparkSession, master: str, tmp_path: Path) -> None:
-    load, lake = MixedLoad(5), Lake(tmp_path / "lake")
-    load.go(150)
-    lake.cut(load.events, 60)
-    lake.close()
+def test_the_whole_pipeline_on_a_master_and_two_workers(
+    grown: Grown, classes: Path, master: str, tmp_path: Path
+) -> None:
     conf = {
         "spark.executor.memory": "600m",
         "spark.executor.cores": "1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": quick(classes),
+        "spark.executor.extraJavaOptions": quick(classes),
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
     }
     submit = [str(HOME / "bin" / "spark-submit"), "--master", master]
     for key, value in conf.items():
         submit += ["--conf", f"{key}={value}"]
-    folders = ["--lake", str(tmp_path / "lake"), "--tables", str(tmp_path / "tables")]
+    folders = ["--lake", str(grown.lake), "--tables", str(tmp_path / "tables")]
     program = str(SOURCE / "crossdock" / "__main__.py")
     done = subprocess.run(
         [*submit, program, "pipeline", "run", *folders],
@@ -97,7 +94,4 @@ def test_the_whole_pipeline_on_a_master_and_two_workers(spark: SparkSession, mas
     assert "took in" in done.stdout
     for name in ("one", "two"):
         assert "Asked to launch executor" in (tmp_path / f"{name}.log").read_text(), f"worker {name} had a part in it"
-    here = Works(spark, tmp_path / "lake", tmp_path / "here")
-    run(here)
-    there = Works(spark, tmp_path / "lake", tmp_path / "tables")
-    assert_same(picture(there), picture(here))
+    assert_same(picture(tmp_path / "tables"), picture(grown.tables))

@@ -3,8 +3,11 @@
 import datetime as dt
 from collections import Counter
 
+import pytest
+
+from crossdock.pipeline import keeping
 from crossdock.pipeline.ingest import take_in
-from crossdock.pipeline.keeping import MANY_FILES, compact
+from crossdock.pipeline.keeping import compact
 from crossdock.pipeline.run import run
 from crossdock.pipeline.works import Terms, Works
 from tests.pipeline.lakes import EPOCH, Lake
@@ -52,11 +55,12 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     assert {row["date"].day for row in rows(works.tables_folder, "attempts")} == {20, 21, 22}
 
 
-def test_many_small_files_become_few_with_the_same_rows(works: Works) -> None:
+def test_many_small_files_become_few_with_the_same_rows(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MANY_FILES", 2)
     floor = Floor()
     lake = Lake(works.lake)
     peer = floor.qless()
-    for _ in range(MANY_FILES + 2):
+    for _ in range(4):
         peer.push("q", {})
         got = peer.fetch("q")
         assert got is not None and peer.succeed(got.ident)
@@ -66,11 +70,11 @@ def test_many_small_files_become_few_with_the_same_rows(works: Works) -> None:
         assert take_in(works) is not None
     lake.close()
     attempts = works.catalog["attempts"]
-    assert len(attempts.files()) == MANY_FILES + 2
+    assert len(attempts.files()) == 4
     run(works)
-    before = picture(works)
+    before = picture(works.tables_folder)
     assert len(attempts.files()) == 1 and len(works.catalog["bookings"].files()) == 1
     assert compact(works) == 0
-    assert_same(picture(works), before)
-    assert len(before["attempts"]) == MANY_FILES + 2
+    assert_same(picture(works.tables_folder), before)
+    assert len(before["attempts"]) == 4
     assert run(works).rows == 0

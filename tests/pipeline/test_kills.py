@@ -16,17 +16,18 @@ from tests.pipeline.pictures import assert_same, picture
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
-#: Ledger 1, facts 2 to 6, tables 7 to 14; and the tables' of the first refresh in a stream.
-POINTS = [("run", 3, "after"), ("run", 6, "before"), ("stream", 2, "before"), ("stream", 5, "after")]
+#: In the middle of the facts (ledger 1, facts 2 to 6), and of the tables: a stream that finishes the two facts that
+#: lack, makes a batch of its own, and is in its first refresh. test_increments.py dies at every point.
+POINTS = [("run", 4, "after"), ("stream", 10, "before")]
 
 
-def test_killed_again_and_again_the_tables_are_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_killed_again_and_again_the_tables_are_the_same(spark: SparkSession, classes: Path, tmp_path: Path) -> None:
     load, lake, written = MixedLoad(3), Lake(tmp_path / "lake"), 0
     for verb, n, when in POINTS:
         load.go(60)
         lake.cut(load.events[written:], 100)
         written = len(load.events)
-        words = [verb, str(tmp_path / "lake"), str(tmp_path / "tables"), str(n), when]
+        words = [verb, str(tmp_path / "lake"), str(tmp_path / "tables"), str(n), when, str(classes)]
         child = subprocess.run(
             [sys.executable, "-m", "tests.pipeline.mortal", *words], timeout=240, check=False, capture_output=True
         )
@@ -36,4 +37,4 @@ def test_killed_again_and_again_the_tables_are_the_same(spark: SparkSession, tmp
     run(works)
     untroubled = Works(spark, tmp_path / "lake", tmp_path / "untroubled")
     run(untroubled)
-    assert_same(picture(works), picture(untroubled))
+    assert_same(picture(works.tables_folder), picture(untroubled.tables_folder))

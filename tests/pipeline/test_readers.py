@@ -1,6 +1,7 @@
 """The tables as others open them: the examples of the docs, run as they stand, and every column that they name."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,9 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
 from crossdock.cli.main import main
-from crossdock.pipeline.catalog import FACTS, VIEWS
+from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
+from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown
 from tests.pipeline.pictures import PUBLIC, rows
 
@@ -30,10 +33,11 @@ def examples() -> list[str]:
     return _BLOCK.findall((ROOT / "docs/how-to/pipeline.md").read_text("utf-8"))
 
 
-def told(grown: Grown, block: str) -> str:
+def told(grown: Grown, block: str, **env: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", block],
-        cwd=grown.works.tables_folder.parent,
+        cwd=grown.tables.parent,
+        env={**os.environ, **env},
         capture_output=True,
         text=True,
         timeout=120,
@@ -48,25 +52,26 @@ def test_the_examples_of_duckdb_polars_and_pandas(grown: Grown) -> None:
     assert len(blocks) == 4
     duck, polars, pandas, moments = (told(grown, block) for block in blocks)
     assert "billing" in duck and "jid" in polars and "error_group" in pandas
-    runs = sum(row["run_total"] for row in rows(grown.works.tables_folder, "daily") if row["queue"] == "mail")
+    runs = sum(row["run_total"] for row in rows(grown.tables, "daily") if row["queue"] == "mail")
     assert moments.split()[0] == str(runs)
 
 
 @pytest.mark.slow
-def test_the_example_of_spark(grown: Grown) -> None:
+def test_the_example_of_spark(grown: Grown, classes: Path) -> None:
     [block] = [block for block in examples() if "crossdock" in block]
-    assert "|billing|" in told(grown, block)
+    options = quick(classes).replace("-XX:+UseSerialGC", "")  # the example's session names another one
+    assert "|billing|" in told(grown, block, JAVA_TOOL_OPTIONS=options)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_all_readers_see_the_same_rows(grown: Grown, name: str) -> None:
-    folder = grown.works.tables_folder / name
-    count = len(rows(grown.works.tables_folder, name))
+def test_all_readers_see_the_same_rows(spark: SparkSession, grown: Grown, name: str) -> None:
+    folder = grown.tables / name
+    count = len(rows(grown.tables, name))
     found = DeltaTable(folder).to_pyarrow_dataset()  # noqa: F841  DuckDB finds it by its name
     assert duckdb.execute("select count(*) from found").fetchall() == [(count,)]
     assert pl.scan_delta(folder).collect().height == count
     assert len(DeltaTable(folder).to_pandas()) == count
-    assert grown.works.catalog[name].read(grown.works.spark).count() == count
+    assert Catalog(grown.tables)[name].read(spark).count() == count
 
 
 def test_every_column_is_documented() -> None:
@@ -81,11 +86,11 @@ def test_every_column_is_documented() -> None:
 def test_the_reports_say_what_is_in_the_lake(grown: Grown, capsys: pytest.CaptureFixture[str]) -> None:
     """From the events to `crossdock report`, all the way."""
     booked: dict[str, list[float]] = {}
-    values = ds.dataset(grown.works.lake / "events").to_table(columns=["booked_queue", "run_s"], filter=BOOKED)
+    values = ds.dataset(grown.lake / "events").to_table(columns=["booked_queue", "run_s"], filter=BOOKED)
     for row in values.to_pylist():
         booked.setdefault(row["booked_queue"], []).append(row["run_s"])
-    last = max(row["date"] for row in rows(grown.works.tables_folder, "daily"))
-    where = ["--lake", str(grown.works.lake), "--tables", str(grown.works.tables_folder), "--until", str(last)]
+    last = max(row["date"] for row in rows(grown.tables, "daily"))
+    where = ["--lake", str(grown.lake), "--tables", str(grown.tables), "--until", str(last)]
     assert main(["report", "queue", "--days", "60", "--json", *where]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["queue"]: row["runs"] for row in told["queues"]} == {name: len(runs) for name, runs in booked.items()}

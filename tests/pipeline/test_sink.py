@@ -106,17 +106,17 @@ def test_a_task_that_is_killed_loses_none_and_doubles_none(
 
 
 @pytest.mark.fault
-def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, tmp_path: Path) -> None:
-    words = (str(server.ports["redis"]), "6000", str(tmp_path / "marker"))
+def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, classes: Path, tmp_path: Path) -> None:
+    words = (str(server.ports["redis"]), "3000", str(tmp_path / "marker"), str(classes))
     program = [sys.executable, "-m", "tests.pipeline.dying", *words]
     done = subprocess.run(program, check=False, timeout=600, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-5_000:]
     assert (tmp_path / "marker").exists()
     after = told(server, "cluster")
-    assert (after.state, after.total_new) == ("closed", 6_000)
+    assert (after.state, after.total_new) == ("closed", 3_000)
     assert after.total_known > 0, "what the killed one had sent came again"
     found = jobs(server, "cluster")
-    assert (len(found), len(set(found))) == (6_000, 6_000)
+    assert (len(found), len(set(found))) == (3_000, 3_000)
 
 
 def test_a_stream_of_frames(speaking: SparkSession, server: Server, tmp_path: Path) -> None:

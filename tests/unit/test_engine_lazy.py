@@ -110,3 +110,38 @@ def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
         put(bench, f"j{day}", t=day * 86_400.0)
         pop(bench, t=day * 86_400.0 + 1)
     assert sorted(bench.memory.stats.days["default"]) == [2 * 86_400, 3 * 86_400]
+
+
+def test_leases_are_in_order_for_whoever_asks_however_many_there_are(bench: Bench) -> None:
+    numbers = {f"j{each}": put(bench, f"j{each}") for each in range(2_500)}
+    leased = [jid for each in range(0, 2_500, 500) for jid in pop(bench, 2.0 + each % 3, 500, 60.0 + each % 7)]
+    assert sorted(leased) == sorted(numbers)
+    for jid in leased[::3]:  # some were sorted in by now, and some were not
+        job = bench.job(numbers[jid])
+        assert job.lease is not None
+        claim = c.Claim("qless", "w", (job.number, job.lease.token))
+        assert bench.do(c.Succeed(jid, claim, t=3.0)) is c.Verdict.DONE
+    held = [job for job in bench.memory.jobs.values() if job.lease is not None]
+    locks = bench.memory.lazy.queues["default"].locks
+    assert list(locks) == sorted((job.lease.until, job.jid, job.number) for job in held if job.lease is not None)
+    assert len(locks) == 2_500 - len(leased[::3])
+    invariants.check(bench.memory)
+
+
+def test_what_is_over_is_not_waited_for_twice(bench: Bench) -> None:
+    """When the next lease ends is known from below: a guess that was too early is made anew, and a later one is not
+    passed over."""
+    for jid in ("first", "second"):
+        put(bench, jid)
+    pop(bench)
+    bench.clock.pass_by(30.0)
+    pop(bench, 32.0)
+    assert bench.engine.due_in(bench.now) == 30.0
+    token, number = min((job.lease.token, job.number) for job in bench.memory.jobs.values() if job.lease is not None)
+    assert bench.do(c.Succeed("", c.Claim("qless", "w", (number, token)), t=33.0)) is c.Verdict.DONE
+    bench.after(31.0)
+    assert not bench.notices, "nobody's lease has ended"
+    assert bench.engine.due_in(bench.now) == 29.0
+    bench.after(29.0)
+    assert bench.notices == ("default",)
+    assert bench.engine.due_in(bench.now) is None

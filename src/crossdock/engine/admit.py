@@ -11,9 +11,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.events import Pushed
 from crossdock.model.job import Number, Spec
-from crossdock.model.states import State
-
-_ENDED = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
+from crossdock.model.states import OVER
 
 
 def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
@@ -80,7 +78,7 @@ def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled:
 
 def _can_succeed(memory: Memory, number: Number) -> bool:
     job = memory.jobs.get(number)
-    return job is not None and job.state not in _ENDED and (job.extra is None or not job.extra.spent)
+    return job is not None and job.state not in OVER and (job.extra is None or not job.extra.spent)
 
 
 def pushed(via: str, specs: list[Spec], first: Number, at: float, now: Now) -> Pushed:

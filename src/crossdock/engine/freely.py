@@ -9,10 +9,8 @@ from msgspec.structs import replace
 from crossdock.engine.memory import Memory
 from crossdock.model.commands import Claim, Verdict
 from crossdock.model.job import Extra, Job, Result
-from crossdock.model.states import State
+from crossdock.model.states import OVER, State
 
-#: To a free door these are finished. A dead job is one that failed.
-_FINISHED = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 _KEEPS_RESULT = frozenset({State.COMPLETE, State.FAILED})
 
 
@@ -22,7 +20,7 @@ def target(memory: Memory, jid: str, claim: Claim) -> Job | Verdict:
     if not found:
         return Verdict.UNKNOWN
     job = found[-1]
-    if job.state in _FINISHED:
+    if job.state in OVER:
         return Verdict.FINISHED
     if job.origin != claim.via or (job.lease is not None and job.lease.via != claim.via):
         return Verdict.UNKNOWN

@@ -16,9 +16,8 @@ from crossdock.model.commands import Bury, Remove, Requeue
 from crossdock.model.events import Buried, Readied, Removed
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import DEAD_FOR
-from crossdock.model.states import State, move
+from crossdock.model.states import OVER, State, move
 
-_FINISHED = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 _BURIED_FROM = _AT_REST | {State.READY}
 
@@ -100,7 +99,7 @@ def removed(memory: Memory, event: Removed) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         kept = job.state is State.COMPLETE  # then its records were told of its end
-        if event.why == "ttl" and job.state not in _FINISHED and job.number not in memory.foreground:
+        if event.why == "ttl" and job.state not in OVER and job.number not in memory.foreground:
             memory.counters.evicted += 1
         move(job.state, State.GONE)
         memory.displace(job)

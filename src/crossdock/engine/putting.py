@@ -19,7 +19,7 @@ from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
 from crossdock.model.moves import Put
 from crossdock.model.rules import Lapse, Lost, Rules, Then, intern
-from crossdock.model.states import State, move
+from crossdock.model.states import OVER, State, move
 
 RETRIES = 5
 _TRIES_AT_MOST = 2**53
@@ -95,6 +95,7 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         bool(holder) and holder != command.worker,
         command.keeps,
         failed_at(job),
+        job.state in OVER,
     )
     stirred = {job.queue: None} if job.lease is not None and (memory.throttles or memory.limits) else {}
     if not delayed and not needs:

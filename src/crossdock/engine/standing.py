@@ -6,7 +6,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import Ended, Row
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Number, Place
-from crossdock.model.states import State
+from crossdock.model.states import OVER, State
 
 
 def needs_of(job: Job) -> tuple[Number, ...]:
@@ -67,7 +67,9 @@ def lease_of(job: Job) -> Lease:
 def row(job: Job, ended: Ended | None = None) -> Row:
     face = face_of(job)
     head = (job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended)
-    return Row(*head) if face is None else Row(*head, face.worker, failed_at(job))
+    if face is None:
+        return Row(*head, over=True) if job.state in OVER else Row(*head)
+    return Row(*head, face.worker, failed_at(job), job.state in OVER)
 
 
 def failed_at(job: Job) -> float | None:

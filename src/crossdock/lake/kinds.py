@@ -164,6 +164,7 @@ def moved(date: Rows, seq: int, event: e.Moved) -> int:
         *(NO_BOOKING if since is None else (to.queue, day_of(since))),
     )  # fmt: skip
     rows.beside("to_queue", to.queue)
+    rows.beside("over", event.over or None)
     rows.spec(to)
     if since is not None:
         rows.beside("failed_at", since)

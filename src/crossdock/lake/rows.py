@@ -56,6 +56,7 @@ class Others(Part):
         self.add(
             seq, *head, row.origin, via, worker, row.attempt, row.priority, row.payload_bytes, *lease, *booked
         )  # fmt: skip
+        self.beside("over", row.over or None)
 
     def columns(self, day: int) -> Columns:
         return {name: array(name, values) for name, values in zip(CORE, zip(*self._core, strict=True), strict=True)}

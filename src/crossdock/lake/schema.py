@@ -86,5 +86,6 @@ EVENTS: Final = pa.schema(
         _column("payload_hash", _S, "SHA-256 of it as it came, in hex; where `lake.payloads` is hash"),
         _column("custom", pa.binary(), "a JSON object beside the payload (Faktory's custom); as payload"),
         _column("detail", _S, "of noted the text, of a setting its value, of group-opened the description"),
+        _column("over", _B, "of a row about a job that had ended before: true. It was complete, failed or dead"),
     ]
 )  # fmt: skip

@@ -44,9 +44,10 @@ class Writer:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(folder, patience_s)
         try:
-            self.done = manifest.read_done(folder) or Done(
-                manifest.FORMAT, secrets.token_hex(8), source.first, source.first - 1, 0
-            )
+            found = manifest.read_done(folder)
+            # What the last writer renamed and did not sync before it was killed; of a new lake its own name.
+            sync_folder(folder if found else folder.parent)
+            self.done = found or Done(manifest.FORMAT, secrets.token_hex(8), source.first, source.first - 1, 0)
             (folder / manifest.EVENTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
             self._drafts = Drafts(folder)
             self._begin()
@@ -101,7 +102,7 @@ class Writer:
         self._source.sync()
         manifest.write(self._folder, Next(done.last + 1, self.read))
         for draft, file in drafts:
-            self._name(draft, self._folder / file.path)
+            self._name(draft, self._folder / file.path, new=manifest.date_of(file.path) not in done.dates)
         files = [file for _, file in drafts]
         self.done = replace(
             done,
@@ -116,9 +117,10 @@ class Writer:
         self._begin()
         return self.done
 
-    def _name(self, draft: Path, path: Path) -> None:
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700)
+    def _name(self, draft: Path, path: Path, *, new: bool) -> None:
+        """`new`: no segment of that date counts yet. A writer that died before it synced may have made its folder."""
+        if new:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             sync_folder(path.parent.parent)
         os.rename(draft, path)
         sync_folder(path.parent)

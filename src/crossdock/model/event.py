@@ -37,6 +37,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     ended: Ended | None = None
     worker: str = ""  #: of a qless job that nobody holds: whom it still names
     failed_at: float | None = None  #: of a kept failure with qless' face: the time it was booked by
+    over: bool = False  #: it had ended before: complete, failed or dead
 
 
 class JobEvent(Event):

@@ -18,6 +18,7 @@ class Moved(JobEvent, tag="moved"):
     lost: bool  #: the worker was another one, and is told
     keeps: bool = False  #: its places in throttles stay taken
     failed_at: float | None = None  #: as in `Row`; taken off that day's count, on the queue it goes to
+    over: bool = False  #: as in `Row`
 
 
 class Advanced(ClosingEvent, tag="advanced"):

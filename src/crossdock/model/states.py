@@ -22,8 +22,11 @@ class State(IntEnum):
     GONE = 9  #: no longer in memory; only events remember it
 
 
+#: Ended, and kept.
+OVER: Final = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
+
 _WAITING: Final = frozenset({State.SCHEDULED, State.BLOCKED, State.HELD, State.READY})
-_ENDS: Final = frozenset({State.COMPLETE, State.FAILED, State.DEAD, State.GONE})
+_ENDS: Final = OVER | {State.GONE}
 _LIVE: Final = _WAITING | {State.LEASED, State.RETRYING}
 
 #: A qless put moves a job from any state to a waiting one; a Workq complete or fail ends a job in any live state.

@@ -1,10 +1,13 @@
 """From new segments to facts: one batch after the other, each exactly once, whatever ends the process in between."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from crossdock.pipeline.catalog import FACTS
+from crossdock.pipeline.catalog import FACTS, Fact
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ledger import BATCH
 from crossdock.pipeline.segments import Segment, new, survey
@@ -37,22 +40,41 @@ def take_in(works: Works) -> Batch | None:
 
 
 def finish(works: Works) -> None:
-    """Give the newest batch to every table that does not have it yet."""
-    batch = works.ledger.newest
-    for done, fact in enumerate(FACTS):
-        table = works.catalog[fact.name]
-        has = max(table.version(BATCH), 0)
+    """Give the newest batch to every table that does not have it yet.
+
+    Spark writes them side by side, since none has work for all processors all the time; then they are committed, always
+    in this order.
+    """
+    batch, lacking = works.ledger.newest, []
+    for fact in FACTS:
+        has = max(works.catalog[fact.name].version(BATCH), 0)
         if has < batch - 1:
             raise PipelineError(
                 f"the table {fact.name} ends with batch {has} and the ledger with {batch}: "
                 "run `crossdock pipeline rebuild`, which makes all tables anew from the lake"
             )
         if has < batch:
-            works.progress(f"batch {batch}: {fact.name}", done, len(FACTS))
-            rows = fact.of(works.events(works.ledger.of_batch(batch)))
-            if fact.merge is not None:
-                rows = rows.repartition(F.col("date"))
-            table.write(rows, f"b{batch:08d}", done=(BATCH, batch))
+            lacking.append(fact)
+    if not lacking:
+        return
+    stem, events = f"b{batch:08d}", works.events(works.ledger.of_batch(batch))
+    works.progress(f"batch {batch}: reading", 0, len(lacking))
+    tables = [works.catalog[fact.name] for fact in lacking]
+    # A stream that is stopped ends its jobs by the properties of its thread, so these have them, too.
+    inheriting = inheritable_thread_target(works.spark)
+    with ThreadPoolExecutor(len(FACTS)) as pool:
+        staging = [
+            pool.submit(inheriting(table.stage), _rows(fact, events), stem)
+            for fact, table in zip(lacking, tables, strict=True)
+        ]
+    for done, (table, staged) in enumerate(zip(tables, staging, strict=True)):
+        works.progress(f"batch {batch}: {table.name}", done, len(tables))
+        table.commit(staged.result(), stem, done=(BATCH, batch))
+
+
+def _rows(fact: Fact, events: DataFrame) -> DataFrame:
+    rows = fact.of(events)
+    return rows if fact.merge is None else rows.repartition(F.col("date"))
 
 
 def _portion(segments: list[Segment]) -> list[Segment]:

@@ -71,8 +71,9 @@ def _flows(works: Works, links: Table, table: Table, first: dt.date) -> tuple[Da
     attempts = works.catalog["attempts"]
     since = {file.date for file in attempts.files() if file.date >= min(window)}
     earlier = links.read(spark, dates - window)
-    rows = flows(links.read(spark, window), attempts.read(spark, since), earlier).localCheckpoint()
+    rows = flows(links.read(spark, window), attempts.read(spark, since), earlier).localCheckpoint(eager=False)
     before = table.read(spark, {file.date for file in table.files() if file.date >= first})
-    changed = rows.exceptAll(before).union(before.exceptAll(rows)).select("date").distinct()
-    days = {row.date for row in changed.collect()}
+    both = rows.withColumn("more", F.lit(1)).union(before.withColumn("more", F.lit(-1)))
+    changed = both.groupBy(*table.schema.fieldNames()).agg(F.sum("more").alias("more")).where("more != 0")
+    days = {row.date for row in changed.select("date").distinct().collect()}
     return (rows.where(F.col("date").isin(sorted(days))) if days else None), days

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from crossdock.journal.disk import sync_folder
 from crossdock.lake import manifest
 from crossdock.lake.options import Options, Position
 from crossdock.model.errors import Damaged
@@ -79,7 +80,10 @@ class LakeKeeper:
         except Damaged as error:
             log.error("the lake cannot be written to: %s", error)
             return None
-        return 0 if done is None else done.last
+        if done is None:
+            return 0
+        sync_folder(self._options.folder)  # a writer that was killed may have renamed it, and not synced
+        return done.last
 
     def hold(self, first: int) -> None:
         """Before anything is trimmed. `first` is the oldest batch of the journal."""

@@ -4,13 +4,14 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from crossdock.engine import admit
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import Told, failure, stirred_by
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import again, reads
-from crossdock.engine.resqu.uniques import buffered, face_of, lock_of, routed
+from crossdock.engine.resqu.uniques import buffered, face_of, lock_of
 from crossdock.model.clock import Now
 from crossdock.model.event_resqu import DeferralDropped, Said
 from crossdock.model.events import AnyEvent, Pushed
@@ -23,7 +24,10 @@ _PUSHED: Final = Pushing.PUSHED
 
 
 def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision[Pushing]:
-    spec = routed(memory, command.spec)
+    spec = command.spec
+    queue = memory.resqu.queue_of(spec)
+    if queue != spec.queue:
+        spec = replace(spec, queue=queue)
     jid, extra = spec.jid, spec.extra
     if jid in memory.resqu.once.ids:
         return (), Pushing.REPEATED, ()
@@ -36,7 +40,7 @@ def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision
         event = Pushed(wall, counters.number + 1, command.via, [spec])
     else:
         event = Pushed(counters.at, counters.number + 1, command.via, [spec], wall)
-    return (event,), _PUSHED, (spec.queue,) if spec.due <= wall else ()
+    return (event,), _PUSHED, (queue,) if spec.due <= wall else ()
 
 
 def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows, lease_next
-from crossdock.engine.memory import Memory
+from crossdock.engine.memory import HELD, Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu import lanes, reads
 from crossdock.model import event_resqu as e
@@ -35,8 +35,8 @@ def open_stage(memory: Memory, command: c.OpenStage, now: Now) -> Decision[bool]
 def push_stage(memory: Memory, command: c.PushStage, now: Now) -> Decision[int]:
     if reads.uncommitted(memory, command.name, now) is None:
         return (), 0, ()
-    many = reads.length(memory, command.name)
-    if _is_in(memory, command.spec.jid, command.name):
+    many, jid = len(memory.resqu.lanes[command.name]), command.spec.jid
+    if jid in memory.jids and _is_in(memory, jid, command.name):
         return (), many, ()
     event = _pushed(memory, command.name, command.via, command.spec, later(memory, now))
     return (event,), many + 1, ()
@@ -48,10 +48,14 @@ def _is_in(memory: Memory, jid: str, name: str) -> bool:
 
 def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float) -> e.StagePushed:
     """A batch does not look at unique ids: its jobs run without."""
-    extra = replace(spec.extra or Extra(), stage=name)
+    extra = spec.extra or Extra()
     if extra.links is not None and extra.links.lock is not None:
         extra = replace(extra, links=replace(extra.links, lock=None))
-    return e.StagePushed(at, name, via, memory.counters.number + 1, replace(spec, extra=extra, due=0.0))
+    if extra.stage != name:
+        extra = replace(extra, stage=name)
+    if extra is not spec.extra or spec.due:
+        spec = replace(spec, extra=extra, due=0.0)
+    return e.StagePushed(at, name, via, memory.counters.number + 1, spec)
 
 
 def stage_opened(memory: Memory, event: e.StageOpened) -> None:
@@ -76,14 +80,14 @@ def stage_pushed(memory: Memory, event: e.StagePushed) -> None:
         spec.form,
         spec.priority,
         intern(spec.rules),
-        State.HELD,
+        HELD,
         event.at,
         event.at,
         failures=spec.failures,
         extra=spec.extra,
     )
     memory.know(job)
-    memory.place(job)
+    lanes.stand(memory, job, event.name)
     memory.counters.number = event.number
     stage.total += 1
 

@@ -38,7 +38,7 @@ def bookings(events: DataFrame) -> DataFrame:
     value = F.when(F.col("booked_wait"), F.col("wait_s")).when(F.col("booked_run"), F.col("run_s"))
     what = F.when(F.col("booked_wait"), "wait").when(F.col("booked_run"), "run").otherwise("count")
     rows = events.where(F.col("booked_day").isNotNull()).select(
-        date_of_day(F.col("booked_day")).alias("date"),
+        "booked_day",
         "era",
         F.col("booked_queue").alias("queue"),
         "kind",
@@ -50,14 +50,15 @@ def bookings(events: DataFrame) -> DataFrame:
     buckets = rows.withColumn("fine", fine_bucket(value)).withColumn(
         "log", F.when(value.isNotNull(), log_bucket(value))
     )
-    grouped = buckets.groupBy(*_PAGE).agg(
+    # The date is made of the few rows that are left.
+    grouped = buckets.groupBy("booked_day", *_PAGE[1:]).agg(
         F.count(value).alias("n"),
         F.avg(value).alias("mean"),
         (F.var_pop(value) * F.count(value)).alias("m2"),
         F.max(value).alias("max"),
         *_sums(),
     )
-    return _declared(grouped)
+    return _declared(grouped.withColumn("date", date_of_day(F.col("booked_day"))))
 
 
 def merge_bookings(facts: DataFrame) -> DataFrame:

@@ -53,9 +53,19 @@ def date_of(at: Column) -> Column:
 
 
 def time_of(at: Column) -> Column:
-    return F.timestamp_micros(F.round(at * 1_000_000).cast("long"))
+    """To the nearest microsecond. Not by round(), which makes a decimal of every double."""
+    return F.timestamp_micros(F.floor(at * 1_000_000 + 0.5))
 
 
-def hour_of(at: Column) -> Column:
-    """The first moment of its hour."""
-    return F.timestamp_seconds(F.floor(at / _HOUR_S) * _HOUR_S)
+def slot_of(at: Column) -> Column:
+    """The number of its hour, counted from 1970."""
+    return F.floor(at / _HOUR_S)
+
+
+def hour_of_slot(slot: Column) -> Column:
+    """The first moment of that hour."""
+    return F.timestamp_seconds(slot * _HOUR_S)
+
+
+def date_of_slot(slot: Column) -> Column:
+    return date_of_day(F.floor(slot / 24))

@@ -44,9 +44,10 @@ STEPS: Final = 64
 
 def flows(links: DataFrame, attempts: DataFrame, earlier: DataFrame) -> DataFrame:
     """`attempts` of the days of these links, and later. Flows that began with links of `earlier` are left out."""
-    edges = _edges(links).localCheckpoint()
+    # Kept as they are made, by whatever asks for them first: each job of its own would cost more than its work.
+    edges = _edges(links).localCheckpoint(eager=False)
     nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(_nodes(links)).distinct()
-    nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint()
+    nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint(eager=False)
     walked = _walk(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
     old = _nodes(earlier).join(walked, "node").select("flow").distinct()
     walked = walked.join(old, "flow", "left_anti")
@@ -141,10 +142,8 @@ def _walk(nodes: DataFrame, edges: DataFrame) -> DataFrame:
     both = edges.select("before", "after", F.lit(True).alias("on")).union(
         edges.select("after", "before", F.lit(False))
     )  # fmt: skip
-    both = both.localCheckpoint()
     own = F.when(F.col("node") > 0, 1).otherwise(0)
     known = nodes.select("node", "cost", F.col("node").alias("flow"), F.col("cost").alias("far"), own.alias("depth"))
-    known = known.localCheckpoint()
     for _ in range(STEPS):
         heard = both.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
             F.min("flow").alias("heard_flow"),

@@ -6,11 +6,11 @@ removed. A kept job that is removed, or a failed one that is put anew, had left 
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, LongType, StringType, StructField, StructType, TimestampType
 
-from crossdock.pipeline.transforms.events import date_of, hour_of
+from crossdock.pipeline.transforms.events import date_of_slot, hour_of_slot, slot_of
 
 _KEY: Final = ("date", "hour", "era", "queue", "kind")
 _COUNTS: Final = ("arrived", "departed", "leased", "succeeded", "failed", "lapsed")
@@ -32,6 +32,10 @@ _ENDED: Final = ("retired", "purged")
 
 
 def tallies(events: DataFrame) -> DataFrame:
+    """One grouped pass by both queues, where a job went on to another; its few rows then count for each of the two.
+
+    So an hour of a queue may have several rows: whoever reads them merges them.
+    """
     event, state, failed_at = F.col("event"), F.col("state"), F.col("failed_at")
     went_on = F.col("to_queue").isNotNull()
     removed = (event == "removed") & failed_at.isNull() & ~F.coalesce(F.col("why"), F.lit("")).isin(*_ENDED)
@@ -43,35 +47,31 @@ def tallies(events: DataFrame) -> DataFrame:
         | ((event == "moved") & failed_at.isNull())
         | removed
     )
-    here = F.struct(
-        F.col("queue").alias("queue"),
-        _one(event == "pushed").alias("arrived"),
-        _one(left).alias("departed"),
-        _one(event == "leased").alias("leased"),
-        _one(event == "succeeded").alias("succeeded"),
-        _one(event == "failed").alias("failed"),
-        _one(event == "lapsed").alias("lapsed"),
+    counted = {
+        "arrived": event == "pushed",
+        "departed": left,
+        **{name: event == name for name in _COUNTS[2:]},
+    }
+    told = ("pushed", "leased", "succeeded", "failed", "lapsed", "buried", "advanced", "moved", "removed", "revived")
+    grouped = (
+        events.where(event.isin(*told))
+        .groupBy(slot_of(F.col("at")).alias("slot"), "era", "kind", "queue", "to_queue")
+        .agg(*(F.count_if(which).alias(name) for name, which in counted.items()), F.count("*").alias("all"))
     )
+    here = F.struct("queue", *_COUNTS)
     there = F.struct(
         F.col("to_queue").alias("queue"),
-        F.lit(1).alias("arrived"),
-        *(F.lit(0).alias(name) for name in _COUNTS[1:]),
+        F.col("all").alias("arrived"),
+        *(F.lit(0).cast("long").alias(name) for name in _COUNTS[1:]),
     )
-    told = ("pushed", "leased", "succeeded", "failed", "lapsed", "buried", "advanced", "moved", "removed", "revived")
-    rows = events.where(event.isin(*told)).select(
-        date_of(F.col("at")).alias("date"),
-        hour_of(F.col("at")).alias("hour"),
-        "era",
-        "kind",
-        F.explode(F.when(went_on, F.array(here, there)).otherwise(F.array(here))).alias("tally"),
+    sides = F.explode(F.when(went_on, F.array(here, there)).otherwise(F.array(here)))
+    slot = F.col("slot")
+    rows = grouped.select(
+        date_of_slot(slot).alias("date"), hour_of_slot(slot).alias("hour"), "era", "kind", sides.alias("tally")
     )
-    return merge_tallies(rows.select("date", "hour", "era", "kind", "tally.*"))
+    return rows.select("date", "hour", "era", "kind", "tally.*").select(*TALLIES.fieldNames())
 
 
 def merge_tallies(facts: DataFrame) -> DataFrame:
     summed = facts.groupBy(*_KEY).agg(*(F.sum(name).cast("long").alias(name) for name in _COUNTS))
     return summed.select(*TALLIES.fieldNames())
-
-
-def _one(condition: Column) -> Column:
-    return F.when(condition, 1).otherwise(0)

@@ -117,14 +117,15 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
             of = context.door.views.of
             if command.last == 1:  # most have one key, their first word
                 view = of(args[0])
-                if view is not None:
-                    return _viewed(context, command, args, view)
+            elif command.name in _DELETES:
+                return _delete(context, command, args)
             else:
-                views = [each for each in {of(key): None for key in command.keys(args)} if each is not None]
-                if views and command.name in _DELETES:
-                    return _delete(context, command, args, views)
-                if views:
-                    return _viewed(context, command, args, views[0])
+                view = next(filter(None, map(of, command.keys(args))), None)
+            if view is not None:
+                try:
+                    return view.call(context, command.name, args)
+                except _Pass:
+                    return _passed(context, command, args)
             if command.flags & GROWS:
                 refuse_if_full(context, args)
         return command.act(context, args)
@@ -132,19 +133,19 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
         return error
 
 
-def _viewed(context: Context, command: Command, args: list[bytes], view: View) -> Result:
-    try:
-        return view.call(context, command.name, args)
-    except _Pass:
-        if command.flags & WRITE:
-            raise _refused(context, command, args) from None
-        return command.act(context, args)
+def _passed(context: Context, command: Command, args: list[bytes]) -> Result:
+    """What the view does not answer itself is read from what it shows, and not written."""
+    if command.flags & WRITE:
+        raise _refused(context, command, args)
+    return command.act(context, args)
 
 
-def _delete(context: Context, command: Command, args: list[bytes], views: list[View]) -> Result:
+def _delete(context: Context, command: Command, args: list[bytes]) -> Result:
     of = context.door.views.of
     done = 0
-    for view in views:
+    for view in {of(key): None for key in args}:
+        if view is None:
+            continue
         keys = [key for key in args if of(key) is view]
         try:
             result = view.call(context, command.name, keys)

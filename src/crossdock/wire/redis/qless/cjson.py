@@ -72,7 +72,8 @@ def is_plain(text: bytes) -> bool:
         _decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
-    return text.count(b"{") + text.count(b"[") <= DEPTH or _is_shallow(text)
+    # Each level takes a pair of brackets.
+    return len(text) <= 2 * DEPTH or text.count(b"{") + text.count(b"[") <= DEPTH or _is_shallow(text)
 
 
 def _is_shallow(text: bytes) -> bool:

@@ -20,7 +20,7 @@ COMMITTED = PREFIX + b"committed"
 
 
 def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
-    spec = specs.queued(text, locks=False)
+    spec = specs.queued(text, name)
     face = shown.face_in(spec)
     refuse_if_full(context)
     source, job_name = ("", "") if face is None else (face.source, face.name)
@@ -29,9 +29,12 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
 
 def lpushx(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Result:
     """0: its time is over, or it is committed."""
-    found = [specs.queued(text, locks=False) for text in args[1:]]
-    refuse_if_full(context, len(found))
     stage = name.name.decode()
+    known = context.desk.memory.resqu.stages.get(stage)
+    if known is not None:
+        stage = known.name  # one string for all of its jobs
+    found = [specs.queued(text, stage) for text in args[1:]]
+    refuse_if_full(context, len(found))
     length = 0
     for spec in found:
         length = context.desk.do(PushStage(VIA, stage, spec))

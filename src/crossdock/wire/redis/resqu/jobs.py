@@ -48,7 +48,8 @@ def lpush(specs: Specs, context: Context, name: Name, args: list[bytes]) -> Resu
             for each in found:
                 push(context, each)
     memory = context.desk.memory
-    return length(memory, memory.resqu.queue_of(spec)) or 1
+    queue = memory.queues.get(memory.resqu.queue_of(spec))
+    return queue.waiting or 1 if queue is not None else 1
 
 
 def length(memory: Memory, queue: str) -> int:

@@ -31,10 +31,10 @@ class Specs:
     def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
         self._rules = Rules(max(0, fail_retries - 1), max_attempts, lapse=Lapse.RETURN)
 
-    def queued(self, text: bytes, *, locks: bool = True) -> Spec:
-        """`locks`: not of jobs in batches, which nobody checks for uniqueness (protocol page 6)."""
+    def queued(self, text: bytes, stage: str = "") -> Spec:
+        """`stage`: the batch it is pushed to. Nobody checks those for uniqueness (protocol page 6)."""
         given = payload.queued(text)
-        return self._spec(given, text, given.jid, 0.0, None, locks)
+        return self._spec(given, text, given.jid, 0.0, None, stage)
 
     def delayed(self, text: bytes, second: int) -> Spec:
         return self._spec(payload.base(text), text, "", float(max(0, second)))
@@ -58,13 +58,13 @@ class Specs:
         jid: str,
         due: float = 0.0,
         defer: float | None = None,
-        locks: bool = True,
+        stage: str = "",
     ) -> Spec:
         if not given.name:
             given.name = given.kind
             text = added(text, b'"name":' + msgspec.json.encode(given.name))
         args, links = as_bytes(given.args), None
-        if given.unique is not None and locks:
+        if given.unique is not None and not stage:
             links = Links(unique(given.unique.uid), tracked=given.monitored)
         elif given.monitored:
             links = Links(tracked=True)
@@ -78,7 +78,7 @@ class Specs:
             0,
             self._rules,
             due,
-            Extra(b"", face, None, links),
+            Extra(b"", face, None, links, stage=stage) if stage else Extra(b"", face, None, links),
             given.fails,
         )
 
