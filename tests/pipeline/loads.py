@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from crossdock.client.errors import Refused
+from crossdock.model.commands import Reroute
 from crossdock.model.events import AnyEvent
 from tests.support.floor import Floor, InProcess
 from tests.support.peer import Peer
@@ -44,6 +45,7 @@ class MixedLoad:
             (1, self.lose),
             (1, self.rest),
             (1, self.depend),
+            (1, self.move),
         ]
 
     @property
@@ -101,6 +103,12 @@ class MixedLoad:
     def depend(self) -> None:
         first = self.qless.push("mail", {})
         self.qless.push("mail", {}, depends=f'["{first}"]')
+
+    def move(self) -> None:
+        """An operator takes some jobs to another queue, whatever door they came by."""
+        waiting = self.floor.desk.memory.jobs
+        some = self.random.sample(list(waiting), min(3, len(waiting)))
+        self.floor.desk.do(Reroute("control", self.random.choice(QUEUES), some))
 
     def _failed(self) -> list[str]:
         jobs = self.floor.desk.memory.jobs.values()
