@@ -10,6 +10,8 @@ from crossdock.lake.segments import look
 from tests.support.command_line import Operator
 from tests.support.server import Server
 
+pytestmark = pytest.mark.slow  # the lake's process, and a command line that loads Arrow
+
 SETTINGS = {"lake.segment_s": 0.2}
 PATIENCE_S = 60.0
 

@@ -72,12 +72,13 @@ def _sent(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
     which = Filter(queue="mail", kind="k")
+    count = len(choose(lake, which).numbers)
     with Server(tmp_path / "data", doors=("redis",)) as server:
         door = Where("127.0.0.1", server.ports["redis"])
         with find(spark, lake, which, 0) as found, Loader(door, "again") as load:
-            assert found.good == 3
+            assert found.good == count >= 3
             send(spark, frame(found, "again", "there"), door, "again")
-            assert load.loaded() == Told("closed", 0, 0, 3, 0)
+            assert load.loaded() == Told("closed", 0, 0, count, 0)
         with ControlClient(server.data) as client:
             shown = {row["jid"]: client.job(row["number"])["job"] for row in client.rows("jobs", queue="there")}
     names = [_row(past, f"again\0{found.lake}\0", "")[0] for past in jobs(choose(lake, which))]
@@ -91,6 +92,7 @@ def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp
 def test_the_verb_with_a_master(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "lake").symlink_to(lake)
+    count = len(choose(lake, Filter(kind="k")).numbers)
     with Server(tmp_path / "data", {"lake.on": False}, doors=("redis",)) as server:
         redis = f"redis=127.0.0.1:{server.ports['redis']}"
         operator = Operator(tmp_path, server_data="data")
@@ -98,9 +100,9 @@ def test_the_verb_with_a_master(lake: Path, tmp_path: Path) -> None:
         words = ("replay", "--kind", "k", "--id", "by-spark", "--yes", "--listen", redis, "--master", "local[1]")
         conf = ("--conf", "spark.sql.shuffle.partitions=1", "--conf", "spark.driver.memory=1g")
         done = operator.json(*words, *conf)
-        assert done == {"matched": 3, "id": "by-spark", "new": 3, "known": 0}
+        assert done == {"matched": count, "id": "by-spark", "new": count, "known": 0}
         again = operator.run(*words[:-2])
-        assert "replay by-spark is complete: it pushed 3 jobs before" in again.err
+        assert f"replay by-spark is complete: it pushed {count} jobs before" in again.err
 
 
 def test_a_master_without_java_is_told(lake: Path, tmp_path: Path) -> None:

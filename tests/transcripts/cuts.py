@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.transcripts.script import client_bytes, read
+from tests.transcripts.script import read
 from tests.transcripts.stage import Stage
 
 
-def _whole(_: int, data: bytes) -> Iterator[bytes]:
+def _whole(data: bytes) -> Iterator[bytes]:
     yield data
 
 
-def _one_by_one(_: int, data: bytes) -> Iterator[bytes]:
+def _one_by_one(data: bytes) -> Iterator[bytes]:
     for i in range(len(data)):
         yield data[i : i + 1]
 
@@ -25,15 +25,18 @@ def play_byte_by_byte(path: Path, door: str) -> None:
 
 
 def play_cut_everywhere(path: Path, door: str) -> None:
-    steps = read(path)
-    for position in range(client_bytes(steps) + 1):
+    """All that is sent in a row is cut at its first byte, then all at its second, up to the end of the longest."""
+    steps, position, longest = read(path), 0, 0
 
-        def cut_here(at: int, data: bytes, position: int = position) -> Iterator[bytes]:
-            cut = position - at
-            if 0 <= cut <= len(data):
-                yield data[:cut]
-                yield data[cut:]
-            else:
-                yield data
+    def cut(data: bytes) -> Iterator[bytes]:
+        nonlocal longest
+        longest = max(longest, len(data))
+        if position <= len(data):
+            yield data[:position]
+            yield data[position:]
+        else:
+            yield data
 
-        Stage(cut_here, door).play(steps)
+    while position <= longest:
+        Stage(cut, door).play(steps)
+        position += 1

@@ -86,7 +86,3 @@ def read(path: Path) -> list[Step]:
     """The steps of a transcript; what a client sends in a row is one step, however its lines are answered."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [_step(line) for line in lines if line and not line.startswith("#")]
-
-
-def client_bytes(steps: list[Step]) -> int:
-    return sum(len(step.data) for step in steps if isinstance(step, Send))

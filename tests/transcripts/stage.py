@@ -17,8 +17,8 @@ from tests.support.masenko_peer import MasenkoPeer
 from tests.support.redis_parts import ECHOES, MIRROR
 from tests.transcripts.script import Close, Expect, Pass, Send, Set, Step
 
-#: How the bytes sent in a row are cut into chunks. Given where they stand in all that the clients send.
-Cut = Callable[[int, bytes], Iterator[bytes]]
+#: How the bytes that one client sends in a row are cut into chunks.
+Cut = Callable[[bytes], Iterator[bytes]]
 
 
 #: What each door can be set to.
@@ -36,7 +36,6 @@ class Stage:
     def __init__(self, cut: Cut, door: str) -> None:
         self._cut = cut
         self._usual = door
-        self._sent = 0
         self._settings: dict[str, Any] = {}
         self._challenge: Challenge | None = None
         self._desk = PlainDesk()
@@ -105,9 +104,8 @@ class Stage:
         unsent, self._unsent = self._unsent, None
         if unsent is not None:
             peer = self._peer(unsent.peer)
-            for chunk in self._cut(self._sent, unsent.data):
+            for chunk in self._cut(unsent.data):
                 peer.send(chunk)
-            self._sent += len(unsent.data)
         expected, self._expected = self._expected, []
         for each in expected:
             self._meet(self._peer(each.peer), each)
