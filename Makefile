@@ -39,8 +39,8 @@ test: lint ## lint, then every test
 	$(PYTEST) -n 3 --dist loadfile -m 'not alone and not ($(QUICK))'
 	$(PYTEST) -m alone
 
-test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow
-	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
+test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow, fewer examples
+	$(PYTEST) -n 3 --dist worksteal --hypothesis-profile quick -m '$(QUICK)'
 
 lint: $(TESTS) ## ruff and mypy
 	.venv/bin/ruff check .

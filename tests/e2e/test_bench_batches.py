@@ -6,6 +6,7 @@ import pytest
 from bench.batches import main
 
 
+@pytest.mark.slow
 def test_all_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("bench.batches.CRON", 100)

@@ -1,10 +1,13 @@
-"""However the bytes of a conversation arrive: whole, one by one, and cut in two anywhere."""
+"""However the bytes of a conversation arrive: whole, one by one, and in pieces that begin anywhere."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from tests.transcripts.script import read
 from tests.transcripts.stage import Stage
+
+PIECE: Final = 64
 
 
 def _whole(data: bytes) -> Iterator[bytes]:
@@ -25,18 +28,13 @@ def play_byte_by_byte(path: Path, door: str) -> None:
 
 
 def play_cut_everywhere(path: Path, door: str) -> None:
-    """All that is sent in a row is cut at its first byte, then all at its second, up to the end of the longest."""
-    steps, position, longest = read(path), 0, 0
+    """In pieces of some length: first cut at bytes 0, 64, 128 … of what is sent in a row, then at 1, 65, 129 …"""
+    steps = read(path)
+    for first in range(PIECE):
 
-    def cut(data: bytes) -> Iterator[bytes]:
-        nonlocal longest
-        longest = max(longest, len(data))
-        if position <= len(data):
-            yield data[:position]
-            yield data[position:]
-        else:
-            yield data
+        def cut(data: bytes, first: int = first) -> Iterator[bytes]:
+            yield data[:first]
+            for at in range(first, len(data), PIECE):
+                yield data[at : at + PIECE]
 
-    while position <= longest:
         Stage(cut, door).play(steps)
-        position += 1

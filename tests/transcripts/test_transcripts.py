@@ -1,4 +1,4 @@
-"""Every conversation in a door's folder, however its bytes arrive: whole, one by one, and cut in two anywhere."""
+"""Every conversation in a door's folder, however its bytes arrive: whole, one by one, in pieces that begin anywhere."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_byte_by_byte(path: Path) -> None:
 
 
 @each_transcript
-def test_cut_in_two_at_every_position(path: Path) -> None:
+def test_cut_at_every_position(path: Path) -> None:
     play_cut_everywhere(path, door(path))
 
 
