@@ -95,12 +95,12 @@ def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     assert verdict.faults == {}
     assert list(results_lost(found.load, jobs)) == []
     assert left(jobs) == []
-    assert count[Kind.PUSH, Outcome.OK] > 2_000
-    assert count[Kind.ACK, Outcome.OK] > 1_000
+    assert count[Kind.PUSH, Outcome.OK] > 500
+    assert count[Kind.ACK, Outcome.OK] > 300
     assert count[Kind.PUSH, Outcome.UNKNOWN] > 5, "kills hit pushes in flight"
-    assert count[Kind.LOST, Outcome.OK] > 1
-    assert verdict.again > 50, "failed jobs came again"
-    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 20, "each door's jobs by each door"
+    assert count[Kind.LOST, Outcome.OK] > 0
+    assert verdict.again > 10, "failed jobs came again"
+    assert min(crossed[by, through] for by in PEERS for through in PEERS) > 0, "each door's jobs by each door"
     assert installed(tmp_path / "data"), "compaction went on between the kills"
 
 

@@ -127,7 +127,7 @@ def test_every_row_once_whoever_is_killed_and_when(tmp_path: Path) -> None:
     events = Counter((row["event"], row["jid"]) for row in rows.values())
     assert [jid for jid in load.pushed if events["pushed", jid] != 1] == []
     assert [jid for jid in load.settled if events["succeeded", jid] != 1] == []
-    assert len(load.settled) > 1_000
+    assert len(load.settled) > 300
     live = recover(Reader(data)).memory.stats
     assert same_pages(live, booked(row for _, row in sorted(rows.items())))
 

@@ -78,8 +78,8 @@ def test_needs_and_intervals_over_kills(tmp_path: Path) -> None:
     assert too_early(load) == []
     assert made == [f"{TICK}-{n}" for n in range(1, memory.intervals[TICK].count + 1)], "each once, in order"
     worked = {op.jid for op in load.ops if op.kind is Kind.FETCH}
-    assert len(worked & set(load.needs)) > 200
-    assert len(worked & set(made)) > 50
+    assert len(worked & set(load.needs)) > 50
+    assert len(worked & set(made)) > 10
     blocked = [job for job in memory.jobs.values() if job.state is State.BLOCKED]
     waited_for = {name(memory.jobs[need]) for job in blocked for need in job.extra.links.needs}  # type: ignore[union-attr]
     assert waited_for <= set(present), "nobody waits for what is done"

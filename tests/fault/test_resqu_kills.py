@@ -109,13 +109,13 @@ def test_everything_of_resqu_is_accounted_for(tmp_path: Path) -> None:
     assert off_beat(found) == []
     assert (found.memory.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is stuck"
     assert (resqu.buffers, resqu.active, resqu.backlogs) == ({}, {}, {})
-    assert load.batches > 20
-    assert load.deferred > 20
-    assert min(runs.values()) > 5
+    assert load.batches > 5
+    assert load.deferred > 3
+    assert min(runs.values()) > 1
     assert len(runs) == len(PLANS)
-    assert count[Kind.FAIL, Outcome.OK] > 20
-    assert count[Kind.PUSH, Outcome.REFUSED] > 20, "uids refused nobody"
-    assert verdict.again > 20, "failed jobs came again, and those of dead workers"
+    assert count[Kind.FAIL, Outcome.OK] > 5
+    assert count[Kind.PUSH, Outcome.REFUSED] > 5, "uids refused nobody"
+    assert verdict.again > 5, "failed jobs came again, and those of dead workers"
 
 
 def test_a_reply_before_the_write_would_be_noticed(tmp_path: Path) -> None:

@@ -139,9 +139,9 @@ def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     assert runs_out_of_order(found) == []
     runs = Counter(event.name for event in found.events(e.Spawned))
     print(f"{len(committed)} batches, {len(load.ops)} operations, {verdict.again} again, runs {dict(runs)}")
-    assert len(committed) > 100
-    assert min(runs[name] for name in CRON) > 20
-    assert sum(op.outcome is Outcome.REFUSED for op in load.ops) > 50, "locks refused nobody"
+    assert len(committed) > 20
+    assert min(runs[name] for name in CRON) > 5
+    assert sum(op.outcome is Outcome.REFUSED for op in load.ops) > 10, "locks refused nobody"
     assert sum(op.outcome is Outcome.UNKNOWN for op in load.ops) > 5, "kills hit operations in flight"
 
 
