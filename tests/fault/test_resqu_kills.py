@@ -1,7 +1,7 @@
 """SIGKILL under a load of Resqu's clients and workers (RELIABILITY T1): no job is lost, no unique id is stuck or had
 by two, a batch is there as a whole or not at all, and no run of a plan comes twice or is left out."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -15,7 +15,7 @@ from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.events import AnyEvent, Spawned, decode_batch
 from crossdock.wire.payload import as_args
-from tests.support.accounting import Kind, Op, Outcome, Verdict, account
+from tests.support.accounting import Kind, Op, Outcome, Verdict, account, had_by_two
 from tests.support.peer import Got
 from tests.support.resqu_load import CONFIG, PLANS, ResquLoad, crc, named
 from tests.support.server import Server
@@ -71,20 +71,6 @@ def on_disk(data: Path) -> tuple[list[AnyEvent], Memory]:
         journal.close()
 
 
-def had_by_two(load: ResquLoad) -> list[str]:
-    """Unique ids under which a second job got in while the first was surely there: pushed, and its end not yet said."""
-    lives: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    ends = {op.jid: op.began for op in reversed(load.ops) if op.kind is Kind.ACK}
-    for op in load.ops:
-        if op.kind is Kind.PUSH and op.outcome is Outcome.OK and op.jid in load.uids:
-            lives[load.uids[op.jid]].append((op.began, op.ended, ends[op.jid]))
-    wrong = []
-    for uid, jobs in lives.items():
-        for _, ended, over in jobs:
-            wrong += [uid for began, later, _ in jobs if began > ended and later < over]
-    return wrong
-
-
 def off_beat(found: Outcomes) -> list[tuple[str, float]]:
     """Runs that came twice, or behind one that was left out: each plan goes on by a second."""
     due: dict[str, float] = {}
@@ -105,7 +91,7 @@ def test_everything_of_resqu_is_accounted_for(tmp_path: Path) -> None:
     print({f"{kind.value} {outcome.value}": n for (kind, outcome), n in count.items()}, verdict.again, dict(runs))
     print(f"{load.batches} batches, {load.deferred} deferred")
     assert verdict.faults == {}, verdict
-    assert had_by_two(load) == []
+    assert had_by_two(load.ops, load.uids) == []
     assert off_beat(found) == []
     assert (found.memory.locks, resqu.reserved, resqu.deferred) == ({}, {}, {}), "a unique id is stuck"
     assert (resqu.buffers, resqu.active, resqu.backlogs) == ({}, {}, {})

@@ -16,7 +16,7 @@ A lease that is bound to its connection is over when its client hung up (LOST), 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
 from math import inf
@@ -144,3 +144,18 @@ def _was_wronged(op: Op, did: dict[Kind, list[Op]], fetches: list[Op], lease_s: 
         for kind in (Kind.ACK, Kind.FAIL)
         for other in did[kind]
     )
+
+
+def had_by_two(ops: Sequence[Op], names: Mapping[str, str]) -> list[str]:
+    """Names of which a second job got in while the first was surely there: pushed, and its ACK not yet sent. `names` of
+    the jobs by jid."""
+    lives: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    acks = {op.jid: op.began for op in reversed(ops) if op.kind is Kind.ACK}
+    for op in ops:
+        if op.kind is Kind.PUSH and op.outcome is Outcome.OK and op.jid in names:
+            lives[names[op.jid]].append((op.began, op.ended, acks[op.jid]))
+    wrong = []
+    for name, jobs in lives.items():
+        for _, ended, acked in jobs:
+            wrong += [name for began, later, _ in jobs if began > ended and later < acked]
+    return wrong

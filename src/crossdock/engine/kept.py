@@ -34,12 +34,12 @@ def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
         if face.due is not None:
             memory.lazy.wait_no_more(job, face.due)
     elif state is State.FAILED:
-        _take(memory.failed_in, group_of(job), (face.order, job.number))
+        take(memory.failed_in, group_of(job), (face.order, job.number))
     elif state is State.COMPLETE:
         memory.completed.take((face.time, job.jid, job.number))
 
 
-def _take(orders: dict[str, Order[T]], name: str, entry: T) -> None:
+def take(orders: dict[str, Order[T]], name: str, entry: T) -> None:
     """An order that is empty is there no longer."""
     order = orders[name]
     order.take(entry)
@@ -53,7 +53,7 @@ def block(memory: "Memory", job: Job) -> None:
 
 
 def block_no_more(memory: "Memory", job: Job) -> None:
-    _take(memory.blocked_in, job.queue, blocked_key(job))
+    take(memory.blocked_in, job.queue, blocked_key(job))
 
 
 def need(memory: "Memory", job: Job) -> None:
@@ -88,7 +88,7 @@ def hold(memory: "Memory", job: Job) -> None:
 
 
 def hold_no_more(memory: "Memory", job: Job) -> None:
-    _take(memory.held_in, job.queue, held_key(job))
+    take(memory.held_in, job.queue, held_key(job))
 
 
 def index(memory: "Memory", job: Job) -> None:
@@ -107,3 +107,12 @@ def index(memory: "Memory", job: Job) -> None:
             memory.failures.add(job)
         elif job.state is State.HELD and (job.extra is None or not job.extra.stage):
             hold(memory, job)
+
+
+def pend(memory: "Memory", throttle: str, t: float, jid: str) -> None:
+    """That jid waits for a place in that throttle."""
+    memory.pending.setdefault(throttle, Order()).add((t, jid))
+
+
+def pend_no_more(memory: "Memory", throttle: str, t: float, jid: str) -> None:
+    take(memory.pending, throttle, (t, jid))

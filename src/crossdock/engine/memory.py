@@ -368,10 +368,7 @@ class Memory:
             if job.extra is not None and type(job.extra.face) is QlessFace:
                 kept.keep_no_more(self, job, job.extra.face)
             if state is SCHEDULED:
-                waiting_in = self.scheduled_in[job.queue]
-                waiting_in.take((-job.priority, job.due, job.number))
-                if not waiting_in:
-                    del self.scheduled_in[job.queue]
+                kept.take(self.scheduled_in, job.queue, (-job.priority, job.due, job.number))
             elif state is RETRYING:
                 self.retrying_in[job.queue] -= 1
             elif state is BLOCKED:
@@ -382,16 +379,6 @@ class Memory:
                 kept.hold_no_more(self, job)
         if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
             kept.need_no_more(self, job)
-
-    def pend(self, throttle: str, t: float, jid: str) -> None:
-        """That jid waits for a place in that throttle."""
-        self.pending.setdefault(throttle, Order()).add((t, jid))
-
-    def pend_no_more(self, throttle: str, t: float, jid: str) -> None:
-        waiting = self.pending[throttle]
-        waiting.take((t, jid))
-        if not waiting:
-            del self.pending[throttle]
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""

@@ -7,6 +7,7 @@ that finds one full is in `holding`.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from crossdock.engine import kept
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import LEASED, Memory
 from crossdock.model.clock import Now
@@ -139,13 +140,13 @@ def _touch(memory: Memory, throttle: Throttle) -> None:
 def wait(memory: Memory, throttle: Throttle, jid: str, t: float) -> None:
     wait_no_more(memory, throttle, jid)
     throttle.pending[jid] = t
-    memory.pend(throttle.name, t, jid)
+    kept.pend(memory, throttle.name, t, jid)
 
 
 def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> None:
     since = throttle.pending.pop(jid, None)
     if since is not None:
-        memory.pend_no_more(throttle.name, since, jid)
+        kept.pend_no_more(memory, throttle.name, since, jid)
 
 
 def _tidy(memory: Memory, throttle: Throttle) -> None:

@@ -201,7 +201,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
-            memory.pend(throttle.name, t, jid)
+            kept.pend(memory, throttle.name, t, jid)
     memory.recurrences = {each.name: each for each in rest.recurrences}
     memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
     memory.keys.restore(rest.keys)
