@@ -69,7 +69,7 @@ class Desk:
         self._events += events
         self._commands += 1
         if self._commands % TURN == 0:
-            encode_batch(Batch(EVENT_VERSION, *self.now, self._events))
+            encode_batch(Batch(EVENT_VERSION, self.now.wall, self.now.steady, self._events))
             self._events = []
             self.now = Now(self.now.wall + 0.001, self.now.steady + 0.001)
         return outcome

@@ -118,5 +118,5 @@ class ResquBench(Bench):
     def through_snapshot(self) -> Memory:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "snapshot"
-            snapshot.write(path, self.memory, 7, *self.clock.now)
+            snapshot.write(path, self.memory, 7, self.clock.now.wall, self.clock.now.steady)
             return snapshot.load(path).memory

@@ -90,7 +90,9 @@ class ResquWorld(World):
         return outcome
 
     def _durable(self, turn: Turn) -> None:
-        batch = e.encode_batch(e.Batch(e.EVENT_VERSION, *self.clock.now, [event for event, _ in turn.events]))
+        batch = e.encode_batch(
+            e.Batch(e.EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
+        )
         self.store.append(batch)
         for event, (_, then) in zip(e.decode_batch(batch).events, turn.events, strict=True):
             self.log.append(event)

@@ -26,7 +26,7 @@ class FakeClock:
     """Both clocks of the server. Wall may jump either way, steady never does."""
 
     def __init__(self, now: Now = BEGIN) -> None:
-        self.wall, self.steady = now
+        self.wall, self.steady = now.wall, now.steady
 
     @property
     def now(self) -> Now:
@@ -77,7 +77,9 @@ class Rig:
         events, outcome, self.notices = self.engine.carry_out(command, self.clock.now)
         if events:
             self.events += events
-            self.batches.append(encode_batch(Batch(EVENT_VERSION, *self.clock.now, list(events))))
+            self.batches.append(
+                encode_batch(Batch(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, list(events)))
+            )
             for event in decode_batch(self.batches[-1]).events:
                 apply(self.replayed, event)
         return outcome

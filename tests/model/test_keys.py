@@ -111,7 +111,7 @@ class KeysBesideReference(RuleBasedStateMachine):
             memory = fold(self.rig.batches)
         else:
             path = Path(self.folder.name) / "snapshot"
-            snapshot.write(path, self.rig.memory, 7, *self.rig.clock.now)
+            snapshot.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
             memory = snapshot.load(path).memory
         assert picture(memory) == picture(self.rig.memory)
         self.rig.adopt(memory)

@@ -91,7 +91,7 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
             reference.open, reference.closed, reference.pushed = {}, {}, []
         elif chance < 0.98:
             path = tmp_path / f"snapshot-{step}"
-            snapshot.write(path, bench.memory, step, *bench.now)
+            snapshot.write(path, bench.memory, step, bench.now.wall, bench.now.steady)
             loaded = snapshot.load(path).memory
             assert picture(loaded) == picture(bench.memory)
             assert list(loaded.loads.closed) == list(bench.memory.loads.closed)

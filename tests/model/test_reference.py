@@ -357,7 +357,7 @@ class EngineBesideReference(RuleBasedStateMachine):
 
     def _through_snapshot(self) -> Memory:
         path = Path(self.folder.name) / "snapshot"
-        snapshot.write(path, self.rig.memory, 7, *self.rig.clock.now)
+        snapshot.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
         return snapshot.load(path).memory
 
 

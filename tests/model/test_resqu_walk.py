@@ -154,7 +154,7 @@ class Walk:
 
     def _through_snapshot(self) -> Memory:
         path = self.folder / "snapshot"
-        snapshot.write(path, self.rig.memory, 7, *self.rig.clock.now)
+        snapshot.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
         return snapshot.load(path).memory
 
     def look(self) -> None:

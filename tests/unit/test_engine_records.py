@@ -390,7 +390,7 @@ def test_a_track_of_an_old_journal_is_kept_half_an_hour_after_the_next_start(ben
     """Its events did not say until when by the steady clock."""
     bench.push("a", links=Links(tracked=True))
     old: list[AnyEvent] = [event for event in bench.events if not isinstance(event, TracksDated)]
-    bench.batches = [encode_batch(Batch(EVENT_VERSION, *bench.now, old))]
+    bench.batches = [encode_batch(Batch(EVENT_VERSION, bench.now.wall, bench.now.steady, old))]
     bench.clock.jump(-DAY)
     bench.restart()
     bench.after(1_799.0)

@@ -102,7 +102,7 @@ def test_a_snapshot_of_another_batch_is_damage(journal: SqliteJournal, tmp_path:
     story = eventful()
     fill(journal, story)
     path = tmp_path / snapshot_name(3)
-    snapshot.write(path, story.memory, len(story.batches), *story.now)
+    snapshot.write(path, story.memory, len(story.batches), story.now.wall, story.now.steady)
     journal.install(Snapshot(3, path))
     with pytest.raises(Damaged, match="is of batch"):
         recover(journal)

@@ -26,7 +26,7 @@ def file(story: Story, tmp_path: Path) -> Path:
 def test_what_was_written_is_what_is_read(story: Story, file: Path) -> None:
     loaded = snapshot.load(file)
     assert picture(loaded.memory) == picture(story.memory)
-    assert (loaded.seq, loaded.wall, loaded.steady) == (7, *story.now)
+    assert (loaded.seq, loaded.wall, loaded.steady) == (7, story.now.wall, story.now.steady)
 
 
 def test_many_jobs_go_in_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from crossdock.engine import kept
+from crossdock.engine.counters import Counters
 from crossdock.engine.failures import Failures
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
@@ -64,20 +63,6 @@ class Lock(NamedTuple):
 
     holder: Number
     end: float  #: steady
-
-
-class Counters(msgspec.Struct):
-    """Plain numbers of the state; a snapshot keeps them as they are."""
-
-    number: int = 0  #: the last job's
-    token: int = 0  #: the last lease's
-    at: float = 0.0  #: the last event's
-    epoch: int = 0  #: how often the server has started
-    first_token: int = 1  #: leases below it were given before this start
-    processed: int = 0
-    failures: int = 0
-    evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
-    failed: int = 0  #: the last failed job's `QlessFace.order`
 
 
 class Memory:

@@ -20,9 +20,10 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crossdock.engine import kept
+from crossdock.engine.counters import Counters
 from crossdock.engine.keys import Stored
 from crossdock.engine.lazy import ByCaller
-from crossdock.engine.memory import SHELVED, Counters, Lock, Memory, Waiting
+from crossdock.engine.memory import SHELVED, Lock, Memory, Waiting
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue

@@ -1,9 +1,9 @@
 """The two clocks (MODEL section 2)."""
 
-from typing import NamedTuple
+import msgspec
 
 
-class Now(NamedTuple):
+class Now(msgspec.Struct, frozen=True, gc=False):
     """One instant on both of the server's clocks.
 
     `wall` is the system's time as it is, jumps and all: schedules and what people read. `steady` never jumps and is

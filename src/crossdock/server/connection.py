@@ -76,7 +76,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
-        requests = self._receive(data)
+        receive = self._receive
+        requests = receive(data)
         if self._requests or self._choked or self._waiter is not None or self._slices is not None:
             self._requests.extend(requests)
             self._ahead += len(data)
@@ -84,13 +85,15 @@ class Connection(asyncio.Protocol):
         elif len(requests) == 1 and self._handshake is None:
             if not self._turn.fresh:
                 self._turn.begin()
-            answer = self._handle(requests[0])
+            handle = self._handle
+            answer = handle(requests[0])
             if type(answer) is bytes:  # as `_say`
                 granted = self._session.granted
                 if granted is not None:
                     self._session.granted = None
                 self._unreleased += len(answer)
-                self._reply(self, answer, granted)
+                reply = self._reply
+                reply(self, answer, granted)
             else:
                 self._take(answer)
         else:
@@ -258,7 +261,8 @@ class Connection(asyncio.Protocol):
             self._lose()
             return
         if reply:
-            self._write(reply)
+            write = self._write
+            write(reply)
         if self._closing:
             if not self._unreleased:
                 self._hang_up()

@@ -98,8 +98,9 @@ class Turn:
         self.fresh = False
 
     def do(self, command: Command[T]) -> T:
+        carry_out = self._carry_out
         try:
-            events, outcome, notices = self._carry_out(command, self.now)
+            events, outcome, notices = carry_out(command, self.now)
         except HalfDone as error:
             self._give_up(error)
             raise

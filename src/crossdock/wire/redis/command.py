@@ -1,7 +1,9 @@
 """A command of the table: its name, how many words it takes, what it does, and which of them are keys."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import arity, unknown_subcommand
@@ -18,7 +20,7 @@ LISTENING: Final = 32  #: allowed to a RESP2 connection that is subscribed
 BLOCKS: Final = 64
 
 
-class Command(NamedTuple):
+class Command(msgspec.Struct, frozen=True):
     name: bytes  #: lower case
     arity: int  #: words with the name; negative: at least so many
     act: Act  #: gets the words behind the name
