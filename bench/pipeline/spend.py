@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 
@@ -17,26 +17,52 @@ class Spent:
 
 @contextmanager
 def spending() -> Iterator[Spent]:
-    spent, wall, cpu = Spent(), time.perf_counter(), processor_s()
+    spent, wall, before = Spent(), time.perf_counter(), family()
     yield spent
-    spent.wall, spent.cpu = time.perf_counter() - wall, processor_s() - cpu
+    spent.wall, spent.cpu = time.perf_counter() - wall, rise(before, family())
 
 
-def processor_s() -> float:
-    """User and system time so far."""
-    parents: dict[int, list[int]] = {}
-    times: dict[int, float] = {}
+class Member(NamedTuple):
+    parent: int
+    own: float  #: user and system time so far
+    reaped: float  #: that of children which have ended and were waited for
+
+
+Family = Mapping[int, Member]
+
+
+def family() -> Family:
+    """This process and all that come of it."""
+    everybody: dict[int, Member] = {}
+    children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:  # it has ended
                 continue
-            parents.setdefault(int(fields[1]), []).append(int(entry.name))
-            times[int(entry.name)] = sum(map(int, fields[11:15])) / _TICK
-    total, family = 0.0, [os.getpid()]
-    while family:
-        pid = family.pop()
-        total += times.get(pid, 0.0)
-        family += parents.get(pid, [])
-    return total
+            ticks = [int(field) / _TICK for field in fields[11:15]]
+            everybody[int(entry.name)] = Member(int(fields[1]), ticks[0] + ticks[1], ticks[2] + ticks[3])
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: dict[int, Member] = {}
+    left = [os.getpid()]
+    while left:
+        pid = left.pop()
+        if pid in everybody:
+            found[pid] = everybody[pid]
+            left += children.get(pid, [])
+    return found
+
+
+def rise(before: Family, after: Family) -> float:
+    """What was spent between two looks. A child that ended is in its parent's time only if that waited for it: Spark's
+    Python workers go without, and then what they had spent before the first look must not be taken off."""
+    nobody = Member(0, 0.0, 0.0)
+    spent = sum(now.own + now.reaped for now in after.values())
+    spent -= sum(then.own + then.reaped for pid, then in before.items() if pid in after)
+    for pid, then in before.items():
+        if pid not in after and then.parent in after:
+            parent, was = after[then.parent], before.get(then.parent, nobody)
+            if parent.reaped - was.reaped >= then.own:
+                spent -= then.own + then.reaped
+    return spent

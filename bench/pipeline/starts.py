@@ -18,7 +18,7 @@ from typing import Final
 import pyspark
 from pyspark.sql import SparkSession
 
-from bench.pipeline.spend import processor_s
+from bench.pipeline.spend import spending
 from crossdock.pipeline.session import start
 
 _ROUNDS: Final = 2
@@ -85,13 +85,13 @@ def _one(how: str, *words: str) -> None:
         start(words[0]).range(1).collect()
         print(_age())
         return
-    began = processor_s()
-    if how == "plain":
-        spark = SparkSession.builder.master(_MASTER).config("spark.driver.host", "127.0.0.1").getOrCreate()
-    else:
-        spark = start(_MASTER, cds=Path(words[0]))
-    spark.range(1_000).selectExpr("id % 7 as k").groupBy("k").count().collect()
-    print(processor_s() - began)
+    with spending() as spent:
+        if how == "plain":
+            spark = SparkSession.builder.master(_MASTER).config("spark.driver.host", "127.0.0.1").getOrCreate()
+        else:
+            spark = start(_MASTER, cds=Path(words[0]))
+        spark.range(1_000).selectExpr("id % 7 as k").groupBy("k").count().collect()
+    print(spent.cpu)
     spark.stop()
 
 
