@@ -19,7 +19,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from crossdock.engine import intervals, putting, timers
+from crossdock.engine import intervals, placing, putting, timers
 from crossdock.engine.engine import _APPLY
 from crossdock.engine.memory import Memory
 from crossdock.journal.sqlite import SqliteJournal
@@ -64,7 +64,7 @@ def kept_lease() -> None:
 
 def half_done() -> None:
     def patched(memory: Memory, event: Succeeded) -> None:
-        memory.displace(memory.jobs[event.number])
+        placing.displace(memory, memory.jobs[event.number])
         raise RuntimeError("on purpose")
 
     _APPLY[Succeeded] = patched

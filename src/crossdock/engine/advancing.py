@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces
+from crossdock.engine import faces, placing
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import closing, end_lease, leased_via
-from crossdock.engine.memory import READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
 from crossdock.engine.settle import leave_lock, room
@@ -18,6 +18,7 @@ from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Extra, Job, Lease, Links
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.rules import Lapse
+from crossdock.model.states import READY
 
 
 def _held(memory: Memory, number: int) -> tuple[Job, Lease]:
@@ -100,7 +101,7 @@ def stalled(memory: Memory, event: Stalled) -> None:
     job.since = event.at
     job.place = front(job)
     memory.stand_in(job, event.at)
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def renew(memory: Memory, command: Renew, now: Now) -> Decision[None]:

@@ -10,7 +10,7 @@ from math import inf
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, intervals
+from crossdock.engine import faces, intervals, placing
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import Told, exhausted, out_of_retries, put_off
 from crossdock.engine.lease import closing, leased_via
@@ -133,7 +133,7 @@ def _backoff(job: Job) -> float:
 
 def warned(memory: Memory, event: Warned) -> None:
     job = memory.jobs[event.number]
-    memory.displace(job)
+    placing.displace(memory, job)
     memory.workers.let_go(event.worker, job.jid)
     if job.lease is not None:
         job.lease.until = event.until if job.lease.until is not None else None
@@ -143,5 +143,5 @@ def warned(memory: Memory, event: Warned) -> None:
     if face is not None:
         faces.write(memory, job, face, faces.entry(What.TIMED_OUT, event.t))
     job.extra = replace(job.extra or Extra(), warned=True)
-    memory.place(job)
+    placing.place(memory, job)
     memory.stats.book(job.queue, event.t, RETRY, 1.0)

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces
+from crossdock.engine import faces, placing
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
-from crossdock.engine.memory import DEAD, FAILED, READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding
 from crossdock.engine.settle import room
@@ -15,6 +15,7 @@ from crossdock.model.clock import Now
 from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Tagged
 from crossdock.model.faces import Tag, What
 from crossdock.model.job import Extra, Job, Links, Number
+from crossdock.model.states import DEAD, FAILED, READY
 
 Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
 
@@ -33,11 +34,11 @@ def set_priority(memory: Memory, command: c.SetPriority, now: Now) -> Decision[N
 
 def reprioritised(memory: Memory, event: Reprioritised) -> None:
     job = memory.jobs[event.number]
-    memory.displace(job)
+    placing.displace(memory, job)
     job.priority = event.to
     if job.state is READY:
         job.place = stamped(job, 0.0)
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
@@ -68,11 +69,11 @@ def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]
 
 def needs_edited(memory: Memory, event: NeedsEdited) -> None:
     job = memory.jobs[event.number]
-    memory.displace(job)
+    placing.displace(memory, job)
     extra = job.extra or Extra()
     job.extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
     if event.needs:
-        memory.place(job)
+        placing.place(memory, job)
         return
     faces.ready(memory, job)
     job.due = 0.0
@@ -118,7 +119,7 @@ def revive(memory: Memory, command: c.Revive, now: Now) -> Decision[int]:
 def revived(memory: Memory, event: Revived) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
-        memory.displace(job)
+        placing.displace(memory, job)
         extra = unneeding(job.extra or Extra())
         job.extra = replace(
             extra,

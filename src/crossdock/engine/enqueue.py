@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from math import isinf
 
-from crossdock.engine import admit, links
+from crossdock.engine import admit, links, placing
 from crossdock.engine.decision import Decision
-from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, tie
 from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.events import Pushed
 from crossdock.model.job import BAND_NORMAL, Job, Number, Place, Spec
 from crossdock.model.rules import intern
+from crossdock.model.states import BLOCKED, READY, SCHEDULED
 
 
 def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
@@ -102,7 +103,7 @@ def enter(
     )
     memory.know(job)
     if place is None:
-        memory.place(job)
+        placing.place(memory, job)
     if extra is not None:
         if extra.links is not None:
             links.entered(memory, job, extra.links, at)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, freely, links, needs
+from crossdock.engine import faces, freely, links, needs, placing
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, last_rows, leased_via, to_old_place, unleased
-from crossdock.engine.memory import GONE, READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed, room
 from crossdock.engine.standing import face_of
@@ -21,7 +21,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
 from crossdock.model.job import BAND_NORMAL, Extra, Failure, Job, Lease, Result
 from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
-from crossdock.model.states import State
+from crossdock.model.states import GONE, READY, State
 
 _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
 
@@ -245,7 +245,7 @@ def failed(memory: Memory, event: Failed) -> None:
             job.due = event.due
             freely.leave(memory, job, Result(False, event.body), event.end)
         if not stays:
-            memory.place(job)
+            placing.place(memory, job)
         if linked is not None:
             links.failed(memory, job, linked, event.at, "dead" if then is State.DEAD else "failed")
     if memory.needed_by and not stays and (then in _FINAL or event.to_queue):

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, placing, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import HELD, READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of, row
@@ -19,7 +19,7 @@ from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.faces import What
 from crossdock.model.moves import FreeThrottle, SetThrottle
 from crossdock.model.records import Throttle
-from crossdock.model.states import State, move
+from crossdock.model.states import HELD, READY, State, move
 
 _FOR_EVER = float("inf")
 
@@ -30,7 +30,7 @@ _AT_ONCE = 10
 def is_held(memory: Memory, event: Held) -> None:
     job = memory.jobs[event.number]
     state = move(job.state, HELD)
-    memory.displace(job)
+    placing.displace(memory, job)
     job.state, job.place = state, None
     throttle = memory.throttles.get(event.throttle)
     if throttle is not None:
@@ -40,7 +40,7 @@ def is_held(memory: Memory, event: Held) -> None:
         again = face.state == "throttled"
         line = None if again else faces.entry(What.THROTTLED, event.t, job.queue)
         faces.write(memory, job, replace(face, state="throttled", held=event.t), line)
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def room(memory: Memory, names: Iterable[str], t: float | None, now: Now) -> tuple[list[Unheld], tuple[str, ...]]:
@@ -75,11 +75,11 @@ def unheld(memory: Memory, event: Unheld) -> None:
                 memory.strays.add(work=[(queue, stamped(job, event.t))])
             continue
         state = move(job.state, READY)
-        memory.displace(job)
+        placing.displace(memory, job)
         job.state, job.since = state, event.at
         memory.stand_in(job, event.at)
         job.place = stamped(job, event.t)
-        memory.place(job)
+        placing.place(memory, job)
     throttles.tidy(memory, event.name)
 
 

@@ -4,7 +4,7 @@ from math import ceil, floor, inf
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, placing, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
 from crossdock.engine.lease import last_rows
@@ -159,7 +159,7 @@ def _of_another_door(job: Job) -> bool:
 def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history. Its script adds it to the queue,
     and takes it out of nothing."""
-    memory.displace(job)
+    placing.displace(memory, job)
     leave_behind(memory, job)
     if job.lease is not None and memory.throttles:
         throttles.let_go(memory, job, job.lease, keeps=True)

@@ -1,4 +1,4 @@
-"""What `Memory.place` and `displace` keep besides: the lists of jobs that qless shows, by its callers' clocks."""
+"""What `placing` keeps besides: the lists of jobs that qless shows, by its callers' clocks."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 

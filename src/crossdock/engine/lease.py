@@ -6,9 +6,9 @@ from math import floor, inf
 from random import Random
 from typing import TypeAlias
 
-from crossdock.engine import faces, links, throttles
+from crossdock.engine import faces, links, placing, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import HELD, LEASED, READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
@@ -22,7 +22,7 @@ from crossdock.model.job import Job, Lease
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.resqu_lists import LeaseLane
 from crossdock.model.rules import Lapse
-from crossdock.model.states import State, move
+from crossdock.model.states import HELD, LEASED, READY, State, move
 
 _LAZY = Lapse.LAZY
 
@@ -202,7 +202,7 @@ def leased(memory: Memory, event: Leased) -> None:
     if job.state is HELD:
         lanes.begin(memory, job, event.queue, lease)
     else:
-        memory.lend(job, lease)
+        placing.lend(memory, job, lease)
     if event.until is not None or event.late is not None:
         _lazily(memory, job, lease, event)
     memory.counters.token = event.token
@@ -319,7 +319,7 @@ def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) ->
     after = move(job.state, state)
     lease = job.lease
     if lease is None:
-        memory.displace(job)
+        placing.displace(memory, job)
     else:
         memory.shelves[LEASED].take((lease.end, job.number))
         memory.leased_in[job.queue] -= 1
@@ -342,6 +342,6 @@ def to_old_place(memory: Memory, job: Job, *, keeps: bool = False) -> None:
         end_lease(memory, job, READY, keeps=keeps)
         lanes.forget_batch(job)
         memory.stand_in(job, memory.counters.at)
-    memory.place(job)
+    placing.place(memory, job)
     if job.extra is not None and job.extra.links is not None:
         links.back(memory, job, job.extra.links, memory.counters.at)

@@ -1,9 +1,5 @@
-"""Everything the engine knows, and where each job stands in it.
-
-A job is in `jobs` under its number, in `jids` under its name, and in exactly one order: its queue's `ready` while it
-is ready, its batch's lane while it is held there, the shelf of its state otherwise. `place` and `displace` know which,
-and on the way that every job goes `lend` and `lease.end_lease`; an apply function changes a job between the two calls.
-Only apply functions may write here.
+"""Everything the engine knows. A job is in `jobs` under its number and in `jids` under its name; where it stands
+besides is the affair of `placing`. Only apply functions may write here.
 """
 
 from collections import defaultdict
@@ -18,34 +14,18 @@ from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.loads import Loads
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
-from crossdock.engine.resqu import lanes
 from crossdock.engine.resqu.state import Resqu
 from crossdock.engine.stale import Stale
-from crossdock.engine.standing import face_of, lease_of, place_of, shelf_key
+from crossdock.engine.standing import face_of
 from crossdock.engine.stats import Stats
 from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
 from crossdock.model.commands import Touched
 from crossdock.model.faces import FaktoryFace, QlessFace, ResquFace
-from crossdock.model.job import Extra, Job, Lease, Number
+from crossdock.model.job import Extra, Job, Number
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
-from crossdock.model.states import State
-
-# Looked up once: a member of an enumeration costs as much as a call.
-READY: Final = State.READY
-LEASED: Final = State.LEASED
-SCHEDULED: Final = State.SCHEDULED
-BLOCKED: Final = State.BLOCKED
-HELD: Final = State.HELD
-RETRYING: Final = State.RETRYING
-COMPLETE: Final = State.COMPLETE
-FAILED: Final = State.FAILED
-DEAD: Final = State.DEAD
-GONE: Final = State.GONE
-
-#: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
-SHELVED: Final = tuple(state for state in State if state not in (State.READY, State.GONE))
+from crossdock.model.states import HELD, SHELVED, State
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
@@ -241,7 +221,7 @@ class Memory:
         return name
 
     def know(self, job: Job) -> None:
-        """Enter it under its number and its name. Where it stands is `place`'s affair."""
+        """Enter it under its number and its name. Where it stands is `placing`'s affair."""
         number = job.number
         self.jobs[number] = job
         before = self.jids.setdefault(job.jid, number)
@@ -289,81 +269,6 @@ class Memory:
         """Its time runs from now on."""
         job.end = end
         self.job_ends.add((end, job.number))
-
-    def place(self, job: Job) -> None:
-        state = job.state
-        if state is READY:
-            self.queues[job.queue].ready.add(place_of(job))
-            if self.strays.jobs:
-                self.strays.ready(job.number, job.queue)
-        elif state is LEASED:
-            lease = lease_of(job)
-            self.shelves[LEASED].add((lease.end, job.number))
-            self.leased_in[job.queue] += 1
-            if lease.until is not None or lease.late is not None:
-                self.lazy.lend(job, lease)
-        elif state is HELD and job.extra is not None and job.extra.stage:
-            lanes.stand(self, job, job.extra.stage)
-        elif state is COMPLETE:
-            self.shelves[COMPLETE].add((job.due, job.number))
-            if job.extra is not None and type(job.extra.face) is QlessFace:
-                kept.keep(self, job, job.extra.face)
-        else:
-            self.shelves[state].add(shelf_key(job))
-            if job.extra is not None and type(job.extra.face) is QlessFace:
-                kept.keep(self, job, job.extra.face)
-            if state is SCHEDULED:
-                self.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
-            elif state is RETRYING:
-                self.retrying_in[job.queue] += 1
-            elif state is BLOCKED:
-                kept.block(self, job)
-            elif state is FAILED or state is DEAD:
-                self.failures.add(job)
-            elif state is HELD:
-                kept.hold(self, job)
-        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
-            kept.need(self, job)
-
-    def lend(self, job: Job, lease: Lease) -> None:
-        """A ready job is leased. `place` and `displace` would do; every job goes this way."""
-        queue = self.queues[job.queue]
-        queue.ready.take(job.place or place_of(job))
-        if queue.lanes is not None:
-            queue.lanes.move_to_end("")
-        job.state = LEASED
-        job.lease = lease
-        self.shelves[LEASED].add((lease.end, job.number))
-        self.leased_in[job.queue] += 1
-
-    def displace(self, job: Job) -> None:
-        state = job.state
-        if state is READY:
-            self.queues[job.queue].ready.take(place_of(job))
-        elif state is LEASED:
-            lease = lease_of(job)
-            self.shelves[LEASED].take((lease.end, job.number))
-            self.leased_in[job.queue] -= 1
-            if lease.until is not None or lease.late is not None:
-                self.lazy.lend_no_more(job, lease)
-        elif state is HELD and job.extra is not None and job.extra.stage:
-            lanes.leave(self, job)
-        else:
-            self.shelves[state].take(shelf_key(job))
-            if job.extra is not None and type(job.extra.face) is QlessFace:
-                kept.keep_no_more(self, job, job.extra.face)
-            if state is SCHEDULED:
-                kept.take(self.scheduled_in, job.queue, (-job.priority, job.due, job.number))
-            elif state is RETRYING:
-                self.retrying_in[job.queue] -= 1
-            elif state is BLOCKED:
-                kept.block_no_more(self, job)
-            elif state is FAILED or state is DEAD:
-                self.failures.take(job)
-            elif state is HELD:
-                kept.hold_no_more(self, job)
-        if job.extra is not None and job.extra.links is not None and job.extra.links.needs:
-            kept.need_no_more(self, job)
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""

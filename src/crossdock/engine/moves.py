@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from crossdock.engine import ends, faces, links, needs, throttles
+from crossdock.engine import ends, faces, links, needs, placing, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
@@ -41,7 +41,7 @@ def readied(memory: Memory, event: Readied) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         state = move(job.state, State.READY)
-        memory.displace(job)
+        placing.displace(memory, job)
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         job.since = min(job.due, event.at) if event.why == "due" else event.at
         job.state = state
@@ -57,7 +57,7 @@ def readied(memory: Memory, event: Readied) -> None:
                 job.extra = replace(job.extra, face=replace(face, due=None, state=face.state or "scheduled"))
             job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
-        memory.place(job)
+        placing.place(memory, job)
     for each, end in zip(event.rows, event.ends, strict=False):
         if end:
             memory.end_at(memory.jobs[each.number], end)
@@ -75,10 +75,10 @@ def buried(memory: Memory, event: Buried) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         state = move(job.state, State.DEAD)
-        memory.displace(job)
+        placing.displace(memory, job)
         job.state = state
         job.due = event.due
-        memory.place(job)
+        placing.place(memory, job)
         if job.extra is not None and job.extra.links is not None:
             links.failed(memory, job, job.extra.links, event.at, "dead")
         if memory.needed_by:
@@ -102,7 +102,7 @@ def removed(memory: Memory, event: Removed) -> None:
         if event.why == "ttl" and job.state not in OVER and job.number not in memory.foreground:
             memory.counters.evicted += 1
         move(job.state, State.GONE)
-        memory.displace(job)
+        placing.displace(memory, job)
         if not event.unbooked:
             unfailed(memory, job, job.queue)
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)

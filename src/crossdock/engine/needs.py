@@ -6,9 +6,10 @@ in the turn of the change that met or lost it.
 
 from msgspec.structs import replace
 
-from crossdock.engine.memory import BLOCKED, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.standing import needs_of
 from crossdock.model.job import Job, Number
+from crossdock.model.states import BLOCKED
 
 
 def met(memory: Memory, number: Number) -> None:

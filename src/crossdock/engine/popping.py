@@ -9,7 +9,7 @@ import msgspec
 from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.lease import EXPIRED_AT_MOST
-from crossdock.engine.memory import HELD, READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import row
@@ -20,6 +20,7 @@ from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
 from crossdock.model.rules import Lapse
+from crossdock.model.states import HELD, READY
 
 if TYPE_CHECKING:
     from crossdock.engine.engine import Engine

@@ -6,10 +6,10 @@ from math import floor
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, placing, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import ended
-from crossdock.engine.memory import BLOCKED, READY, SCHEDULED, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import edges_of, face_of, failed_at, group_of, needs_of
@@ -19,7 +19,7 @@ from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
 from crossdock.model.moves import Put
 from crossdock.model.rules import Lapse, Lost, Rules, Then, intern
-from crossdock.model.states import OVER, State, move
+from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED, State, move
 
 RETRIES = 5
 _TRIES_AT_MOST = 2**53
@@ -150,7 +150,7 @@ def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Ex
 
 def moved(memory: Memory, event: Moved) -> None:
     job, to, t = memory.jobs[event.number], event.to, event.t
-    memory.displace(job)
+    placing.displace(memory, job)
     before = face_of(job)
     if job.state is not State.COMPLETE:  # then it names no queue
         memory.strays.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
@@ -222,4 +222,4 @@ def stand(
     job.state = move(job.state, state)
     job.since = at
     job.place = stamped(job, t) if state is READY else None
-    memory.place(job)
+    placing.place(memory, job)

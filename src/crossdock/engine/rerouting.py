@@ -6,9 +6,9 @@ has ended is brought back by `editing.revive`, to any queue; what is leased is i
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, placing, throttles
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import BLOCKED, HELD, LEASED, READY, RETRYING, SCHEDULED, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.resqu import lanes, reads
 from crossdock.engine.standing import face_of, row
@@ -18,7 +18,7 @@ from crossdock.model.events import Rerouted
 from crossdock.model.faces import What
 from crossdock.model.job import BAND_NORMAL, Extra, Job
 from crossdock.model.records import OF_QUEUE
-from crossdock.model.states import State, move
+from crossdock.model.states import BLOCKED, HELD, LEASED, READY, RETRYING, SCHEDULED, State, move
 
 #: In which a job can be taken to another queue.
 MOVABLE = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD})
@@ -63,7 +63,7 @@ def rerouted(memory: Memory, event: Rerouted) -> None:
         if event.freed:
             _free(memory, job, event)
         else:
-            memory.displace(job)
+            placing.displace(memory, job)
         own = OF_QUEUE + job.queue
         if memory.throttles:
             throttles.free(memory, own, job.jid)
@@ -75,7 +75,7 @@ def rerouted(memory: Memory, event: Rerouted) -> None:
         named = tuple(OF_QUEUE + queue.name if name == own else name for name in extra.throttles)
         job.extra = replace(extra, throttles=named, history=faces.history(memory, extra.history, line, face))
         job.queue = queue.name
-        memory.place(job)
+        placing.place(memory, job)
 
 
 def _free(memory: Memory, job: Job, event: Rerouted) -> None:
@@ -83,7 +83,7 @@ def _free(memory: Memory, job: Job, event: Rerouted) -> None:
     state = move(job.state, READY)
     staged = job.extra is not None and bool(job.extra.stage)
     since = lanes.since(memory, job) if staged else event.at
-    memory.displace(job)
+    placing.displace(memory, job)
     if memory.throttles:
         throttles.let_go(memory, job, None)
     lanes.forget_batch(job)

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from crossdock.engine import ends
+from crossdock.engine import ends, placing
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, exhausted
-from crossdock.engine.memory import BLOCKED, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
 from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import Lost
-from crossdock.model.states import State, move
+from crossdock.model.states import BLOCKED, State, move
 
 #: Where a job may stand that an old script made to need others, and that does not wait for them: it is ready now.
 _ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
@@ -107,11 +107,11 @@ def scheduled(memory: Memory, event: Scheduled) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         state = move(job.state, State.SCHEDULED)
-        memory.displace(job)
+        placing.displace(memory, job)
         job.state = state
         face = face_of(job)
         if face is not None and face.parked is not None and job.extra is not None:
             # The script keeps that time until it is used, whatever was put meanwhile.
             due, job.due = face.parked
             job.extra = replace(job.extra, face=replace(face, due=due, parked=None))
-        memory.place(job)
+        placing.place(memory, job)

@@ -3,11 +3,11 @@
 Failing is in `failing`, what a job with a freer door allows in `freely`.
 """
 
-from crossdock.engine import faces, freely, links, needs, notebook
+from crossdock.engine import faces, freely, links, needs, notebook, placing
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, unleased
-from crossdock.engine.memory import GONE, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
@@ -16,7 +16,7 @@ from crossdock.model.events import Succeeded
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Bound, Job, Lease, Result
 from crossdock.model.rules import Then
-from crossdock.model.states import State
+from crossdock.model.states import GONE, State
 
 ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
 
@@ -118,14 +118,14 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
             faces.succeeded(memory, job, extra, extra.face, t, result)
             if event.end:
                 memory.end_at(job, event.end)
-            memory.place(job)
+            placing.place(memory, job)
             if notebook.may_retire(memory, t):
                 memory.touched.append(Touched(retire=t))
             if memory.stale.jobs:
                 memory.stale.undone(job)
         else:
             freely.leave(memory, job, result, event.end)
-            memory.place(job)
+            placing.place(memory, job)
     if event.token:
         memory.counters.processed += 1
         if event.t is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, throttles
+from crossdock.engine import faces, placing, throttles
 from crossdock.engine.decision import later
 from crossdock.engine.lease import ended
 from crossdock.engine.memory import Memory
@@ -52,7 +52,7 @@ def surfaced(memory: Memory, event: Surfaced) -> None:
     shown = face.queue if face is not None and face.queue else job.queue
     state, lease = job.state, job.lease
     memory.strays.popped(job.number, event.to_queue)
-    memory.displace(job)
+    placing.displace(memory, job)
     leave_behind(memory, job)
     if lease is not None and memory.throttles:
         throttles.let_go(memory, job, lease, keeps=True)
@@ -68,7 +68,7 @@ def surfaced(memory: Memory, event: Surfaced) -> None:
         shown_state = face.state or ("depends" if state is State.BLOCKED else "")
         job.extra = replace(job.extra or Extra(), warned=False if event.counted else _warned(job))
         faces.write(memory, job, replace(face, queue=elsewhere, old=old, due=None, state=shown_state))
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def leave_behind(memory: Memory, job: Job) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from crossdock.engine import kept
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import LEASED, Memory
+from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import SetThrottles, Touched
 from crossdock.model.events import Held, ThrottlesSet
 from crossdock.model.job import Job, Lease, Token
 from crossdock.model.records import OF_QUEUE, Throttle
+from crossdock.model.states import LEASED
 
 _FOR_EVER = float("inf")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from crossdock.engine import faces
+from crossdock.engine import faces, placing
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.links import TRACK_S, note
 from crossdock.engine.memory import Memory
@@ -36,7 +36,7 @@ def renewed(memory: Memory, event: Renewed) -> None:
     job = memory.jobs[event.number]
     if job.lease is not None:
         lease = job.lease
-        memory.displace(job)
+        placing.displace(memory, job)
         lease.end = event.end
         lease.beats += 1
         if event.until is not None or event.late is not None:
@@ -46,7 +46,7 @@ def renewed(memory: Memory, event: Renewed) -> None:
             faces.renewed(memory, job, event.until)
         if event.payload is not None:
             job.payload = event.payload
-        memory.place(job)
+        placing.place(memory, job)
 
 
 def date(memory: Memory, touched: Iterable[Touched], at: float, now: Now) -> list[TracksDated]:

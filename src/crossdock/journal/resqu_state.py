@@ -4,7 +4,7 @@ from collections import OrderedDict, deque
 
 import msgspec
 
-from crossdock.engine.memory import HELD, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu.plans import enlist
 from crossdock.engine.resqu.state import Mapping, Once, Resqu
@@ -12,6 +12,7 @@ from crossdock.model.event_resqu import Pools
 from crossdock.model.job import Number, Spec
 from crossdock.model.records import Phase, Stage
 from crossdock.model.resqu_lists import Buffer
+from crossdock.model.states import HELD
 
 
 class Kept(msgspec.Struct, array_like=True, frozen=True):

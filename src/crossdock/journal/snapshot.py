@@ -23,7 +23,7 @@ from crossdock.engine import kept
 from crossdock.engine.counters import Counters
 from crossdock.engine.keys import Stored
 from crossdock.engine.lazy import ByCaller
-from crossdock.engine.memory import SHELVED, Lock, Memory, Waiting
+from crossdock.engine.memory import Lock, Memory, Waiting
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
@@ -38,7 +38,7 @@ from crossdock.model.job import Job, Number, Place
 from crossdock.model.loads import Load
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.rules import intern
-from crossdock.model.states import State
+from crossdock.model.states import SHELVED, State
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 2  #: 1 had places of four elements

@@ -22,6 +22,22 @@ class State(IntEnum):
     GONE = 9  #: no longer in memory; only events remember it
 
 
+# Looked up once: a member of an enumeration costs as much as a call.
+READY: Final = State.READY
+LEASED: Final = State.LEASED
+SCHEDULED: Final = State.SCHEDULED
+BLOCKED: Final = State.BLOCKED
+HELD: Final = State.HELD
+RETRYING: Final = State.RETRYING
+COMPLETE: Final = State.COMPLETE
+FAILED: Final = State.FAILED
+DEAD: Final = State.DEAD
+GONE: Final = State.GONE
+
+#: States whose jobs stand on a shelf: sorted by when they are next due (leased ones by their lease's end).
+SHELVED: Final = tuple(state for state in State if state not in (State.READY, State.GONE))
+
+
 #: Ended, and kept.
 OVER: Final = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 

@@ -4,7 +4,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from crossdock.engine import admit, links
+from crossdock.engine import admit, links, placing
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, failure
 from crossdock.engine.lease import closing, end_lease, leased_via
@@ -98,7 +98,7 @@ def _become(memory: Memory, job: Job, event: Rescheduled) -> None:
     job.failures, job.due, job.since = event.failures, to.due, event.at
     job.queue = memory.queue(to.queue, event.at).name
     job.place = None if to.due else stamped(job, event.at)
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def _another(

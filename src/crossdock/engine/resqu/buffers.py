@@ -2,10 +2,11 @@
 
 from random import Random
 
+from crossdock.engine import placing
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, failure, lapse, stirred_by
 from crossdock.engine.lease import last_rows
-from crossdock.engine.memory import HELD, READY, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.resqu.uniques import buffered
 from crossdock.engine.settle import room, success
 from crossdock.engine.standing import row
@@ -15,7 +16,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Succeed
 from crossdock.model.events import AnyEvent, Removed
 from crossdock.model.job import BAND_NORMAL, Job, Lease
-from crossdock.model.states import move
+from crossdock.model.states import HELD, READY, move
 
 
 def take_next(memory: Memory, command: c.TakeNext, now: Now) -> Decision[Job | None]:
@@ -30,9 +31,9 @@ def take_next(memory: Memory, command: c.TakeNext, now: Now) -> Decision[Job | N
 def taken(memory: Memory, event: e.Taken) -> None:
     job = memory.jobs[event.number]
     state = move(job.state, HELD)
-    memory.displace(job)
+    placing.displace(memory, job)
     job.state = state
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def fill(memory: Memory, command: c.FillBuffer, now: Now, random: Random) -> Decision[None]:
@@ -73,10 +74,10 @@ def put_on_queue(memory: Memory, event: e.PutOnQueue) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         state = move(job.state, READY)
-        memory.displace(job)
+        placing.displace(memory, job)
         job.queue, job.state = queue.name, state
         job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
-        memory.place(job)
+        placing.place(memory, job)
 
 
 def empty(memory: Memory, command: c.EmptyBuffer, now: Now, random: Random) -> Decision[bytes | None]:

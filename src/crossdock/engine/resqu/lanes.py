@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from crossdock.engine import placing
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
@@ -78,7 +79,7 @@ def begin(memory: "Memory", job: Job, queue: str, lease: Lease) -> None:
     job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
     leave(memory, job)
     job.state, job.lease = State.LEASED, lease
-    memory.place(job)
+    placing.place(memory, job)
 
 
 def stand(memory: "Memory", job: Job, stage: str) -> None:

@@ -4,9 +4,10 @@ from random import Random
 
 from msgspec.structs import replace
 
+from crossdock.engine import placing
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows, lease_next
-from crossdock.engine.memory import HELD, Memory
+from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu import lanes, reads
 from crossdock.model import event_resqu as e
@@ -17,7 +18,7 @@ from crossdock.model.job import BAND_NORMAL, Extra, Job, Spec
 from crossdock.model.records import Phase, Stage
 from crossdock.model.resqu import UNASSIGNED
 from crossdock.model.rules import intern
-from crossdock.model.states import State
+from crossdock.model.states import HELD, State
 
 #: Until its client says otherwise, right after the first push; one that dies in between leaves nothing for ever.
 _UNSAID_S = 86_400.0
@@ -176,7 +177,7 @@ def stage_finished(memory: Memory, event: e.StageFinished) -> None:
         lanes.forget_batch(job)
         job.queue, job.state, job.since = queue.name, State.READY, stage.since
         job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
-        memory.place(job)
+        placing.place(memory, job)
 
 
 def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now, random: Random) -> Decision[Job | None]:
