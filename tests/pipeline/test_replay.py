@@ -88,23 +88,6 @@ def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp
     assert bytes(by_first["raw"]["payload"]) != b"[]"
 
 
-@pytest.mark.slow
-def test_the_verb_with_a_master(lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "lake").symlink_to(lake)
-    count = len(choose(lake, Filter(kind="k")).numbers)
-    with Server(tmp_path / "data", {"lake.on": False}, doors=("redis",)) as server:
-        redis = f"redis=127.0.0.1:{server.ports['redis']}"
-        operator = Operator(tmp_path, server_data="data")
-        operator.patience_s = 300  # a Spark of its own
-        words = ("replay", "--kind", "k", "--id", "by-spark", "--yes", "--listen", redis, "--master", "local[1]")
-        conf = ("--conf", "spark.sql.shuffle.partitions=1", "--conf", "spark.driver.memory=1g")
-        done = operator.json(*words, *conf)
-        assert done == {"matched": count, "id": "by-spark", "new": count, "known": 0}
-        again = operator.run(*words[:-2])
-        assert f"replay by-spark is complete: it pushed {count} jobs before" in again.err
-
-
 def test_a_master_without_java_is_told(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "lake").symlink_to(lake)
     operator = Operator(tmp_path, server_data=".")
