@@ -7,6 +7,7 @@ import pytest
 from crossdock.model.commands import SetRecurrences
 from crossdock.model.job import Form, Spec
 from crossdock.model.records import Recurrence
+from crossdock.model.resqu import SetMapping
 from crossdock.model.rules import Rules
 from tests.resqu.saying import BATCH, P, commit
 from tests.resqu.speaking import Direct
@@ -46,6 +47,16 @@ def test_a_plan_is_made_shown_run_and_removed(direct: Direct, peer: ControlPeer)
         "done": ["shop_weekly"], "unknown": ["shop_other"],
     }  # fmt: skip
     assert peer.ask("plans")["plans"] == []
+
+
+def test_a_plan_shows_where_its_jobs_go_by_the_mapping_of_today(direct: Direct, peer: ControlPeer) -> None:
+    add(peer, name="Weekly")
+    direct.desk.do(SetMapping({"shop": {"Weekly": "slow"}}, {}))
+    (row,) = peer.ask("plans")["plans"]
+    assert row["queue"] == "slow"
+    direct.desk.advance(WEEK_S + 1)
+    (job,) = direct.desk.memory.jobs.values()
+    assert job.queue == "slow"
 
 
 def test_a_start_is_kept_if_it_is_still_to_come(direct: Direct, peer: ControlPeer) -> None:

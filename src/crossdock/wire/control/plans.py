@@ -29,7 +29,7 @@ def plans(desk: Desk, request: messages.Plans) -> Slices:
     memory = desk.memory
     names, after = yield from _page(memory, request)
     found = (reads.plan(memory, name) for name in names)
-    return reply({"plans": [_row(each, desk.now) for each in found if each is not None], "after": after})
+    return reply({"plans": [_row(each, memory, desk.now) for each in found if each is not None], "after": after})
 
 
 def _page(memory: Memory, request: messages.Plans) -> Generator[float, None, tuple[list[str], str | None]]:
@@ -48,12 +48,12 @@ def _page(memory: Memory, request: messages.Plans) -> Generator[float, None, tup
     return page[: request.limit], page[request.limit - 1] if len(page) > request.limit else None
 
 
-def _row(one: Recurrence, now: Now) -> views.View:
+def _row(one: Recurrence, memory: Memory, now: Now) -> views.View:
     return {
         "plan": one.plan,
         "source": one.source,
         "interval": one.schedule,
-        "queue": one.spec.queue,
+        "queue": memory.resqu.queue_of(one.spec),  # as the mapping is now, not as it was when the plan was made
         "kind": one.spec.kind,
         "next": views.when(one.next),
         "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
