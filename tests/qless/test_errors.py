@@ -88,7 +88,7 @@ def test_scripts_that_nobody_knows() -> None:
     assert house.ask("FCALL", "nothing", "0") == b"-ERR Function not found\r\n"
     assert house.ask("EVALSHA", "0" * 40, "-1") == b"-ERR Number of keys can't be negative\r\n"
     assert house.ask("EVALSHA", "0" * 40, "1") == b"-ERR Number of keys can't be greater than number of args\r\n"
-    assert house.ask("FCALL", "qless", "one") == b"-ERR value is not an integer or out of range\r\n"
+    assert house.ask("FCALL", "qless", "one") == b"-ERR Bad number of keys provided\r\n"
     assert house.ask("FCALL", "qless") == b"-ERR wrong number of arguments for 'fcall' command\r\n"
     assert not house.desk.memory.scripts
 

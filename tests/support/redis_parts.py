@@ -62,7 +62,7 @@ class Mirror:
             return len(args)
         if name == b"brpop":
             now = context.desk.now.steady
-            return Block(("mirrored",), now + 1.0, lambda: self._call(name, context, args), b"late")
+            return Block(("mirrored",), now + 1.0, lambda: self._call(name, context, args), b"late", b"here")
         if name == b"set":
             raise Error("ERR the mirror refuses")
         raise PASS

@@ -5,13 +5,19 @@ from typing import Final
 from crossdock import __version__
 from crossdock.model.commands import Flush
 from crossdock.wire.redis.bounds import pattern
-from crossdock.wire.redis.command import WRITE, Act, Command, container
+from crossdock.wire.redis.command import WRITE, Command, Subcommands, TooManyWords, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.greet import DATABASES, REDIS_VERSION
+from crossdock.wire.redis.numbers import INT64, whole
 from crossdock.wire.redis.values import OK, Error, Result, Verbatim
 
 VIA: Final = "redis"
+
+#: Of what may be set, the least that it may be.
+_LEAST: Final = {b"slowlog-log-slower-than": -1, b"slowlog-max-len": 0}
+
+_BAD_COUNT: Final = Error("ERR count should be greater than or equal to -1")
 
 
 def _sections(context: Context) -> dict[bytes, dict[str, object]]:
@@ -73,18 +79,25 @@ def _config_get(context: Context, args: list[bytes]) -> Result:
 
 
 def _config_set(context: Context, args: list[bytes]) -> Result:
-    pairs = dict(zip(args[::2], args[1::2], strict=False))
-    for name in pairs:
-        if len(args) % 2 or name.lower() not in context.door.slow_log:
+    if len(args) % 2:
+        raise SYNTAX
+    new: dict[bytes, bytes] = {}
+    for name, value in zip(args[::2], args[1::2], strict=True):
+        if name.lower() not in context.door.slow_log:
             raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % name[:128])
-    for name, value in pairs.items():
-        if not value.removeprefix(b"-").isdigit() or len(value) > 18:
-            raise Error(
-                b"ERR CONFIG SET failed (possibly related to argument '%b') - argument couldn't be parsed into an "
-                b"integer" % name[:128]
-            )
-    context.door.slow_log.update((name.lower(), value) for name, value in pairs.items())
+        if name.lower() in new:
+            raise _not_set(name, b"duplicate parameter")
+        new[name.lower()] = value
+    for name, value in new.items():
+        least = _LEAST[name]
+        if whole(value, _not_set(name, b"argument couldn't be parsed into an integer")) < least:
+            raise _not_set(name, b"argument must be between %d and %d inclusive" % (least, INT64 - 1))
+    context.door.slow_log.update(new)
     return OK
+
+
+def _not_set(name: bytes, why: bytes) -> Error:
+    return Error(b"ERR CONFIG SET failed (possibly related to argument '%b') - %b" % (name[:128], why))
 
 
 def _ok(context: Context, args: list[bytes]) -> Result:
@@ -92,6 +105,10 @@ def _ok(context: Context, args: list[bytes]) -> Result:
 
 
 def _slow_log(context: Context, args: list[bytes]) -> Result:
+    if len(args) > 1:
+        raise TooManyWords
+    if args and whole(args[0], _BAD_COUNT) < -1:
+        raise _BAD_COUNT
     return []
 
 
@@ -114,12 +131,12 @@ def flush(context: Context, args: list[bytes]) -> Result:
     return OK
 
 
-_CONFIG: Final[dict[bytes, tuple[int, Act]]] = {
+_CONFIG: Final[Subcommands] = {
     b"GET": (-3, _config_get),
     b"SET": (-4, _config_set),
     b"RESETSTAT": (2, _ok),
 }
-_SLOWLOG: Final[dict[bytes, tuple[int, Act]]] = {
+_SLOWLOG: Final[Subcommands] = {
     b"GET": (-2, _slow_log),
     b"LEN": (2, _slow_log_length),
     b"RESET": (2, _ok),
@@ -127,8 +144,8 @@ _SLOWLOG: Final[dict[bytes, tuple[int, Act]]] = {
 
 COMMANDS: Final = (
     Command(b"info", -1, info),
-    Command(b"config", -2, container(b"config", _CONFIG)),
-    Command(b"slowlog", -2, container(b"slowlog", _SLOWLOG)),
+    container(b"config", _CONFIG),
+    container(b"slowlog", _SLOWLOG),
     Command(b"time", 1, time),
     Command(b"flushdb", -1, flush, WRITE),
     Command(b"flushall", -1, flush, WRITE),

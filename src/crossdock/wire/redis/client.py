@@ -1,12 +1,17 @@
 """CLIENT: what connections say about themselves when they begin, and what may be asked about them."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from crossdock.wire.redis.command import Act, Command, container
+from crossdock.wire.redis.command import Subcommands, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.greet import set_name
+from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import OK, Error, Result, Verbatim
+
+_BAD_ID: Final = Error("ERR Invalid client ID")
+_TYPES: Final = frozenset({b"normal", b"master", b"replica", b"slave", b"pubsub"})
 
 
 def _id(context: Context, args: list[bytes]) -> Result:
@@ -20,6 +25,13 @@ def _get_name(context: Context, args: list[bytes]) -> Result:
 def _set_info(context: Context, args: list[bytes]) -> Result:
     if args[0].upper() not in (b"LIB-NAME", b"LIB-VER"):
         raise Error(b"ERR Unrecognized option '%b'" % args[0][:128])
+    return OK
+
+
+def _no_evict(context: Context, args: list[bytes]) -> Result:
+    """Nobody is."""
+    if args[0].upper() not in (b"ON", b"OFF"):
+        raise SYNTAX
     return OK
 
 
@@ -53,10 +65,26 @@ def _info(context: Context, args: list[bytes]) -> Result:
 
 
 def _list(context: Context, args: list[bytes]) -> Result:
-    return Verbatim(b"".join(map(_line, context.door.sessions.values())))
+    sessions = context.door.sessions
+    shown: Iterable[Context] = sessions.values()
+    match [word.upper() for word in args[:1]]:
+        case [b"TYPE"] if len(args) == 2:
+            if args[1].lower() not in _TYPES:
+                raise Error(b"ERR Unknown client type '%b'" % args[1][:128])
+            shown = [each for each in shown if _type(each) == args[1].lower()]
+        case [b"ID"] if len(args) > 1:
+            numbers = [whole(word, _BAD_ID) for word in args[1:]]
+            shown = [sessions[number] for number in numbers if number in sessions]
+        case [_]:
+            raise SYNTAX
+    return Verbatim(b"".join(map(_line, shown)))
 
 
-_CLIENT: Final[dict[bytes, tuple[int, Act]]] = {
+def _type(context: Context) -> bytes:
+    return b"pubsub" if context.subscriptions else b"normal"
+
+
+_CLIENT: Final[Subcommands] = {
     b"ID": (2, _id),
     b"GETNAME": (2, _get_name),
     b"SETNAME": (3, set_name),
@@ -65,8 +93,8 @@ _CLIENT: Final[dict[bytes, tuple[int, Act]]] = {
     b"LIST": (-2, _list),
     b"REPLY": (3, _reply),
     b"MAINT_NOTIFICATIONS": (-3, _accept),
-    b"NO-EVICT": (3, _accept),
-    b"NO-TOUCH": (3, _accept),
+    b"NO-EVICT": (3, _no_evict),
+    b"NO-TOUCH": (3, _no_evict),
 }
 
-COMMANDS: Final = (Command(b"client", -2, container(b"client", _CLIENT)),)
+COMMANDS: Final = (container(b"client", _CLIENT),)

@@ -27,13 +27,6 @@ def encode(value: Value, resp3: bool) -> bytes:
     return b"".join(parts)
 
 
-def number(value: float) -> bytes:
-    """A double as Redis spells it: whole ones without a point, the others as short as they read back."""
-    if abs(value) < 2**52 and value == int(value):
-        return b"%d" % int(value)
-    return repr(value).encode()
-
-
 def _each(values: Any, resp3: bool, add: Add) -> None:
     for value in values:
         kind = type(value)
@@ -56,7 +49,7 @@ def _bool(value: bool, resp3: bool, add: Add) -> None:
 
 
 def _float(value: float, resp3: bool, add: Add) -> None:
-    text = number(value)
+    text = b"%.17g" % value
     add(b",%b\r\n" % text if resp3 else b"$%d\r\n%b\r\n" % (len(text), text))
 
 

@@ -10,6 +10,7 @@ _ECHO: Final = 128
 WRONG_TYPE: Final = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 SYNTAX: Final = Error("ERR syntax error")
 NOT_AN_INTEGER: Final = Error("ERR value is not an integer or out of range")
+NOT_POSITIVE: Final = Error("ERR value is out of range, must be positive")
 NOT_A_FLOAT: Final = Error("ERR value is not a valid float")
 NO_SCRIPT: Final = Error("NOSCRIPT No matching script. Please use EVAL.")
 NO_AUTH: Final = Error("NOAUTH Authentication required.")
@@ -19,6 +20,18 @@ NOT_IN_MULTI: Final = Error("ERR Command not allowed inside a transaction")
 
 def arity(name: bytes) -> Error:
     return Error(b"ERR wrong number of arguments for '%b' command" % name)
+
+
+def exec_refused(error: Error) -> Error:
+    """What is wrong with EXEC itself ends the transaction."""
+    return Error(b"EXECABORT Transaction discarded because of: %b" % error.text.removeprefix(b"ERR "))
+
+
+def wrong_words(container: bytes, word: bytes) -> Error:
+    return Error(
+        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP."
+        % (word[:_ECHO], container.upper())
+    )
 
 
 def unknown_command(request: list[bytes]) -> Error:

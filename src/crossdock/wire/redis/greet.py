@@ -49,7 +49,6 @@ def hello(context: Context, args: list[bytes]) -> Result:
         if protocol not in (2, 3):
             raise Error("NOPROTO unsupported protocol version")
         resp3 = protocol == 3
-    name = context.name
     at = 1
     while at < len(args):
         option, left = args[at].upper(), len(args) - at - 1
@@ -57,13 +56,13 @@ def hello(context: Context, args: list[bytes]) -> Result:
             _admit(context, args[at + 1], args[at + 2])
             at += 3
         elif option == b"SETNAME" and left >= 1:
-            name = _client_name(args[at + 1])
+            context.name = _client_name(args[at + 1])
             at += 2
         else:
             raise Error(b"ERR Syntax error in HELLO option '%b'" % args[at][:128])
     if not context.identified:
         raise _HELLO_FIRST
-    context.resp3, context.name = resp3, name
+    context.resp3 = resp3
     return {
         b"server": b"redis",
         b"version": REDIS_VERSION,
@@ -101,6 +100,8 @@ def echo(context: Context, args: list[bytes]) -> Result:
 def select(context: Context, args: list[bytes]) -> Result:
     """There is one store. `redis.databases = shared` lets clients that insist on another number use it all the same."""
     database = whole(args[0])
+    if not -(2**31) <= database < 2**31:
+        raise Error("ERR value is out of range, value must between -2147483648 and 2147483647")
     if not 0 <= database < (DATABASES if context.door.shared_databases else 1):
         raise Error("ERR DB index is out of range")
     context.database = database

@@ -57,7 +57,7 @@ def execute(context: Context, args: list[bytes]) -> Result:
 def at_once(result: Result) -> Value:
     """The value of what may not wait: a blocking command finds what is there, and long work is done to its end."""
     if isinstance(result, Block):
-        return result.late
+        return result.here
     if isinstance(result, Hang):
         return result.value
     if isinstance(result, Generator):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from crossdock.wire.redis.bounds import TEXT_BYTES, pattern
-from crossdock.wire.redis.command import ALONE, LISTENING, Act, Command, container
+from crossdock.wire.redis.command import ALONE, LISTENING, Command, Subcommands, TooManyWords, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Many, Push, Result
 
@@ -30,7 +30,7 @@ def psubscribe(context: Context, args: list[bytes]) -> Result:
         raise Error(f"ERR a connection may subscribe to {PATTERNS_AT_MOST} patterns")
     globs = {text: pattern(text) for text in args}
     join = context.desk.channels.subscribe_pattern
-    return _join(context, b"psubscribe", context.patterns, globs, lambda text: join(text, globs[text], context))
+    return _join(context, b"psubscribe", context.patterns, args, lambda text: join(text, globs[text], context))
 
 
 def punsubscribe(context: Context, args: list[bytes]) -> Result:
@@ -78,6 +78,8 @@ def publish(context: Context, args: list[bytes]) -> Result:
 
 
 def _channels(context: Context, args: list[bytes]) -> Result:
+    if len(args) > 1:
+        raise TooManyWords
     glob = pattern(args[0] if args else b"*")
     return [channel for channel in context.desk.channels.by_name if glob.matches(channel)]
 
@@ -91,7 +93,7 @@ def _numpat(context: Context, args: list[bytes]) -> Result:
     return len(context.desk.channels.by_pattern)
 
 
-_PUBSUB: Final[dict[bytes, tuple[int, Act]]] = {
+_PUBSUB: Final[Subcommands] = {
     b"CHANNELS": (-2, _channels),
     b"NUMSUB": (-2, _numsub),
     b"NUMPAT": (2, _numpat),
@@ -99,9 +101,9 @@ _PUBSUB: Final[dict[bytes, tuple[int, Act]]] = {
 
 COMMANDS: Final = (
     Command(b"subscribe", -2, subscribe, LISTENING | ALONE),
-    Command(b"unsubscribe", -1, unsubscribe, LISTENING | ALONE),
+    Command(b"unsubscribe", -1, unsubscribe, LISTENING),
     Command(b"psubscribe", -2, psubscribe, LISTENING | ALONE),
-    Command(b"punsubscribe", -1, punsubscribe, LISTENING | ALONE),
+    Command(b"punsubscribe", -1, punsubscribe, LISTENING),
     Command(b"publish", 3, publish),
-    Command(b"pubsub", -2, container(b"pubsub", _PUBSUB)),
+    container(b"pubsub", _PUBSUB),
 )

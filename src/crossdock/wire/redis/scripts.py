@@ -11,9 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from crossdock.model.keys import ForgetScripts, KnowScript
-from crossdock.wire.redis.command import Act, Command, container
+from crossdock.wire.redis.command import Command, Subcommands, container
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import NO_SCRIPT
+from crossdock.wire.redis.errors import NO_SCRIPT, NOT_AN_INTEGER
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import OK, Error, Result, Value
 
@@ -22,6 +22,7 @@ LOADED_AT_MOST: Final = 10_000
 
 
 _NO_FUNCTION: Final = Error("ERR Function not found")
+_BAD_COUNT: Final = Error("ERR Bad number of keys provided")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -101,33 +102,40 @@ def _load(context: Context, text: bytes) -> tuple[str, str]:
 def eval_(context: Context, args: list[bytes]) -> Result:
     _keys(args)  # what is wrong with them is told before what is wrong with the text
     sha, dialect = _load(context, args[0])
-    return _call(context, dialect, args, NO_SCRIPT, sha)
+    return _call(context, dialect, args, sha)
 
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
     known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha)
-    return _call(context, known, args, NO_SCRIPT, sha)
+    if known is None and len(sha) != 40:  # so it is no hash; else the number of keys is looked at first
+        raise NO_SCRIPT
+    return _call(context, known, args, sha)
 
 
 def fcall(context: Context, args: list[bytes]) -> Result:
-    return _call(context, context.door.scripts.functions.get(args[0]), args, _NO_FUNCTION)
+    dialect = context.door.scripts.functions.get(args[0])
+    if dialect is None:
+        raise _NO_FUNCTION
+    if args[1] != b"0":
+        _keys(args, _BAD_COUNT)
+    return _call(context, dialect, args)
 
 
-def _keys(args: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-    count = whole(args[1])
-    if count < 0:
-        raise Error("ERR Number of keys can't be negative")
+def _keys(args: list[bytes], wrong: Error = NOT_AN_INTEGER) -> tuple[list[bytes], list[bytes]]:
+    count = whole(args[1], wrong)
     if count > len(args) - 2:
         raise Error("ERR Number of keys can't be greater than number of args")
+    if count < 0:
+        raise Error("ERR Number of keys can't be negative")
     return args[2 : 2 + count], args[2 + count :]
 
 
-def _call(context: Context, dialect: str | None, args: list[bytes], unknown: Error, sha: str = "") -> Value:
+def _call(context: Context, dialect: str | None, args: list[bytes], sha: str = "") -> Value:
     keys, rest = ([], args[2:]) if args[1] == b"0" else _keys(args)
     handler = context.door.scripts.handlers.get(dialect)
     if handler is None or dialect is None:
-        raise unknown
+        raise NO_SCRIPT
     try:
         if not context.desk.waiting:  # so nobody could be served in between
             return handler(Call(context, dialect, keys, rest, sha))
@@ -157,7 +165,7 @@ def _script_kill(context: Context, args: list[bytes]) -> Result:
     raise Error("NOTBUSY No scripts in execution right now.")
 
 
-_SCRIPT: Final[dict[bytes, tuple[int, Act]]] = {
+_SCRIPT: Final[Subcommands] = {
     b"LOAD": (3, _script_load),
     b"EXISTS": (-3, _script_exists),
     b"FLUSH": (-2, _script_flush),
@@ -171,5 +179,5 @@ COMMANDS: Final = (
     Command(b"evalsha_ro", -3, evalsha),
     Command(b"fcall", -3, fcall),
     Command(b"fcall_ro", -3, fcall),
-    Command(b"script", -2, container(b"script", _SCRIPT)),
+    container(b"script", _SCRIPT),
 )

@@ -11,7 +11,7 @@ from crossdock.wire.redis.command import ALONE, AT_ONCE, LISTENING, STRANGER, Co
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import Fault, Request, Requests
 from crossdock.wire.redis.encode import encode
-from crossdock.wire.redis.multi import QUEUE_AT_MOST
+from crossdock.wire.redis.multi import QUEUE_AT_MOST, end
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
@@ -52,12 +52,12 @@ class RedisSession(Context):
                 return self._refuse(errors.unknown_command(request))
         words, arity = len(request), command.arity
         if words != arity if arity > 0 else words < -arity:
-            return self._refuse(errors.arity(command.name))
+            return self._refuse_as(command, request, errors.arity)
         flags = command.flags
         if not self.identified and not flags & STRANGER:
-            return self._refuse(errors.NO_AUTH)
+            return self._refuse_as(command, request, lambda name: errors.NO_AUTH)
         if (self.channels or self.patterns) and not self.resp3 and not flags & LISTENING:
-            return self._refuse(errors.not_while_subscribed(command.name))
+            return self._refuse_as(command, request, errors.not_while_subscribed)
         self.door.commands += 1
         if self.queued is not None and not flags & AT_ONCE:
             return self._queue(command, request)
@@ -69,9 +69,25 @@ class RedisSession(Context):
         self.spoilt = True
         return encode(error, self.resp3)
 
+    def _refuse_as(self, command: Command, request: list[bytes], error: Callable[[bytes], Error]) -> bytes:
+        """Unless its subcommand is wrong, which is told first."""
+        try:
+            refused = error(command.full_name(request[1:]))
+        except Error as wrong:
+            return self._refuse(wrong)
+        if command.name == b"exec":
+            end(self)
+            refused = errors.exec_refused(refused)
+        return self._refuse(refused)
+
     def _queue(self, command: Command, request: list[bytes]) -> bytes:
         if command.flags & ALONE:
             return self._refuse(errors.NOT_IN_MULTI)
+        if command.subcommands is not None:
+            try:
+                command.full_name(request[1:])
+            except Error as wrong:
+                return self._refuse(wrong)
         self.queued_bytes += sum(map(len, request))
         if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.door.request_bytes:
             return self._refuse(Error("ERR the transaction is too large"))

@@ -3,9 +3,8 @@
 from typing import Final
 
 from crossdock.wire.redis import admin, client, greet, multi, pubsub, scripts
-from crossdock.wire.redis.command import BLOCKS, GROWS, STRANGER, WRITE, Act, Command
+from crossdock.wire.redis.command import BLOCKS, GROWS, STRANGER, WRITE, Command, Subcommands, container
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import unknown_subcommand
 from crossdock.wire.redis.keys import blocking, generic, hashes, lists, sets, sorted_sets, strings
 from crossdock.wire.redis.values import Result, Simple, Value
 
@@ -13,13 +12,7 @@ _FLAGS: Final = ((GROWS, b"denyoom"), (BLOCKS, b"blocking"), (STRANGER, b"no_aut
 
 
 def _command(context: Context, args: list[bytes]) -> Result:
-    if not args:
-        return [_shown(each) for each in _ALL]
-    word = args[0].upper()
-    act = _COMMAND.get(word)
-    if act is None:
-        raise unknown_subcommand(b"command", args[0])
-    return act(context, args[1:])
+    return [_shown(each) for each in _ALL]
 
 
 def _count(context: Context, args: list[bytes]) -> Result:
@@ -48,7 +41,12 @@ def _shown(command: Command) -> list[Value]:
     return [command.name, command.arity, flags, command.first, command.last, step, [], [], [], []]
 
 
-_COMMAND: Final[dict[bytes, Act]] = {b"COUNT": _count, b"INFO": _info, b"LIST": _list, b"DOCS": _docs}
+_COMMAND: Final[Subcommands] = {
+    b"COUNT": (2, _count),
+    b"INFO": (-2, _info),
+    b"LIST": (-2, _list),
+    b"DOCS": (-2, _docs),
+}
 
 _ALL: Final = (
     *greet.COMMANDS,
@@ -64,7 +62,7 @@ _ALL: Final = (
     *sets.COMMANDS,
     *hashes.COMMANDS,
     *sorted_sets.COMMANDS,
-    Command(b"command", -1, _command),
+    container(b"command", _COMMAND, bare=_command),
 )
 _NAMES: Final = [each.name for each in _ALL]
 

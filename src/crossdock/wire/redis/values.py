@@ -76,7 +76,8 @@ class Block(NamedTuple):
     on: tuple[str | bytes, ...]
     until: float  #: steady
     again: "Callable[[], Result]"
-    late: Value  #: said at the deadline, and inside of MULTI, where nothing waits
+    late: Value  #: said at the deadline
+    here: Value = NULL_ARRAY  #: said inside of MULTI, where nothing waits
 
 
 class Hang(NamedTuple):

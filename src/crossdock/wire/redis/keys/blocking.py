@@ -10,8 +10,8 @@ from crossdock.wire.redis.command import BLOCKS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import WRONG_TYPE
 from crossdock.wire.redis.keys.lists import move, sides, take
-from crossdock.wire.redis.numbers import real
-from crossdock.wire.redis.values import NULL_ARRAY, Block, Error, Result
+from crossdock.wire.redis.numbers import INT64, real
+from crossdock.wire.redis.values import NULL_ARRAY, Block, Error, Result, Value
 from crossdock.wire.redis.views import find
 
 #: A longer wait is for ever.
@@ -21,8 +21,10 @@ _LONGEST_S: Final = 86_400.0 * 365
 def deadline(context: Context, text: bytes) -> float:
     """Steady; 0 waits for ever."""
     seconds = real(text, Error("ERR timeout is not a float or out of range"))
-    if seconds < 0:
+    if not -1 < seconds * 1_000 < INT64:  # so says Redis of one that its 64 bits do not hold
         raise Error("ERR timeout is negative")
+    if (seconds + context.desk.now.wall) * 1_000 >= INT64:
+        raise Error("ERR timeout is out of range")
     return context.desk.now.steady + seconds if 0 < seconds < _LONGEST_S else math.inf
 
 
@@ -34,7 +36,7 @@ def _pop(context: Context, args: list[bytes], *, left: bool) -> Result:
             if entry.kind is not Kind.LIST:
                 raise WRONG_TYPE
             break
-    return _try(lambda: _first(context, keys, left=left), keys, until)
+    return _try(lambda: _first(context, keys, left=left), keys, until, NULL_ARRAY)
 
 
 def _first(context: Context, keys: tuple[bytes, ...], *, left: bool) -> Result:
@@ -44,11 +46,11 @@ def _first(context: Context, keys: tuple[bytes, ...], *, left: bool) -> Result:
     return NULL_ARRAY
 
 
-def _try(attempt: Callable[[], Result], keys: tuple[bytes, ...], until: float) -> Result:
+def _try(attempt: Callable[[], Result], keys: tuple[bytes, ...], until: float, here: Value) -> Result:
     result = attempt()
     if result is not NULL_ARRAY:
         return result
-    return Block(keys, until, lambda: _try(attempt, keys, until), NULL_ARRAY)
+    return Block(keys, until, lambda: _try(attempt, keys, until, here), NULL_ARRAY, here)
 
 
 def _is_list(entry: Entry | None) -> bool:
@@ -75,7 +77,7 @@ def _move(context: Context, args: list[bytes], *, from_left: bool, to_left: bool
             return NULL_ARRAY
         return move(context, source, target, from_left=from_left, to_left=to_left)
 
-    return _try(attempt, (source,), until)
+    return _try(attempt, (source,), until, None)
 
 
 def brpoplpush(context: Context, args: list[bytes]) -> Result:

@@ -9,12 +9,11 @@ from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.scan import TYPES, scan
-from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.numbers import INT64, whole
 from crossdock.wire.redis.values import Error, Result, Simple, Value, Work
 from crossdock.wire.redis.views import SLICE, find
 
-#: An end further away than this is a mistake.
-MOST_MS: Final = 2**53
+_OPTIONS: Final = frozenset({b"NX", b"XX", b"GT", b"LT"})
 
 
 def delete(context: Context, args: list[bytes]) -> Result:
@@ -47,6 +46,18 @@ def pttl(context: Context, args: list[bytes]) -> Result:
     return _left_ms(context, args[0])
 
 
+def from_now(context: Context, text: bytes, unit_ms: int, name: bytes) -> int:
+    """In milliseconds; an end must be one that 64 bits of milliseconds since 1970 tell."""
+    ms = whole(text) * unit_ms
+    if ms < -INT64 or ms + int(context.desk.now.wall * 1_000) >= INT64:
+        raise invalid_end(name)
+    return ms
+
+
+def invalid_end(name: bytes) -> Error:
+    return Error(b"ERR invalid expire time in '%b' command" % name)
+
+
 def expire(context: Context, args: list[bytes]) -> Result:
     return _expire(context, args, b"expire", 1_000)
 
@@ -56,16 +67,16 @@ def pexpire(context: Context, args: list[bytes]) -> Result:
 
 
 def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> Result:
-    key, ms = args[0], whole(args[1]) * unit_ms
     options = {option.upper() for option in args[2:]}
-    for option in options - {b"NX", b"XX", b"GT", b"LT"}:
-        raise Error(b"ERR Unsupported option %b" % option[:128])
+    if not options <= _OPTIONS:
+        wrong = next(option for option in args[2:] if option.upper() not in _OPTIONS)
+        raise Error(b"ERR Unsupported option %b" % wrong[:128])
     if b"NX" in options and len(options) > 1:
         raise Error("ERR NX and XX, GT or LT options at the same time are not compatible")
     if {b"GT", b"LT"} <= options:
         raise Error("ERR GT and LT options at the same time are not compatible")
-    if abs(ms) > MOST_MS:
-        raise Error(b"ERR invalid expire time in '%b' command" % name)
+    ms = from_now(context, args[1], unit_ms, name)
+    key = args[0]
     left = _left_ms(context, key)
     if left == -2 or not _wanted(options, left, ms):
         return 0

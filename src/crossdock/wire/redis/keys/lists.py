@@ -6,12 +6,11 @@ from crossdock.engine.keys import part
 from crossdock.model.keys import ChangeList
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.errors import SYNTAX, arity
 from crossdock.wire.redis.keys.values import elements
-from crossdock.wire.redis.numbers import span, whole
+from crossdock.wire.redis.numbers import positive, span, whole
 from crossdock.wire.redis.values import NULL_ARRAY, OK, Error, Result
 
-_NOT_POSITIVE: Final = Error("ERR value is out of range, must be positive")
 _SIDES: Final = {b"LEFT": True, b"RIGHT": False}
 
 
@@ -48,26 +47,24 @@ def take(context: Context, key: bytes, count: int, *, left: bool) -> list[bytes]
     return taken if left else taken[::-1]
 
 
-def _pop(context: Context, args: list[bytes], *, left: bool) -> Result:
+def _pop(context: Context, args: list[bytes], name: bytes, *, left: bool) -> Result:
     if len(args) > 2:
-        raise SYNTAX
+        raise arity(name)
     if len(args) == 1:
         taken = take(context, args[0], 1, left=left)
         return taken[0] if taken else None
-    count = whole(args[1], _NOT_POSITIVE)
-    if count < 0:
-        raise _NOT_POSITIVE
+    count = positive(args[1])
     if not elements(context, args[0]):
         return NULL_ARRAY
     return take(context, args[0], count, left=left)
 
 
 def lpop(context: Context, args: list[bytes]) -> Result:
-    return _pop(context, args, left=True)
+    return _pop(context, args, b"lpop", left=True)
 
 
 def rpop(context: Context, args: list[bytes]) -> Result:
-    return _pop(context, args, left=False)
+    return _pop(context, args, b"rpop", left=False)
 
 
 def llen(context: Context, args: list[bytes]) -> Result:
@@ -75,19 +72,25 @@ def llen(context: Context, args: list[bytes]) -> Result:
 
 
 def lrange(context: Context, args: list[bytes]) -> Result:
+    first, last = whole(args[1]), whole(args[2])
     data = elements(context, args[0])
-    return part(data, *span(args[1], args[2], len(data)))
+    return part(data, *span(first, last, len(data)))
 
 
 def lindex(context: Context, args: list[bytes]) -> Result:
-    data, index = elements(context, args[0]), whole(args[1])
+    """Here and in LSET the key is looked at before the number."""
+    data = elements(context, args[0])
+    if not data:
+        return None
+    index = whole(args[1])
     return data[index] if -len(data) <= index < len(data) else None
 
 
 def lset(context: Context, args: list[bytes]) -> Result:
-    data, index = elements(context, args[0]), whole(args[1])
+    data = elements(context, args[0])
     if not data:
         raise Error("ERR no such key")
+    index = whole(args[1])
     if not -len(data) <= index < len(data):
         raise Error("ERR index out of range")
     context.desk.do(ChangeList(args[0], index % len(data), 1, [args[2]]))
@@ -96,8 +99,8 @@ def lset(context: Context, args: list[bytes]) -> Result:
 
 def lrem(context: Context, args: list[bytes]) -> Result:
     """The first so many that are equal, from the end if negative; 0: all."""
-    data, count, value = elements(context, args[0]), whole(args[1]), args[2]
-    found = [i for i, each in enumerate(data) if each == value]
+    count, value = whole(args[1]), args[2]
+    found = [i for i, each in enumerate(elements(context, args[0])) if each == value]
     if count:
         found = found[:count] if count > 0 else found[count:]
     if found:
@@ -106,8 +109,9 @@ def lrem(context: Context, args: list[bytes]) -> Result:
 
 
 def ltrim(context: Context, args: list[bytes]) -> Result:
+    first, last = whole(args[1]), whole(args[2])
     length = len(elements(context, args[0]))
-    start, stop = span(args[1], args[2], length)
+    start, stop = span(first, last, length)
     with context.desk.together():
         if stop < length:
             context.desk.do(ChangeList(args[0], stop, length - stop))
@@ -120,7 +124,6 @@ def move(context: Context, source: bytes, target: bytes, *, from_left: bool, to_
     """One element from one list to another, or round the same. It is put before it is taken: a list of one element
     that goes round keeps its end."""
     data = elements(context, source)
-    elements(context, target)
     if not data:
         return None
     value = data[0 if from_left else -1]

@@ -4,14 +4,14 @@ A cursor names a place that stays where it is while keys come and go: whatever i
 is told of. COUNT is how many keys are looked at, as in Redis, not how many are found; a call may find none.
 """
 
+import re
 from typing import Final
 
 from crossdock.model.keys import Kind
 from crossdock.wire.glob import Glob
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.decode import integer
-from crossdock.wire.redis.errors import NOT_AN_INTEGER, SYNTAX
+from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import Error, Result, Value, Work
 
@@ -20,6 +20,9 @@ AT_MOST: Final = 5_000
 
 #: Cursors of plain keys are below it, then follow as many for each view.
 _SPACE: Final = 1 << 56
+
+#: Its length is bounded so that it is read in no time.
+_CURSOR: Final = re.compile(rb"(?:[+-]?\d{1,40})?")
 
 TYPES: Final = {
     Kind.STRING: b"string",
@@ -31,13 +34,13 @@ TYPES: Final = {
 
 
 def scan(context: Context, args: list[bytes]) -> Result:
-    cursor = integer(args[0])
-    if cursor is None or cursor < 0:
-        raise Error("ERR invalid cursor")
-    glob, count, kind = pattern(b"*"), 10, b""
-    if not len(args) % 2:
-        raise SYNTAX
-    for option, value in zip(args[1::2], args[2::2], strict=True):
+    cursor = _cursor(args[0])
+    glob, count, kind = pattern(b"*"), 10, None
+    words = iter(args[1:])
+    for option in words:
+        value = next(words, None)
+        if value is None:
+            raise SYNTAX
         match option.upper():
             case b"MATCH":
                 glob = pattern(value)
@@ -49,12 +52,17 @@ def scan(context: Context, args: list[bytes]) -> Result:
                 kind = value.lower()
             case _:
                 raise SYNTAX
-    if count > 2**31:
-        raise NOT_AN_INTEGER
     return _scan(context, cursor, min(count, AT_MOST), glob, kind)
 
 
-def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes) -> Work:
+def _cursor(text: bytes) -> int:
+    """What C's strtoul reads: nothing is zero, and a negative one counts from the other end."""
+    if _CURSOR.fullmatch(text) is None or abs(cursor := int(text or b"0")) >= 2**64:
+        raise Error("ERR invalid cursor")
+    return cursor % 2**64
+
+
+def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes | None) -> Work:
     views = context.door.views.all
     found: list[Value] = []
     left = count
@@ -65,7 +73,7 @@ def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes) ->
         else:
             view = views[space - 1]
             place, keys = yield from view.page(context, place, left)
-            if kind:
+            if kind is not None:
                 keys = [key for key in keys if TYPES[view.kind(key)] == kind]
         found += [key for key in keys if glob.matches(key)]
         left -= len(keys)
@@ -77,8 +85,8 @@ def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes) ->
     return [b"%d" % (space * _SPACE + place if space <= len(views) else 0), found]
 
 
-def _plain(context: Context, place: int, count: int, kind: bytes) -> tuple[int, list[bytes]]:
+def _plain(context: Context, place: int, count: int, kind: bytes | None) -> tuple[int, list[bytes]]:
     keys, now = context.desk.memory.keys, context.desk.now
     then, page = keys.page(place, count)
     there = ((key, keys.live(key, now)) for key in page)
-    return then, [key for key, entry in there if entry is not None and (not kind or TYPES[entry.kind] == kind)]
+    return then, [key for key, entry in there if entry is not None and (kind is None or TYPES[entry.kind] == kind)]

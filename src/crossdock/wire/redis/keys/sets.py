@@ -8,10 +8,8 @@ from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.keys.values import members
-from crossdock.wire.redis.numbers import whole
-from crossdock.wire.redis.values import Error, Result
-
-_NOT_POSITIVE: Final = Error("ERR value is out of range, must be positive")
+from crossdock.wire.redis.numbers import positive
+from crossdock.wire.redis.values import Result
 
 
 def _drop(context: Context, key: bytes, gone: list[bytes]) -> int:
@@ -48,10 +46,9 @@ def scard(context: Context, args: list[bytes]) -> Result:
 def spop(context: Context, args: list[bytes]) -> Result:
     if len(args) > 2:
         raise SYNTAX
-    count = whole(args[1], _NOT_POSITIVE) if len(args) == 2 else 1
-    if count < 0:
-        raise _NOT_POSITIVE
-    taken = list(islice(members(context, args[0]), min(count, len(members(context, args[0])))))
+    count = positive(args[1]) if len(args) == 2 else 1
+    there = members(context, args[0])
+    taken = list(islice(there, min(count, len(there))))
     _drop(context, args[0], taken)
     if len(args) == 2:
         return dict.fromkeys(taken).keys()

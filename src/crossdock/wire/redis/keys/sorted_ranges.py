@@ -9,7 +9,7 @@ from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.keys.values import scored
-from crossdock.wire.redis.numbers import real, span, whole
+from crossdock.wire.redis.numbers import bound, span, whole
 from crossdock.wire.redis.values import Error, Result, Value
 
 _NOT_A_BOUND: Final = Error("ERR min or max is not a float")
@@ -26,66 +26,64 @@ class _Asked(NamedTuple):
     at_most: int = -1  #: negative: all
 
 
-def _asked(words: list[bytes], by_score: bool, allowed: frozenset[bytes], reverse: bool = False) -> _Asked:
-    asked = _Asked(by_score, reverse)
-    limited = False
+def _asked(words: list[bytes], asked: _Asked, free: frozenset[bytes]) -> _Asked:
+    """`free` are the words beside WITHSCORES and LIMIT that may be said, each once."""
     at = 0
     while at < len(words):
         word = words[at].upper()
-        if word not in allowed:
+        if word == b"WITHSCORES":
+            asked = asked._replace(with_scores=True)
+        elif word == b"LIMIT" and at + 2 < len(words):
+            asked = asked._replace(skip=whole(words[at + 1]), at_most=whole(words[at + 2]))
+            at += 2
+        elif word == b"REV" and word in free:
+            asked, free = asked._replace(reverse=True), free - {word}
+        elif word == b"BYSCORE" and word in free:
+            asked, free = asked._replace(by_score=True), free - {word}
+        else:
             raise SYNTAX
-        match word:
-            case b"WITHSCORES":
-                asked = asked._replace(with_scores=True)
-            case b"REV":
-                asked = asked._replace(reverse=True)
-            case b"BYSCORE":
-                asked = asked._replace(by_score=True)
-            case b"LIMIT":
-                if at + 2 >= len(words):
-                    raise SYNTAX
-                asked = asked._replace(skip=whole(words[at + 1]), at_most=whole(words[at + 2]))
-                limited = True
-                at += 2
         at += 1
-    if limited and not asked.by_score:
+    if asked.at_most != -1 and not asked.by_score:
         raise _LIMIT_ALONE
     return asked
 
 
-def _place(data: Sorted, bound: bytes, *, upper: bool) -> int:
-    """Where the members within that bound begin, or where they end. `(5` is the score without 5 itself."""
-    exclusive = bound[:1] == b"("
-    score = real(bound[1:] if exclusive else bound, _NOT_A_BOUND)
-    if exclusive is not upper:
-        if score == math.inf:
-            return len(data)
-        score = math.nextafter(score, math.inf)
-    return data.order.bisect_left((score, b""))
+class _Scores(NamedTuple):
+    """A range by score, read before the key is looked at, as Redis does: from one score to before another. None is
+    beyond all of them."""
+
+    low: float | None
+    high: float | None
+
+    def of(self, data: Sorted) -> tuple[int, int]:
+        start, stop = (
+            len(data) if score is None else data.order.bisect_left((score, b"")) for score in (self.low, self.high)
+        )
+        return (start, stop) if start < stop else (0, 0)
 
 
-def _between(data: Sorted, low: bytes, high: bytes) -> tuple[int, int]:
-    start, stop = _place(data, low, upper=False), _place(data, high, upper=True)
-    return (start, stop) if start < stop else (0, 0)
+def _scores(low: bytes, high: bytes) -> _Scores:
+    return _Scores(_from(low, upper=False), _from(high, upper=True))
+
+
+def _from(text: bytes, *, upper: bool) -> float | None:
+    """Where the members within that bound begin, or where they end."""
+    score, exclusive = bound(text, _NOT_A_BOUND)
+    if exclusive is upper:
+        return score
+    return None if score == math.inf else math.nextafter(score, math.inf)
 
 
 def _range(context: Context, args: list[bytes], asked: _Asked) -> Result:
     key, first, last = args[:3]
-    data = scored(context, key)
     if asked.by_score:
-        low, high = (last, first) if asked.reverse else (first, last)
-        start, stop = _between(data, low, high)
-        if asked.skip < 0:
-            return []
-        count = stop - start if asked.at_most < 0 else asked.at_most
-        if asked.reverse:
-            stop = max(start, stop - asked.skip)
-            start = max(start, stop - count)
-        else:
-            start = min(stop, start + asked.skip)
-            stop = min(stop, start + count)
+        scores = _scores(last, first) if asked.reverse else _scores(first, last)
+        data = scored(context, key)
+        start, stop = _limited(*scores.of(data), asked)
     else:
-        start, stop = span(first, last, len(data))
+        ranks = whole(first), whole(last)
+        data = scored(context, key)
+        start, stop = span(*ranks, len(data))
         if asked.reverse:
             start, stop = len(data) - stop, len(data) - start
     found = list(data.order.islice(start, stop, asked.reverse))
@@ -99,21 +97,32 @@ def _range(context: Context, args: list[bytes], asked: _Asked) -> Result:
     return flat
 
 
+def _limited(start: int, stop: int, asked: _Asked) -> tuple[int, int]:
+    if asked.skip < 0:
+        return 0, 0
+    count = stop - start if asked.at_most < 0 else asked.at_most
+    if asked.reverse:
+        stop = max(start, stop - asked.skip)
+        return max(start, stop - count), stop
+    start = min(stop, start + asked.skip)
+    return start, min(stop, start + count)
+
+
 def zrange(context: Context, args: list[bytes]) -> Result:
-    allowed = frozenset({b"WITHSCORES", b"REV", b"BYSCORE", b"LIMIT"})
-    return _range(context, args, _asked(args[3:], False, allowed))
+    return _range(context, args, _asked(args[3:], _Asked(), frozenset({b"REV", b"BYSCORE"})))
 
 
 def zrevrange(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], False, frozenset({b"WITHSCORES"}), reverse=True))
+    return _range(context, args, _asked(args[3:], _Asked(reverse=True), frozenset()))
 
 
 def zrangebyscore(context: Context, args: list[bytes]) -> Result:
-    return _range(context, args, _asked(args[3:], True, frozenset({b"WITHSCORES", b"LIMIT"})))
+    return _range(context, args, _asked(args[3:], _Asked(by_score=True), frozenset()))
 
 
 def zcount(context: Context, args: list[bytes]) -> Result:
-    start, stop = _between(scored(context, args[0]), args[1], args[2])
+    scores = _scores(args[1], args[2])
+    start, stop = scores.of(scored(context, args[0]))
     return stop - start
 
 
@@ -124,8 +133,9 @@ def drop(context: Context, key: bytes, gone: list[bytes]) -> int:
 
 
 def zremrangebyscore(context: Context, args: list[bytes]) -> Result:
+    scores = _scores(args[1], args[2])
     data = scored(context, args[0])
-    start, stop = _between(data, args[1], args[2])
+    start, stop = scores.of(data)
     return drop(context, args[0], [member for _, member in data.order.islice(start, stop)])
 
 

@@ -17,8 +17,9 @@ _NAN: Final = Error("ERR resulting score is not a number (NaN)")
 
 
 def _put(context: Context, key: bytes, scores: dict[bytes, float]) -> None:
+    """A zero is kept without its sign, as Redis does in its small sets."""
     if scores:
-        context.desk.do(ChangeMembers(key, Kind.SORTED, list(scores.items())))
+        context.desk.do(ChangeMembers(key, Kind.SORTED, [(member, score + 0.0) for member, score in scores.items()]))
 
 
 def zadd(context: Context, args: list[bytes]) -> Result:
@@ -37,41 +38,38 @@ def zadd(context: Context, args: list[bytes]) -> Result:
         raise Error("ERR INCR option supports a single increment-element pair")
     given = [(member, real(score)) for score, member in zip(pairs[::2], pairs[1::2], strict=True)]
     before = scored(context, args[0]).scores
-    if b"INCR" in options:
-        member, amount = given[0]
-        score = _sum(before.get(member, 0.0), amount)
-        wanted = _wanted(options, before.get(member), score)
-        _put(context, args[0], {member: score} if wanted else {})
-        return score if wanted else None
     scores: dict[bytes, float] = {}
-    for member, score in given:
-        if _wanted(options, scores.get(member, before.get(member)), score):
-            scores[member] = score
-    changed = sum(before[member] != score for member, score in scores.items() if member in before)
-    new = sum(member not in before for member in scores)
+    new = changed = 0
+    found: float | None = None
+    for member, amount in given:
+        there = scores.get(member, before.get(member))
+        found = _score(options, there, amount)
+        if found is not None:
+            scores[member] = found
+            new += there is None
+            changed += there is not None and there != found
     _put(context, args[0], scores)
+    if b"INCR" in options:
+        return found
     return new + changed if b"CH" in options else new
 
 
-def _wanted(options: set[bytes], before: float | None, score: float) -> bool:
+def _score(options: set[bytes], before: float | None, amount: float) -> float | None:
+    """What a member has then; None: it is left as it is."""
     if before is None:
-        return b"XX" not in options
-    if b"NX" in options or (b"GT" in options and score <= before):
-        return False
-    return not (b"LT" in options and score >= before)
-
-
-def _sum(before: float, amount: float) -> float:
-    score = before + amount
+        return None if b"XX" in options else amount
+    if b"NX" in options:
+        return None
+    score = before + amount if b"INCR" in options else amount
     if math.isnan(score):
         raise _NAN
+    if (b"GT" in options and score <= before) or (b"LT" in options and score >= before):
+        return None
     return score
 
 
 def zincrby(context: Context, args: list[bytes]) -> Result:
-    score = _sum(scored(context, args[0]).scores.get(args[2], 0.0), real(args[1]))
-    _put(context, args[0], {args[2]: score})
-    return score
+    return zadd(context, [args[0], b"INCR", args[1], args[2]])
 
 
 def zrem(context: Context, args: list[bytes]) -> Result:

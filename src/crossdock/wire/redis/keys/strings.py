@@ -7,7 +7,7 @@ from crossdock.wire.redis.bounds import refuse_large
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
-from crossdock.wire.redis.keys.generic import MOST_MS
+from crossdock.wire.redis.keys.generic import from_now, invalid_end
 from crossdock.wire.redis.keys.values import string
 from crossdock.wire.redis.numbers import INT64, whole
 from crossdock.wire.redis.values import OK, Error, Result
@@ -15,6 +15,9 @@ from crossdock.wire.redis.views import find
 
 #: The words of SET that name an end: by how much they are milliseconds, and whether they are a time of day.
 _ENDS: Final = {b"EX": (1_000, False), b"PX": (1, False), b"EXAT": (1_000, True), b"PXAT": (1, True)}
+
+#: Each but once another of these: they say what is to become of the key's end.
+_KEEPING: Final = frozenset({*_ENDS, b"KEEPTTL"})
 
 
 def get(context: Context, args: list[bytes]) -> Result:
@@ -34,34 +37,35 @@ def mget(context: Context, args: list[bytes]) -> Result:
 def set_(context: Context, args: list[bytes]) -> Result:
     key, value = args[:2]
     words: set[bytes] = set()
-    end: float | None = 0.0
+    end: tuple[bytes, bytes] | None = None
     options = iter(args[2:])
     for option in map(bytes.upper, options):
         if option in _ENDS:
-            if words & {b"END", b"KEEPTTL"}:
+            text = next(options, None)
+            if text is None:
                 raise SYNTAX
-            words.add(b"END")
-            end = _end(context, b"set", next(options, b""), *_ENDS[option])
+            words.add(option)
+            end = option, text
         elif option in (b"NX", b"XX", b"GET", b"KEEPTTL"):
             words.add(option)
         else:
             raise SYNTAX
-    if {b"NX", b"XX"} <= words or {b"END", b"KEEPTTL"} <= words:
+    if {b"NX", b"XX"} <= words or len(words & _KEEPING) > 1:
         raise SYNTAX
+    until = None if b"KEEPTTL" in words else 0.0 if end is None else _end(context, b"set", *end)
     before = string(context, key) if b"GET" in words else None
     there = find(context, key) is not None
     if (b"NX" in words and there) or (b"XX" in words and not there):
         return before
-    context.desk.do(SetKey(key, value, None if b"KEEPTTL" in words else end))
+    context.desk.do(SetKey(key, value, until))
     return before if b"GET" in words else OK
 
 
-def _end(context: Context, name: bytes, text: bytes, unit_ms: int, is_time: bool) -> float:
-    if not text:
-        raise SYNTAX
-    ms = whole(text) * unit_ms
-    if not 0 < ms <= MOST_MS:
-        raise Error(b"ERR invalid expire time in '%b' command" % name)
+def _end(context: Context, name: bytes, option: bytes, text: bytes) -> float:
+    unit_ms, is_time = _ENDS[option]
+    ms = whole(text) * unit_ms if is_time else from_now(context, text, unit_ms, name)
+    if not 0 < ms < INT64:
+        raise invalid_end(name)
     now = context.desk.now
     return max(now.steady + ms / 1_000 - (now.wall if is_time else 0.0), 1e-9)
 
@@ -74,7 +78,7 @@ def setnx(context: Context, args: list[bytes]) -> Result:
 
 
 def setex(context: Context, args: list[bytes]) -> Result:
-    context.desk.do(SetKey(args[0], args[2], _end(context, b"setex", args[1], 1_000, False)))
+    context.desk.do(SetKey(args[0], args[2], _end(context, b"setex", b"EX", args[1])))
     return OK
 
 
@@ -86,7 +90,8 @@ def getdel(context: Context, args: list[bytes]) -> Result:
 
 
 def _add(context: Context, key: bytes, amount: int) -> Result:
-    value = whole(string(context, key) or b"0") + amount
+    before = string(context, key)
+    value = (0 if before is None else whole(before)) + amount
     if not -INT64 <= value < INT64:
         raise Error("ERR increment or decrement would overflow")
     context.desk.do(SetKey(key, b"%d" % value, None))

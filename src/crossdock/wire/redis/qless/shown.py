@@ -14,7 +14,6 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Job
 from crossdock.model.keys import Kind
 from crossdock.model.states import State
-from crossdock.wire.redis.encode import number
 from crossdock.wire.redis.qless import cjson, job
 
 
@@ -24,6 +23,13 @@ def text(value: str) -> bytes:
 
 def scores(pairs: Iterator[tuple[str, float]]) -> Entry:
     return Entry(Kind.SORTED, Sorted({text(member): float(score) for member, score in pairs}))
+
+
+def number(value: float) -> bytes:
+    """Whole ones without a point, the others as short as they read back."""
+    if abs(value) < 2**52 and value == int(value):
+        return b"%d" % int(value)
+    return repr(value).encode()
 
 
 def fields(values: dict[str, str | int | float]) -> Entry:

@@ -8,8 +8,7 @@ from crossdock.engine.resqu import reads
 from crossdock.model.keys import ChangeList
 from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushStage
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.keys.generic import MOST_MS
-from crossdock.wire.redis.numbers import whole
+from crossdock.wire.redis.keys.generic import from_now
 from crossdock.wire.redis.resqu import entries, shown, units
 from crossdock.wire.redis.resqu.jobs import refuse_if_full
 from crossdock.wire.redis.resqu.names import PREFIX, Name
@@ -42,9 +41,7 @@ def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Res
 
 
 def expire(context: Context, name: str, args: list[bytes], unit_ms: int) -> Result:
-    ms = whole(args[1]) * unit_ms
-    if abs(ms) > MOST_MS:
-        raise Error("ERR invalid expire time in 'expire' command")
+    ms = from_now(context, args[1], unit_ms, b"expire")
     if len(args) > 2:
         raise Error(b"ERR the end of '%b' is set without options" % args[0][:128])
     return int(context.desk.do(KeepStage(name, max(1e-9, context.desk.now.steady + ms / 1_000))))

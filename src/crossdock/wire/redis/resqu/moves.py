@@ -53,7 +53,7 @@ def _wait(attempt: Callable[[], bytes | None], topic: str, until: float) -> Resu
     found = attempt()
     if found is not None:
         return found
-    return Block((topic,), until, lambda: _wait(attempt, topic, until), NULL_ARRAY)
+    return Block((topic,), until, lambda: _wait(attempt, topic, until), NULL_ARRAY, None)
 
 
 def _has_job(context: Context, name: Name, key: bytes) -> bool:
