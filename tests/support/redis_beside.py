@@ -12,8 +12,12 @@ START_S: Final = 20.0
 REPLY_S: Final = 20.0
 
 
-def has_redis() -> bool:
-    return shutil.which("redis-server") is not None
+def missing_redis() -> str | None:
+    """Why there is none to compare with; texts and checks differ from release to release."""
+    if shutil.which("redis-server") is None:
+        return "redis-server is not installed"
+    said = subprocess.run(["redis-server", "--version"], capture_output=True, text=True, check=True).stdout
+    return None if " v=7.0." in said else f"redis-server is another than 7.0: {said.strip()}"
 
 
 class RealRedis:

@@ -61,13 +61,22 @@ class Walk:
     def steps(self, count: int) -> Iterator[Parted]:
         """So many requests; those that are answered otherwise. Behind each of them all begins anew."""
         for _ in range(count):
-            words = self._chance.request()
+            words = self._request()
             parted = self._step(words, words[0].upper())
             self._said.append(words)
             if parted is not None:
                 yield parted
                 self.close()
                 self._begin()
+
+    def _request(self) -> Words:
+        """Not for long in a state in which most requests are queued, or refused."""
+        if self._chance.random.random() < 0.2:
+            if self._queued is not None:
+                return ["EXEC"]
+            if any(self._heard):
+                return ["RESET"]
+        return self._chance.request()
 
     def _step(self, words: Words, name: str) -> Parted | None:
         random = self._chance.random

@@ -7,18 +7,38 @@ from typing import Final
 
 Words = list[str]
 
+KEYS: Final = ("s1", "s2", "l1", "l2", "h1", "z1", "z2", "set1", "set2", "n1", "none")
+
 #: What the words in braces stand for.
 _OF: Final[dict[str, tuple[str, ...]]] = {
-    "{key}": ("s1", "s2", "l1", "l2", "h1", "z1", "z2", "set1", "set2", "n1", "none"),
-    "{value}": ("a", "b", "c", "1", "2", "-3", "10", "1.5", "", "x y", "9223372036854775807", "quo'te\"s", "a\r\nb"),
+    "{key}": KEYS,
+    "{string}": ("s1", "s2", "n1") * 8 + KEYS,
+    "{list}": ("l1", "l2") * 12 + KEYS,
+    "{set}": ("set1", "set2") * 12 + KEYS,
+    "{hash}": ("h1",) * 24 + KEYS,
+    "{sorted}": ("z1", "z2") * 12 + KEYS,
+    "{value}": (
+        *("a", "b", "c", "1") * 2,
+        "2",
+        "-3",
+        "10",
+        "1.5",
+        "",
+        "x y",
+        "9223372036854775807",
+        "quo'te\"s",
+        "a\r\nb",
+    ),
     "{number}": (
-        *("0", "1", "-1", "2", "-2", "5", "100", "-100", "x", "", "1.5", " 1", "1 ", "+1", "01", "-0", "1e2"),
+        *("0", "1", "-1", "2", "-2", "5") * 4,
+        *("100", "-100", "x", "", "1.5", " 1", "1 ", "+1", "01", "-0", "1e2"),
         *("9223372036854775807", "-9223372036854775807", "-9223372036854775808", "9223372036854775808"),
         "99999999999999999999",
     ),
     "{score}": (
-        *("0", "1", "2", "2.5", "-1", "0.1", "1e3", "3.0", "17179869184", "1e17", "1e300", "-0", "3.", ".5", "+4"),
-        *("inf", "-inf", "+inf", "Infinity", "nan", "x", "", " 1", "1 ", "1_0", "1e400", "1e-400", "0x10", "0x1p-3"),
+        *("0", "1", "2", "2.5", "-1", "0.1", "inf", "-inf") * 4,
+        *("1e3", "3.0", "17179869184", "1e17", "1e300", "-0", "3.", ".5", "+4"),
+        *("+inf", "Infinity", "nan", "x", "", " 1", "1 ", "1_0", "1e400", "1e-400", "0x10", "0x1p-3"),
         *("(1", "(2.5", "(inf", "("),
     ),
     "{timeout}": ("0.01", "0.01", "0.01", "x", "", "-1", "inf", "nan", "1e30", "-0.5"),
@@ -34,18 +54,18 @@ _NO_END: Final = ("x", "", "0", "-1", "1.5", "9223372036854775807", "-9223372036
 
 #: A command a line, as often as it has lines; behind the colon the ways in which it goes on.
 _FORMS: Final = """
-SET {key} {value} : / / NX / XX / GET / KEEPTTL / NX XX / bogus / nx get / xx GET / EX {end} / PX {end-ms} / EX
+SET {string} {value} : / / NX / XX / GET / KEEPTTL / NX XX / bogus / nx get / xx GET / EX {end} / PX {end-ms} / EX
     / EX {far} PX {far-ms} / EX {far} EX {far} / EXAT 33177117420 / PXAT 33177117420000 / EXAT 0 / PXAT x
     / KEEPTTL EX 5 / EX x bogus / EX {far} KEEPTTL / GET GET / EX {far} NX
-GET {key}
-GETDEL {key}
+GET {string}
+GETDEL {string}
 MGET {key} {key}
-SETNX {key} {value}
-SETEX {key} {end} {value}
-INCR {key}
-DECR {key}
-INCRBY {key} {number}
-DECRBY {key} {number}
+SETNX {string} {value}
+SETEX {string} {end} {value}
+INCR {string}
+DECR {string}
+INCRBY {string} {number}
+DECRBY {string} {number}
 DEL {key} {key}
 UNLINK {key}
 EXISTS {key} {key}
@@ -60,59 +80,59 @@ DBSIZE
 SCAN {cursor} : COUNT 1000 / MATCH s* COUNT 1000 / COUNT 0 / COUNT x bogus / COUNT 1000 TYPE LIST
     / count 1000 type bogus / COUNT 1000 TYPE '' / COUNT 9223372036854775807 / COUNT -1 / COUNT 1000 MATCH
     / COUNT 1 bogus x
-RPUSH {key} {value} {value}
-LPUSH {key} {value} {value}
-RPUSHX {key} {value}
-LPUSHX {key} {value}
-LRANGE {key} {number} {number}
-LLEN {key}
-LINDEX {key} {number}
-LSET {key} {number} {value}
-LREM {key} {number} {value}
-LTRIM {key} {number} {number}
-LPOP {key} : / {number}
-RPOP {key} : / {number}
-RPOPLPUSH {key} {key}
-LMOVE {key} {key} {side} {side}
-BLPOP {key} : {timeout} / {key} {timeout}
-BRPOP {key} {timeout}
-BLMOVE {key} {key} {side} {side} {timeout}
-BRPOPLPUSH {key} {key} {timeout}
-HSET {key} {pairs} : / / / {value}
-HMSET {key} {pairs} : / / {value}
-HSETNX {key} {value} {value}
-HGET {key} {value}
-HMGET {key} {value} {value}
-HGETALL {key}
-HDEL {key} {value} {value}
-HLEN {key}
-HEXISTS {key} {value}
-HKEYS {key}
-HVALS {key}
-HINCRBY {key} {value} {number}
-SADD {key} {value} {value}
-SREM {key} {value}
-SMEMBERS {key}
-SISMEMBER {key} {value}
-SCARD {key}
-SPOP {key} : 100 / x / -1 / 0 / '' / 1 x
-ZADD {key} {scored} : / / / {value}
-ZADD {key} : NX {scored} / XX {scored} / GT {scored} / LT {scored} / CH {scored} / GT CH {scored} / LT CH XX {scored}
+RPUSH {list} {value} {value}
+LPUSH {list} {value} {value}
+RPUSHX {list} {value}
+LPUSHX {list} {value}
+LRANGE {list} {number} {number}
+LLEN {list}
+LINDEX {list} {number}
+LSET {list} {number} {value}
+LREM {list} {number} {value}
+LTRIM {list} {number} {number}
+LPOP {list} : / {number}
+RPOP {list} : / {number}
+RPOPLPUSH {list} {list}
+LMOVE {list} {list} {side} {side}
+BLPOP {list} : {timeout} / {list} {timeout}
+BRPOP {list} {timeout}
+BLMOVE {list} {list} {side} {side} {timeout}
+BRPOPLPUSH {list} {list} {timeout}
+HSET {hash} {pairs} : / / / {value}
+HMSET {hash} {pairs} : / / {value}
+HSETNX {hash} {value} {value}
+HGET {hash} {value}
+HMGET {hash} {value} {value}
+HGETALL {hash}
+HDEL {hash} {value} {value}
+HLEN {hash}
+HEXISTS {hash} {value}
+HKEYS {hash}
+HVALS {hash}
+HINCRBY {hash} {value} {number}
+SADD {set} {value} {value}
+SREM {set} {value}
+SMEMBERS {set}
+SISMEMBER {set} {value}
+SCARD {set}
+SPOP {set} : 100 / 100 / x / -1 / 0 / '' / 1 x
+ZADD {sorted} {scored} : / / / {value}
+ZADD {sorted} : NX {scored} / XX {scored} / GT {scored} / LT {scored} / CH {scored} / GT CH {scored} / LT CH XX {scored}
     / NX XX {scored} / GT LT {scored} / NX GT {scored} / INCR CH {scored} / INCR {score} {value} / XX {value}
     / NX INCR {score} {value} / XX incr {score} {value} / GT INCR {score} {value} / LT INCR {score} {value}
-ZREM {key} {value} {value}
-ZCARD {key}
-ZSCORE {key} {value}
-ZINCRBY {key} {score} {value}
-ZCOUNT {key} {score} {score}
-ZRANGE {key} {number} {number} : / / WITHSCORES / REV / BYSCORE / bogus / REV WITHSCORES / REV REV / LIMIT 0 1
+ZREM {sorted} {value} {value}
+ZCARD {sorted}
+ZSCORE {sorted} {value}
+ZINCRBY {sorted} {score} {value}
+ZCOUNT {sorted} {score} {score}
+ZRANGE {sorted} {number} {number} : / / WITHSCORES / REV / BYSCORE / bogus / REV WITHSCORES / REV REV / LIMIT 0 1
     / LIMIT {number} {number} / limit 1 -1 / WITHSCORES bogus / withscores withscores
-ZRANGE {key} {score} {score} BYSCORE : / WITHSCORES / REV / REV WITHSCORES / BYSCORE / LIMIT 0 1 / LIMIT 1 2
+ZRANGE {sorted} {score} {score} BYSCORE : / WITHSCORES / REV / REV WITHSCORES / BYSCORE / LIMIT 0 1 / LIMIT 1 2
     / LIMIT {number} {number} / LIMIT 1 / REV LIMIT 1 2 / REV LIMIT {number} {number}
-ZREVRANGE {key} {number} {number} : / WITHSCORES / REV / BYSCORE / bogus / LIMIT 0 1 / LIMIT 1 -1 / LIMIT x 1
-ZRANGEBYSCORE {key} {score} {score} : / WITHSCORES / LIMIT 0 1 / LIMIT {number} {number} / WITHSCORES LIMIT 1 2
+ZREVRANGE {sorted} {number} {number} : / WITHSCORES / REV / BYSCORE / bogus / LIMIT 0 1 / LIMIT 1 -1 / LIMIT x 1
+ZRANGEBYSCORE {sorted} {score} {score} : / WITHSCORES / LIMIT 0 1 / LIMIT {number} {number} / WITHSCORES LIMIT 1 2
     / LIMIT 1 / bogus / REV / BYSCORE
-ZREMRANGEBYSCORE {key} {score} {score}
+ZREMRANGEBYSCORE {sorted} {score} {score}
 MULTI
 MULTI
 EXEC
@@ -141,7 +161,7 @@ CONFIG : GET / bogus / GET nosuch / GET slowlog-max-len / SET / SET x / SET nosu
 COMMAND : bogus / COUNT x
 SLOWLOG : bogus / GET x / GET -2 / get 1 2 / LEN x / RESET x
 TIME x
-FLUSHALL : x / SYNC x / ASYNC /
+FLUSHALL : x / SYNC x / SYNC x / SYNC x / ASYNC x / ASYNC
 ECHO {value}
 PING : / {value} / {value} {value}
 SELECT {database}

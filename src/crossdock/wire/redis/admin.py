@@ -7,7 +7,7 @@ from crossdock.model.commands import Flush
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command, Subcommands, TooManyWords, container
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.errors import SYNTAX, shown
 from crossdock.wire.redis.greet import DATABASES, REDIS_VERSION
 from crossdock.wire.redis.numbers import INT64, whole
 from crossdock.wire.redis.values import OK, Error, Result, Verbatim
@@ -84,7 +84,7 @@ def _config_set(context: Context, args: list[bytes]) -> Result:
     new: dict[bytes, bytes] = {}
     for name, value in zip(args[::2], args[1::2], strict=True):
         if name.lower() not in context.door.slow_log:
-            raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % name[:128])
+            raise Error(b"ERR Unknown option or number of arguments for CONFIG SET - '%b'" % shown(name))
         if name.lower() in new:
             raise _not_set(name, b"duplicate parameter")
         new[name.lower()] = value
@@ -97,7 +97,7 @@ def _config_set(context: Context, args: list[bytes]) -> Result:
 
 
 def _not_set(name: bytes, why: bytes) -> Error:
-    return Error(b"ERR CONFIG SET failed (possibly related to argument '%b') - %b" % (name[:128], why))
+    return Error(b"ERR CONFIG SET failed (possibly related to argument '%b') - %b" % (shown(name), why))
 
 
 def _ok(context: Context, args: list[bytes]) -> Result:

@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.wire.redis.command import Subcommands, container
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import SYNTAX
+from crossdock.wire.redis.errors import SYNTAX, shown
 from crossdock.wire.redis.greet import set_name
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import OK, Error, Result, Verbatim
@@ -24,7 +24,7 @@ def _get_name(context: Context, args: list[bytes]) -> Result:
 
 def _set_info(context: Context, args: list[bytes]) -> Result:
     if args[0].upper() not in (b"LIB-NAME", b"LIB-VER"):
-        raise Error(b"ERR Unrecognized option '%b'" % args[0][:128])
+        raise Error(b"ERR Unrecognized option '%b'" % shown(args[0]))
     return OK
 
 
@@ -66,18 +66,18 @@ def _info(context: Context, args: list[bytes]) -> Result:
 
 def _list(context: Context, args: list[bytes]) -> Result:
     sessions = context.door.sessions
-    shown: Iterable[Context] = sessions.values()
+    listed: Iterable[Context] = sessions.values()
     match [word.upper() for word in args[:1]]:
         case [b"TYPE"] if len(args) == 2:
             if args[1].lower() not in _TYPES:
-                raise Error(b"ERR Unknown client type '%b'" % args[1][:128])
-            shown = [each for each in shown if _type(each) == args[1].lower()]
+                raise Error(b"ERR Unknown client type '%b'" % shown(args[1]))
+            listed = [each for each in listed if _type(each) == args[1].lower()]
         case [b"ID"] if len(args) > 1:
             numbers = [whole(word, _BAD_ID) for word in args[1:]]
-            shown = [sessions[number] for number in numbers if number in sessions]
+            listed = [sessions[number] for number in numbers if number in sessions]
         case [_]:
             raise SYNTAX
-    return Verbatim(b"".join(map(_line, shown)))
+    return Verbatim(b"".join(map(_line, listed)))
 
 
 def _type(context: Context) -> bytes:

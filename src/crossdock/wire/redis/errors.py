@@ -18,6 +18,11 @@ EXEC_ABORT: Final = Error("EXECABORT Transaction discarded because of previous e
 NOT_IN_MULTI: Final = Error("ERR Command not allowed inside a transaction")
 
 
+def shown(word: bytes, at_most: int = _ECHO) -> bytes:
+    """A word of a request as an error repeats it: C's strings end at a zero byte."""
+    return word.partition(b"\0")[0][:at_most]
+
+
 def arity(name: bytes) -> Error:
     return Error(b"ERR wrong number of arguments for '%b' command" % name)
 
@@ -29,8 +34,7 @@ def exec_refused(error: Error) -> Error:
 
 def wrong_words(container: bytes, word: bytes) -> Error:
     return Error(
-        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP."
-        % (word[:_ECHO], container.upper())
+        b"ERR unknown subcommand or wrong number of arguments for '%b'. Try %b HELP." % (shown(word), container.upper())
     )
 
 
@@ -39,12 +43,12 @@ def unknown_command(request: list[bytes]) -> Error:
     for word in request[1:]:
         if len(excerpt) >= _ECHO:
             break
-        excerpt += b"'%b' " % word[: _ECHO - len(excerpt)]
-    return Error(b"ERR unknown command '%b', with args beginning with: %b" % (request[0][:_ECHO], excerpt))
+        excerpt += b"'%b' " % shown(word, _ECHO - len(excerpt))
+    return Error(b"ERR unknown command '%b', with args beginning with: %b" % (shown(request[0]), excerpt))
 
 
 def unknown_subcommand(container: bytes, word: bytes) -> Error:
-    return Error(b"ERR unknown subcommand '%b'. Try %b HELP." % (word[:_ECHO], container.upper()))
+    return Error(b"ERR unknown subcommand '%b'. Try %b HELP." % (shown(word), container.upper()))
 
 
 def not_while_subscribed(name: bytes) -> Error:

@@ -5,7 +5,7 @@ from typing import Final
 from crossdock.wire.redis import multi
 from crossdock.wire.redis.command import AT_ONCE, LISTENING, STRANGER, Command
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import SYNTAX, arity
+from crossdock.wire.redis.errors import SYNTAX, arity, shown
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.values import OK, Error, Hang, Result, Simple
@@ -20,7 +20,7 @@ _NO_PASSWORD: Final = Error(
     "Are you sure your configuration is correct?"
 )
 _HELLO_FIRST: Final = Error(
-    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
     "option can be used to authenticate the client and select the RESP protocol version at the same time"
 )
 _BAD_NAME: Final = Error("ERR Client names cannot contain spaces, newlines or special characters.")
@@ -59,7 +59,7 @@ def hello(context: Context, args: list[bytes]) -> Result:
             context.name = _client_name(args[at + 1])
             at += 2
         else:
-            raise Error(b"ERR Syntax error in HELLO option '%b'" % args[at][:128])
+            raise Error(b"ERR Syntax error in HELLO option '%b'" % shown(args[at]))
     if not context.identified:
         raise _HELLO_FIRST
     context.resp3 = resp3

@@ -8,6 +8,7 @@ from crossdock.wire.glob import Glob
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import shown
 from crossdock.wire.redis.keys.scan import TYPES, scan
 from crossdock.wire.redis.numbers import INT64, whole
 from crossdock.wire.redis.values import Error, Result, Simple, Value, Work
@@ -70,7 +71,7 @@ def _expire(context: Context, args: list[bytes], name: bytes, unit_ms: int) -> R
     options = {option.upper() for option in args[2:]}
     if not options <= _OPTIONS:
         wrong = next(option for option in args[2:] if option.upper() not in _OPTIONS)
-        raise Error(b"ERR Unsupported option %b" % wrong[:128])
+        raise Error(b"ERR Unsupported option %b" % shown(wrong))
     if b"NX" in options and len(options) > 1:
         raise Error("ERR NX and XX, GT or LT options at the same time are not compatible")
     if {b"GT", b"LT"} <= options:
