@@ -6,7 +6,7 @@ from bench.pipeline.size import Size
 from bench.table import Goal
 
 _STATS: Final = "one-pass statistics"
-_SCAN: Final = "scan of five columns, Spark"
+_SCAN: Final = "scan of the same columns, Spark"
 _STREAM: Final = "a batch of the stream: all facts"
 _BATCH: Final = "one batch: all facts, all days but one"
 _MORE: Final = "run: all tables, one more day"

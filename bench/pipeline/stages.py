@@ -12,7 +12,20 @@ from crossdock.pipeline.delta import WRITING
 from crossdock.pipeline.transforms.attempts import attempts
 from crossdock.pipeline.transforms.bookings import bookings
 
-_STATS: Final = ("booked_day", "booked_queue", "kind", "wait_s", "run_s")
+#: What the pass over the statistics reads.
+_STATS: Final = (
+    "booked_day",
+    "era",
+    "booked_queue",
+    "kind",
+    "booked_wait",
+    "wait_s",
+    "booked_run",
+    "run_s",
+    "booked_failures",
+    "booked_failed",
+    "booked_retries",
+)
 
 #: The same grouped pass as transforms/bookings.py.
 _ONE_PASS: Final = """
