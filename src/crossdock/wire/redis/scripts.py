@@ -13,7 +13,7 @@ import msgspec
 from crossdock.model.keys import ForgetScripts, KnowScript
 from crossdock.wire.redis.command import Command, Subcommands, container
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.errors import NO_SCRIPT, NOT_AN_INTEGER
+from crossdock.wire.redis.errors import NO_SCRIPT
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import OK, Error, Result, Value
 
@@ -21,8 +21,11 @@ from crossdock.wire.redis.values import OK, Error, Result, Value
 LOADED_AT_MOST: Final = 10_000
 
 
-_NO_FUNCTION: Final = Error("ERR Function not found")
 _BAD_COUNT: Final = Error("ERR Bad number of keys provided")
+
+
+#: The keys of a call, and its arguments.
+Divided: TypeAlias = tuple[list[bytes], list[bytes]]
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -107,23 +110,32 @@ def eval_(context: Context, args: list[bytes]) -> Result:
 
 def evalsha(context: Context, args: list[bytes]) -> Result:
     sha = args[0].decode("latin-1").lower()
-    known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha)
-    if known is None and len(sha) != 40:  # so it is no hash; else the number of keys is looked at first
-        raise NO_SCRIPT
+    known = context.desk.memory.scripts.get(sha) or context.door.scripts.at_once.get(sha) or _unknown(sha, args)
     return _call(context, known, args, sha)
 
 
+def _unknown(sha: str, args: list[bytes]) -> str:
+    """Of what could be a hash, what is wrong with its keys is told first."""
+    if len(sha) == 40:
+        _keys(args)
+    raise NO_SCRIPT
+
+
 def fcall(context: Context, args: list[bytes]) -> Result:
-    dialect = context.door.scripts.functions.get(args[0])
-    if dialect is None:
-        raise _NO_FUNCTION
-    if args[1] != b"0":
-        _keys(args, _BAD_COUNT)
-    return _call(context, dialect, args)
+    return _call(context, context.door.scripts.functions.get(args[0]) or _no_function(), args, "", _keys_of_function)
 
 
-def _keys(args: list[bytes], wrong: Error = NOT_AN_INTEGER) -> tuple[list[bytes], list[bytes]]:
-    count = whole(args[1], wrong)
+def _no_function() -> str:
+    raise Error("ERR Function not found")
+
+
+def _keys_of_function(args: list[bytes]) -> Divided:
+    whole(args[1], _BAD_COUNT)
+    return _keys(args)
+
+
+def _keys(args: list[bytes]) -> Divided:
+    count = whole(args[1])
     if count > len(args) - 2:
         raise Error("ERR Number of keys can't be greater than number of args")
     if count < 0:
@@ -131,10 +143,12 @@ def _keys(args: list[bytes], wrong: Error = NOT_AN_INTEGER) -> tuple[list[bytes]
     return args[2 : 2 + count], args[2 + count :]
 
 
-def _call(context: Context, dialect: str | None, args: list[bytes], sha: str = "") -> Value:
-    keys, rest = ([], args[2:]) if args[1] == b"0" else _keys(args)
+def _call(
+    context: Context, dialect: str, args: list[bytes], sha: str, divide: Callable[[list[bytes]], Divided] = _keys
+) -> Value:
+    keys, rest = ([], args[2:]) if args[1] == b"0" else divide(args)
     handler = context.door.scripts.handlers.get(dialect)
-    if handler is None or dialect is None:
+    if handler is None:
         raise NO_SCRIPT
     try:
         if not context.desk.waiting:  # so nobody could be served in between

@@ -5,6 +5,7 @@ from typing import Final
 from crossdock.wire.redis import admin, client, greet, multi, pubsub, scripts
 from crossdock.wire.redis.command import BLOCKS, GROWS, STRANGER, WRITE, Command, Subcommands, container
 from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.keys import blocking, generic, hashes, lists, sets, sorted_sets, strings
 from crossdock.wire.redis.values import Result, Simple, Value
 
@@ -24,6 +25,9 @@ def _info(context: Context, args: list[bytes]) -> Result:
 
 
 def _list(context: Context, args: list[bytes]) -> Result:
+    """There is no filter."""
+    if args:
+        raise SYNTAX
     return _NAMES
 
 
