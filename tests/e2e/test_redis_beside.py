@@ -31,7 +31,7 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_walk_by_chance(ports: tuple[int, int], seed: int) -> None:
     walk = Walk(*ports, seed)
-    parted = next(walk.steps(600), None)
+    parted = next(walk.steps(800), None)
     walk.close()
     assert parted is None, f"seed {seed}: {parted}"
 

@@ -56,6 +56,14 @@ def real(text: bytes, wrong: Error = NOT_A_FLOAT) -> float:
     return value
 
 
+def wide(text: bytes, wrong: Error) -> float:
+    """What a long double holds, as far as a double tells it: too much is infinite, too little is not zero."""
+    value = _strtod(text)
+    if value is None:
+        raise wrong
+    return value or math.copysign(bool(_NOT_ZERO.match(text)) * math.ulp(0.0), value)
+
+
 def bound(text: bytes, wrong: Error) -> tuple[float, bool]:
     """Of a range of scores, and whether it is left out, as `(5` is. What no double holds is zero or infinite here; so
     is nothing at all zero."""

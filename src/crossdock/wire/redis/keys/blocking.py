@@ -10,7 +10,7 @@ from crossdock.wire.redis.command import BLOCKS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import WRONG_TYPE
 from crossdock.wire.redis.keys.lists import move, sides, take
-from crossdock.wire.redis.numbers import INT64, real
+from crossdock.wire.redis.numbers import INT64, wide
 from crossdock.wire.redis.values import NULL_ARRAY, Block, Error, Result, Value
 from crossdock.wire.redis.views import find
 
@@ -20,7 +20,7 @@ _LONGEST_S: Final = 86_400.0 * 365
 
 def deadline(context: Context, text: bytes) -> float:
     """Steady; 0 waits for ever."""
-    seconds = real(text, Error("ERR timeout is not a float or out of range"))
+    seconds = wide(text, Error("ERR timeout is not a float or out of range"))
     if not -1 < seconds * 1_000 < INT64:  # so says Redis of one that its 64 bits do not hold
         raise Error("ERR timeout is negative")
     if (seconds + context.desk.now.wall) * 1_000 >= INT64:
