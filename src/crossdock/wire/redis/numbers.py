@@ -16,7 +16,7 @@ _REAL: Final = re.compile(
     rb"|(?P<hex>0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?\d+)?))",
     re.IGNORECASE,
 )
-_NOT_ZERO: Final = re.compile(rb"[+-]?(?:0x)?[0.]*[1-9a-f]", re.IGNORECASE)
+_NOT_ZERO: Final = re.compile(rb"[+-]?(?:0x[0.]*[1-9a-f]|[0.]*[1-9])", re.IGNORECASE)
 
 
 def whole(text: bytes, wrong: Error = NOT_AN_INTEGER) -> int:

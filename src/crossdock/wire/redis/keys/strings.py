@@ -16,7 +16,7 @@ from crossdock.wire.redis.views import find
 #: The words of SET that name an end: by how much they are milliseconds, and whether they are a time of day.
 _ENDS: Final = {b"EX": (1_000, False), b"PX": (1, False), b"EXAT": (1_000, True), b"PXAT": (1, True)}
 
-#: Each but once another of these: they say what is to become of the key's end.
+#: They say what is to become of the key's end; one may be said twice, but no two of them.
 _KEEPING: Final = frozenset({*_ENDS, b"KEEPTTL"})
 
 
