@@ -68,7 +68,7 @@ class QlessDesk(PlainDesk):
     def call(self, *args: str) -> Any:
         """One call of the unified script; an error is an exception."""
         words = [arg.encode("utf-8", "surrogateescape") for arg in args]
-        return unified.call(self, [], words, self.tell, self.dialect)
+        return unified.answering(self.dialect)(self, [], words, self.tell)
 
     def answer(self, call: list[str]) -> dict[str, Any]:
         """The reply in the recordings' form."""
@@ -81,7 +81,7 @@ class QlessDesk(PlainDesk):
         """As `answer`, of the per-script form."""
         args = [arg.encode() for arg in line.call]
         try:
-            reply = perscript.call(line.script, self, args[: line.keys], args[line.keys :], self.tell)
+            reply = perscript.answering(line.script)(self, args[: line.keys], args[line.keys :], self.tell)
             return _recorded(reply)
         except Raised as error:
             return {"err": str(error)}

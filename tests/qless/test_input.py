@@ -23,7 +23,7 @@ MORE: Final = [b"add", b"remove", b"top", b"on", b"off", b"track", b"untrack", b
 @pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None:
-    random, desk = Random(seed), QlessDesk()
+    random, desk, answer = Random(seed), QlessDesk(), unified.answering(dialect)
     pools = [NUMBERS, NUMBERS, NAMES, NAMES, TEXTS, WORDS, MORE]
     commands = [name.encode() for name in unified.COMMANDS]
     answered = 0
@@ -36,7 +36,7 @@ def test_nothing_but_the_scripts_own_errors(seed: int, dialect: Dialect) -> None
             args = [random.choice(random.choice(pools)) for _ in range(random.randrange(9))]
             call = [random.choice(commands), random.choice([b"5", b"9", *NUMBERS]), *args]
         try:
-            unified.call(desk, [], call, desk.tell, dialect)
+            answer(desk, [], call, desk.tell)
             answered += 1
         except Raised:
             pass
@@ -56,7 +56,7 @@ def test_nothing_but_its_own_errors_from_any_script(seed: int) -> None:
         if script in ("put", "pop") and random.random() < 0.7:
             args = {"put": [b"j", b"klass", b"{}", b"5", b"0"], "pop": [b"w", b"1", b"6"]}[script]
         try:
-            perscript.call(script, desk, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
+            perscript.answering(script)(desk, [b"q"] if script in ("put", "pop", "peek") else [], args, desk.tell)
             answered += 1
         except Raised:
             pass
@@ -70,13 +70,13 @@ def test_a_name_is_text_and_not_too_long() -> None:
     with pytest.raises(Raised, match="more than 255 bytes"):
         desk.call("put", "1", "w", "q" * 256, "j", "k", "{}", "0")
     with pytest.raises(Raised, match="must be UTF-8"):
-        unified.call(desk, [], [b"put", b"1", b"w", b"\xff", b"j", b"k", b"{}", b"0"], desk.tell)
+        unified.answering(UNIFIED)(desk, [], [b"put", b"1", b"w", b"\xff", b"j", b"k", b"{}", b"0"], desk.tell)
     assert not desk.memory.jobs
 
 
 def test_data_may_be_any_bytes() -> None:
     desk = QlessDesk()
-    unified.call(desk, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], desk.tell)
+    unified.answering(UNIFIED)(desk, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], desk.tell)
     assert next(desk.memory.named("j")).payload == b'"\xff"'
 
 
@@ -98,6 +98,6 @@ def test_a_time_that_is_none_is_refused_by_what_keeps_it(time: str) -> None:
 def test_keys_are_refused() -> None:
     desk = QlessDesk()
     with pytest.raises(Raised, match="No Keys should be provided"):
-        unified.call(desk, [b"q"], [b"get", b"1", b"j"], desk.tell)
+        unified.answering(UNIFIED)(desk, [b"q"], [b"get", b"1", b"j"], desk.tell)
     with pytest.raises(Raised, match="Must provide a command"):
-        unified.call(desk, [], [], desk.tell)
+        unified.answering(UNIFIED)(desk, [], [], desk.tell)

@@ -32,6 +32,16 @@ Reply: TypeAlias = "str | int | Sequence[Reply] | None"
 #: Told of the jobs that only this call's reply tells of.
 Grant: TypeAlias = Callable[[Sequence[Job]], None]
 
+#: A channel and what is said there.
+Publish: TypeAlias = Callable[[str, str], None]
+
+#: Carries out one call: of a desk, with keys, arguments, a way to publish and a grant. Raises `Raised`.
+Answer: TypeAlias = Callable[..., Reply]
+
+
+def unheard(jobs: Sequence[Job]) -> None:
+    """The grant of calls that no connection made."""
+
 
 class Raised(Exception):
     """The script's own error. Its text is part of the protocol."""
@@ -48,7 +58,7 @@ class Call(msgspec.Struct, frozen=True):
     memory: Memory
     t: float  #: its time, by the clock that counts
     args: list[str]  #: those behind the command and `now`
-    publish: Callable[[str, str], None]
+    publish: Publish
     dialect: Dialect
     grant: Grant
 

@@ -4,14 +4,14 @@ A published one is known by its hash. Every build writes its own header, so othe
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
 from crossdock.wire.redis.qless import perscript, unified
-from crossdock.wire.redis.qless.call import Reply
+from crossdock.wire.redis.qless.call import Answer
 from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 
@@ -70,10 +70,8 @@ class Dialects:
         def as_set(dialect: Dialect) -> Dialect:
             return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine)
 
-        #: Each carries out one call of a script of that dialect: of a desk, with keys, arguments, a way to publish and
-        #: a `grant`. It raises `call.Raised` with the script's own text
-        self.answers: dict[str, Callable[..., Reply]] = {
-            name: partial(unified.call, dialect=as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
+        self.answers: dict[str, Answer] = {
+            name: unified.answering(as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
         }
         old = as_set(PER_SCRIPT)
-        self.answers |= {f"{SCRIPT}{name}": partial(perscript.call, name, dialect=old) for name in perscript.SCRIPTS}
+        self.answers |= {f"{SCRIPT}{name}": perscript.answering(name, old) for name in perscript.SCRIPTS}

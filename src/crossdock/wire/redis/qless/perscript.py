@@ -4,15 +4,27 @@ A call is put into the unified order and carried out by the same functions; wher
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, config, job, lua, putting, queues, recur, settling, workers
-from crossdock.wire.redis.qless.call import Call, Denied, Grant, Raised, Reply, data, decode, index, name, number
+from crossdock.wire.redis.qless.call import (
+    Answer,
+    Call,
+    Denied,
+    Grant,
+    Publish,
+    Raised,
+    Reply,
+    data,
+    decode,
+    index,
+    name,
+    number,
+    unheard,
+)
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT, Dialect
-
-Publish: TypeAlias = Callable[[str, str], None]
 
 #: Scripts whose first argument is a key: the queue.
 _DATA: Final = {"put": 3, "complete": 4, "fail": 5, "heartbeat": 3, "recur": 4}  #: which argument is a job's data
@@ -293,26 +305,24 @@ SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
 }
 
 
-def call(
-    script: str,
-    desk: Desk,
-    keys: Sequence[bytes],
-    args: Sequence[bytes],
-    publish: Publish,
-    dialect: Dialect = PER_SCRIPT,
-    grant: Grant = lambda jobs: None,
-) -> Reply:
-    """Carry out one call of that script. Raises Raised with the script's own text."""
-    title = script.capitalize()
-    if script in _KEYED:
-        if not keys:
-            raise Raised(f"{title}(): Expected 1 KEYS argument")
-        if len(keys) > 1:
-            raise Raised(f"{title}(): Got {len(keys)}, expected 1 KEYS argument")
-    elif keys:
-        raise Raised(f"{title}(): No Keys should be provided")
-    words = decode((*keys, *args), _DATA.get(script, -1))
-    try:
-        return SCRIPTS[script](Script(desk, words, publish, dialect, grant))
-    except Denied:
-        return None
+def answering(script: str, dialect: Dialect = PER_SCRIPT) -> Answer:
+    """Who carries out the calls of that script."""
+    title, keyed, act, its_data = script.capitalize(), script in _KEYED, SCRIPTS[script], _DATA.get(script, -1)
+
+    def answer(
+        desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+    ) -> Reply:
+        if keyed:
+            if not keys:
+                raise Raised(f"{title}(): Expected 1 KEYS argument")
+            if len(keys) > 1:
+                raise Raised(f"{title}(): Got {len(keys)}, expected 1 KEYS argument")
+        elif keys:
+            raise Raised(f"{title}(): No Keys should be provided")
+        words = decode((*keys, *args), its_data)
+        try:
+            return act(Script(desk, words, publish, dialect, grant))
+        except Denied:
+            return None
+
+    return answer

@@ -4,12 +4,12 @@ Each notice goes out as the calling dialect spells it, other doors' as the unifi
 name it reaches those who asked for that very name, and no patterns: suites compare all that a pattern brings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from crossdock.model.events import AnyEvent
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless.call import Reply
+from crossdock.wire.redis.qless.call import Answer, Reply
 from crossdock.wire.redis.qless.notices import in_scripts, notices
 
 
@@ -17,13 +17,13 @@ class Publisher:
     def __init__(self) -> None:
         self.in_scripts = False  #: while a call of the per-script form is carried out
 
-    def in_scripts_by(self, answer: Callable[..., Reply]) -> Callable[..., Reply]:
+    def in_scripts_by(self, answer: Answer) -> Answer:
         """A call of the per-script form."""
 
-        def answered(*args: Any, **options: Any) -> Reply:
+        def answered(*args: Any) -> Reply:
             self.in_scripts = True
             try:
-                return answer(*args, **options)
+                return answer(*args)
             finally:
                 self.in_scripts = False
 

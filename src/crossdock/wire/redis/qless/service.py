@@ -53,7 +53,7 @@ class Qless:
         context, dialect = call.context, call.dialect
         publish, grant = context.memo.get(_MEMO) or self._ways(context)
         try:
-            reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant=grant)
+            reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant)
         except Raised as error:
             raise ScriptError(str(error)) from error
         return reply.encode("utf-8", "surrogateescape") if type(reply) is str else _value(reply)

@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import config, lua, php, putting, queues, recur, reqless, settling, throttling, workers
-from crossdock.wire.redis.qless.call import Call, Grant, Raised, Reply, decode
+from crossdock.wire.redis.qless.call import Answer, Call, Grant, Publish, Raised, Reply, decode, unheard
 from crossdock.wire.redis.qless.dialect import PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
@@ -83,30 +83,29 @@ _ACTS: Final = {
 }
 
 
-def call(
-    desk: Desk,
-    keys: Sequence[bytes],
-    args: Sequence[bytes],
-    publish: Callable[[str, str], None],
-    dialect: Dialect = UNIFIED,
-    grant: Grant = lambda jobs: None,
-) -> Reply:
-    """Carry out one call. Raises Raised with the script's own text."""
-    if keys or len(args) < 2:
-        raise Raised(_refusal(keys, args, dialect))
-    act = _ACTS[dialect.name].get(args[0])
-    if act is None:
-        raise Raised(_refusal(keys, args, dialect))
-    try:
-        words = list(map(bytes.decode, args))
-    except UnicodeDecodeError:
-        command, data = args[0].decode(), reqless.DATA if dialect.renamed else _DATA
-        words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
-    t = lua.number(words[1])
-    if t is None:
-        raise Raised('Arg "now" missing or not a number: nil')
-    t = dialect.clock.read(t, desk.now.wall)
-    return act(Call(desk, desk.memory, t, words[2:], publish, dialect, grant))
+def answering(dialect: Dialect) -> Answer:
+    """Who carries out the calls of that dialect."""
+    acts = _ACTS[dialect.name]
+    data = reqless.DATA if dialect.renamed else _DATA
+    read = dialect.clock.read
+
+    def answer(
+        desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+    ) -> Reply:
+        act = acts.get(args[0]) if len(args) > 1 and not keys else None
+        if act is None:
+            raise Raised(_refusal(keys, args, dialect))
+        try:
+            words = list(map(bytes.decode, args))
+        except UnicodeDecodeError:
+            command = args[0].decode()
+            words = decode(args, data.get(command, 0) - (dialect.old and command == "put"))
+        t = lua.number(words[1])
+        if t is None:
+            raise Raised('Arg "now" missing or not a number: nil')
+        return act(Call(desk, desk.memory, read(t, desk.now.wall), words[2:], publish, dialect, grant))
+
+    return answer
 
 
 def _refusal(keys: Sequence[bytes], args: Sequence[bytes], dialect: Dialect) -> str:
