@@ -25,7 +25,7 @@ from tests.support.server import Server
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 
-KILLS: Final = 14
+KILLS: Final = 10
 SETTINGS: Final = {"lake.segment_s": 0.15, "lake.segment_mib": 1}
 
 
