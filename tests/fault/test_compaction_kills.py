@@ -78,12 +78,16 @@ def test_killed_at_random_moments_it_has_changed_nothing(tmp_path: Path, story: 
         process = child(tmp_path, journal.last)
         killer = threading.Timer(random.uniform(0.1, 1.0) * takes, process.kill)
         killer.start()
-        unfinished += process.wait(60) != 0
+        began = time.monotonic()
+        finished = process.wait(60) == 0
+        if finished:  # the machine was busier when it was measured first
+            takes = min(takes, time.monotonic() - began)
+        unfinished += not finished
         killer.cancel()
         end(process)
         assert journal.snapshot() is None
         assert list(journal.read(0)) == rows
-    assert unfinished > 2
+    assert unfinished, "some were killed before they had done"
     made = whole(tmp_path, journal.last)
     journal.install(Snapshot(made.seq, tmp_path / made.file))
     assert [path.name for path in tmp_path.glob("snapshot-*")] == [made.file], "what the killed ones left is gone"

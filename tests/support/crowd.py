@@ -34,8 +34,9 @@ class Crowd:
         for thread in self._threads:
             thread.start()
 
-    def outlive(self, server: Server, kills: int, random: Random) -> list[float]:
-        """Work on while the server is killed so many times and started again; the times of its deaths."""
+    def outlive(self, server: Server, kills: int, random: Random, *, after: bool = True) -> list[float]:
+        """Work on while the server is killed so many times and started again, and `after` the last time; the times of
+        its deaths."""
         dead = []
         for _ in range(kills):
             self.live(random.uniform(0.2, 1.2))
@@ -44,7 +45,8 @@ class Crowd:
             dead.append(time.monotonic())
             server.start()
             self.up.set()
-        self.live(0.5)
+        if after:
+            self.live(0.5)
         return dead
 
     def live(self, seconds: float) -> None:
