@@ -6,36 +6,34 @@ from crossdock.engine.order import Order
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job
-from crossdock.model.states import State
+from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:
     from crossdock.engine.memory import Memory
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
-_COMPLETE = State.COMPLETE
-
 
 def keep(memory: "Memory", job: Job, face: QlessFace) -> None:
     """A job with that face stands on its shelf."""
     state = job.state
-    if state is _COMPLETE:  # as most of them end
+    if state is COMPLETE:  # as most of them end
         memory.completed.add((face.time, job.jid, job.number))
-    elif state is State.SCHEDULED or state is State.RETRYING:
+    elif state is SCHEDULED or state is RETRYING:
         if face.due is not None:
             memory.lazy.wait(job, face.due)
-    elif state is State.FAILED:
+    elif state is FAILED:
         memory.failed_in.setdefault(group_of(job), Order()).add((face.order, job.number))
 
 
 def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
     state = job.state
-    if state is State.SCHEDULED or state is State.RETRYING:
+    if state is SCHEDULED or state is RETRYING:
         if face.due is not None:
             memory.lazy.wait_no_more(job, face.due)
-    elif state is State.FAILED:
+    elif state is FAILED:
         take(memory.failed_in, group_of(job), (face.order, job.number))
-    elif state is State.COMPLETE:
+    elif state is COMPLETE:
         memory.completed.take((face.time, job.jid, job.number))
 
 
@@ -97,15 +95,15 @@ def index(memory: "Memory", job: Job) -> None:
     if lease is not None:
         if lease.until is not None or lease.late is not None:
             memory.lazy.lend(job, lease)
-    elif job.state is not State.READY:
+    elif job.state is not READY:
         face = face_of(job)
         if face is not None:
             keep(memory, job, face)
-        if job.state is State.BLOCKED:
+        if job.state is BLOCKED:
             block(memory, job)
-        elif job.state is State.FAILED or job.state is State.DEAD:
+        elif job.state is FAILED or job.state is DEAD:
             memory.failures.add(job)
-        elif job.state is State.HELD and (job.extra is None or not job.extra.stage):
+        elif job.state is HELD and (job.extra is None or not job.extra.stage):
             hold(memory, job)
 
 

@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
-        receive = self._receive
+        receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
         if self._requests or self._choked or self._waiter is not None or self._slices is not None:
             self._requests.extend(requests)
