@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from crossdock.engine.jids import Jids
 from crossdock.engine.lazy import Lazy, LazyQueue
 from crossdock.engine.memory import Memory
 from crossdock.engine.stats import Stats
@@ -34,6 +35,8 @@ def plain(value: object) -> Any:
         return _struct(value)
     if isinstance(value, Stats):
         return plain(value.days)
+    if isinstance(value, Jids):
+        return {jid: value.all(jid) for jid in value}
     if isinstance(value, Lazy):  # when something is next due is a guess, from below
         return {"queues": plain(value.queues), "wall": plain(value.wall)}
     if isinstance(value, LazyQueue):

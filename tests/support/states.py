@@ -77,7 +77,7 @@ def picture(memory: Memory) -> dict[str, Any]:
     """Everything a state holds, in plain values that compare."""
     return {
         "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(memory.jobs.items())},
-        "jids": dict(sorted(memory.jids.items())),
+        "jids": {jid: memory.jids.all(jid) for jid in sorted(memory.jids)},
         "queues": {
             name: (queue.first_seen, queue.paused, list(queue.ready)) for name, queue in sorted(memory.queues.items())
         },

@@ -171,7 +171,7 @@ def test_a_jid_may_be_pushed_again_while_the_first_is_alive(bench: Bench) -> Non
     bench.lease()
     assert bench.succeed("twin")
     assert list(bench.memory.named("twin")) == []
-    assert bench.memory.jids == {}
+    assert list(bench.memory.jids) == []
 
 
 def test_of_several_the_one_leased_to_that_name_is_meant(bench: Bench) -> None:

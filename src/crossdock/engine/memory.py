@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from crossdock.engine import kept
 from crossdock.engine.counters import Counters
 from crossdock.engine.failures import Failures
+from crossdock.engine.jids import Jids
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.loads import Loads
@@ -111,7 +112,7 @@ class Memory:
         """Forget all but numbers and what the configuration says. What a million jobs leave is freed by `free`."""
         self.discarded += (
             self.jobs,
-            self.jids,
+            *self.jids.parts,
             *(queue.ready for queue in self.queues.values()),
             *self.shelves.values(),
             self.job_ends,
@@ -133,7 +134,7 @@ class Memory:
 
     def _empty(self) -> None:
         self.jobs: dict[Number, Job] = {}
-        self.jids: dict[str, Number | tuple[Number, ...]] = {}
+        self.jids = Jids()
         self.queues: dict[str, Queue] = {}
         self.shelves: dict[State, Order[tuple[float, Number]]] = {state: Order() for state in SHELVED}
         self.locks: dict[str, Lock] = {}
@@ -224,9 +225,7 @@ class Memory:
         """Enter it under its number and its name. Where it stands is `placing`'s affair."""
         number = job.number
         self.jobs[number] = job
-        before = self.jids.setdefault(job.jid, number)
-        if before != number:  # Faktory lets a jid be pushed again while the first is alive
-            self.jids[job.jid] = (*before, number) if isinstance(before, tuple) else (before, number)
+        self.jids.add(job.jid, number)
 
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
@@ -241,10 +240,7 @@ class Memory:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
             if type(extra.face) is not FaktoryFace:  # what most have
                 self._leave(job, extra)
-        named = self.jids.pop(job.jid)
-        if isinstance(named, tuple):
-            rest = tuple(number for number in named if number != job.number)
-            self.jids[job.jid] = rest if len(rest) > 1 else rest[0]
+        self.jids.take(job.jid, job.number)
 
     def _leave(self, job: Job, extra: Extra) -> None:
         """What is remembered of a job that had that face."""
@@ -257,13 +253,9 @@ class Memory:
     def rename(self, job: Job, jid: str) -> None:
         """It goes on under another jid. A repeat of the push that made it is still known for one."""
         self.resqu.once.mark(job.jid, self.counters.at)
-        rest = [each.number for each in self.named(job.jid) if each is not job]
-        del self.jids[job.jid]
-        if rest:
-            self.jids[job.jid] = tuple(rest) if len(rest) > 1 else rest[0]
+        self.jids.take(job.jid, job.number)
         job.jid = jid
-        others = [each.number for each in self.named(jid)]
-        self.jids[jid] = tuple(sorted([*others, job.number])) if others else job.number
+        self.jids.add(jid, job.number)
 
     def end_at(self, job: Job, end: float) -> None:
         """Its time runs from now on."""
@@ -277,9 +269,4 @@ class Memory:
 
     def named(self, jid: str) -> Iterator[Job]:
         """All live jobs of that jid, oldest first."""
-        numbers = self.jids.get(jid)
-        if isinstance(numbers, tuple):
-            for number in numbers:
-                yield self.jobs[number]
-        elif numbers is not None:
-            yield self.jobs[numbers]
+        return (self.jobs[number] for number in self.jids.all(jid))

@@ -35,10 +35,8 @@ def rules(retries: float) -> Rules:
 
 def newest(memory: Memory, jid: str) -> Job | None:
     """The live or kept job of that name; the newest, where a door allows several."""
-    numbers = memory.jids.get(jid)
-    if numbers is None:
-        return None
-    return memory.jobs[numbers[-1] if isinstance(numbers, tuple) else numbers]
+    number = memory.jids.newest(jid)
+    return None if number is None else memory.jobs[number]
 
 
 def open_needs(memory: Memory, jids: Iterable[str], itself: str = "", number: Number = 0) -> tuple[Number, ...]:

@@ -111,9 +111,9 @@ def _job(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
 def find(desk: Desk, ident: str) -> Job | None:
     """The job this door shows under that id: the newest of that jid, or the one of that number."""
     memory = desk.memory
-    numbers = memory.jids.get(ident)
-    if numbers is not None:
-        return memory.jobs[numbers[-1] if isinstance(numbers, tuple) else numbers]
+    number = memory.jids.newest(ident)
+    if number is not None:
+        return memory.jobs[number]
     if ident.startswith(ids.MADE_UP):
         job = memory.jobs.get(ids.number(ident))
         if job is not None and ids.shown(job) == ident:
