@@ -1,7 +1,6 @@
 """An event loop turned by hand: callbacks run when the test says so, timers when it moves the clock."""
 
 import asyncio
-import queue
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
@@ -20,7 +19,6 @@ class Timer:
 class HandLoop:
     def __init__(self) -> None:
         self._soon: deque[Callable[[], None]] = deque()
-        self._threads: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._timers: list[Timer] = []
         self._now = 0.0
 
@@ -38,9 +36,6 @@ class HandLoop:
         self._timers.append(timer)
         return timer
 
-    def call_soon_threadsafe(self, callback: Callable[..., None], *args: Any) -> None:
-        self._threads.put(lambda: callback(*args))
-
     def step(self) -> None:
         """One pass: what was queued before it, not what it queues."""
         for _ in range(len(self._soon)):
@@ -53,11 +48,6 @@ class HandLoop:
                 return
             self.step()
         raise AssertionError("the loop does not come to rest")
-
-    def wait_thread(self, seconds: float = 10.0) -> None:
-        """Run the next callback that another thread sends, and what follows from it."""
-        self._threads.get(timeout=seconds)()
-        self.run()
 
     def advance(self, seconds: float) -> int:
         """Move the clock and fire the timers that fell due, once each. How many did."""

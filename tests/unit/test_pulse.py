@@ -40,10 +40,8 @@ def test_sync_times_are_of_the_last_seconds() -> None:
 def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
     loop = HandLoop()
     scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    scribe.start()
     for _ in range(3):
         scribe.append(b"x", lambda: None)
-    scribe.stop()
     assert len(scribe.took) == 3
     assert sync_times(scribe.took).batches == 3
 

@@ -1,5 +1,6 @@
 """The scribe: in order, once more from the reserve when the disk is full, and silence after anything worse."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -30,6 +31,7 @@ class ListJournal:
         self.trouble: list[Exception | None] = []
         self.trims: list[int | Exception] = []
         self.holds: list[Exception | None] = []  #: what the next holds raise
+        self.unsyncable: Exception | None = None
 
     def append(self, batch: bytes) -> int:
         trouble = self.trouble.pop(0) if self.trouble else None
@@ -67,6 +69,8 @@ class ListJournal:
         return found
 
     def sync(self) -> None:
+        if self.unsyncable is not None:
+            raise self.unsyncable
         self.done.append("sync")
 
     def close(self) -> None:
@@ -89,13 +93,6 @@ class Desk:
     def append(self, text: str) -> None:
         self.scribe.append(text.encode(), lambda: self.durable.append(text))
 
-    def finish(self, callbacks: int) -> None:
-        """Let the thread do all it was given, then run what it sent back."""
-        self.scribe.start()
-        self.scribe.stop()
-        for _ in range(callbacks):
-            self.loop.wait_thread()
-
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
@@ -106,17 +103,34 @@ def appended(desk: Desk) -> list[str]:
     return [each for each in desk.journal.done if each != "trim"]
 
 
-def test_everything_happens_in_the_order_given(desk: Desk) -> None:
-    installed: list[bool] = []
+def test_a_batch_is_durable_when_it_is_written(desk: Desk) -> None:
     desk.append("one")
-    desk.scribe.install(Snapshot(1, Path("snapshot")), installed.append)
+    assert (appended(desk), desk.durable) == (["one"], ["one"])
+    assert desk.scribe.install(Snapshot(1, Path("snapshot")))
     desk.append("two")
-    desk.scribe.sync()
-    desk.append("three")
-    desk.finish(4)
-    assert appended(desk) == ["one", "install 1", "two", "sync", "three"]
-    assert desk.durable == ["one", "two", "three"]
-    assert installed == [True]
+    assert appended(desk) == ["one", "install 1", "two"]
+    assert desk.durable == ["one", "two"]
+
+
+async def _synced(journal: ListJournal, folder: Path) -> list[Exception]:
+    failures: list[Exception] = []
+    scribe = Scribe(journal, folder / "ballast", asyncio.get_running_loop(), failures.append)
+    scribe.sync()
+    scribe.sync()  # while the first one is not done: one is enough
+    await scribe.stop()
+    await asyncio.sleep(0)  # its end is told in the next pass
+    return failures
+
+
+def test_everysec_syncs_beside_the_event_loop(desk: Desk, tmp_path: Path) -> None:
+    assert asyncio.run(_synced(desk.journal, tmp_path)) == []
+    assert desk.journal.done == ["sync"]
+
+
+def test_a_sync_that_fails_is_final(desk: Desk, tmp_path: Path) -> None:
+    desk.journal.unsyncable = OSError(5, "Input/output error")
+    (failure,) = asyncio.run(_synced(desk.journal, tmp_path))
+    assert isinstance(failure, JournalFailed)
 
 
 def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(desk: Desk) -> None:
@@ -127,7 +141,6 @@ def test_a_hold_lets_it_trim_on_unless_there_is_no_room_to_note_it(desk: Desk) -
     desk.append("three")
     desk.scribe.hold("lake", 8)
     desk.append("four")
-    desk.finish(4)
     assert desk.journal.done == ["one", "trim", "two", "hold lake 7", "three", "trim", "failed hold lake 8", "four"]
     assert desk.failures == []
 
@@ -137,7 +150,6 @@ def test_a_full_disk_takes_the_reserve_and_the_same_bytes_once_more(desk: Desk) 
     desk.journal.trouble = [None, FULL]
     for text in ("one", "two", "three"):
         desk.append(text)
-    desk.finish(3)
     assert appended(desk) == ["one", "failed two", "two", "three"]
     assert desk.durable == ["one", "two", "three"]
     assert not desk.ballast.exists()
@@ -161,7 +173,6 @@ def test_a_failure_is_final_and_nothing_after_it_is_answered(
     desk.journal.trouble = trouble
     for text in ("one", "two", "three"):
         desk.append(text)
-    desk.finish(2)
     assert appended(desk) == tried
     assert desk.durable == ["one"]
     assert len(desk.failures) == 1
@@ -182,7 +193,6 @@ def test_no_reply_of_a_failed_batch_leaves(desk: Desk) -> None:
     turn.reply(Peer(), b"pushed", None)
     desk.loop.run()
     turn.reply(Peer(), b"read", None)
-    desk.finish(1)
     desk.loop.run()
     assert len(desk.failures) == 1
     assert heard == []
@@ -192,23 +202,18 @@ def test_trimming_goes_on_in_steps_until_little_is_left(desk: Desk) -> None:
     desk.journal.trims = [100, 100, 7, 100]
     for n in range(5):
         desk.append(str(n))
-    desk.finish(5)
     assert desk.journal.done == ["0", "trim", "1", "trim", "2", "trim", "3", "4"]
 
 
 def test_no_room_to_trim_or_to_install_does_not_stop_the_server(desk: Desk) -> None:
     desk.journal.trims = [FULL, 0]
-    installed: list[bool] = []
     desk.append("one")
     desk.append("two")
-    desk.finish(2)
     assert desk.journal.done == ["one", "two", "trim"]
     again = Desk(desk.ballast.parent)
     again.journal.trouble = [FULL]
-    again.scribe.install(Snapshot(1, Path("snapshot")), installed.append)
+    assert not again.scribe.install(Snapshot(1, Path("snapshot")))
     again.append("three")
-    again.finish(2)
-    assert installed == [False]
     assert again.durable == ["three"]
     assert desk.failures == again.failures == []
 
@@ -217,14 +222,12 @@ def test_the_reserve_is_made_when_there_is_room(desk: Desk, monkeypatch: pytest.
     monkeypatch.setattr("crossdock.server.scribe.BALLAST_BYTES", 4_096)
     desk.scribe.reserve_used = True
     desk.scribe.make_ballast()
-    desk.finish(0)
     assert desk.ballast.stat().st_size == 4_096
     assert not desk.scribe.reserve_used
     monkeypatch.setattr("crossdock.server.scribe.free_bytes", lambda folder: 8_192)
     desk.ballast.unlink()
     again = Desk(desk.ballast.parent)
     again.scribe.make_ballast()
-    again.finish(0)
     assert not desk.ballast.exists()
 
 
@@ -235,12 +238,10 @@ def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(desk: Desk, monk
     monkeypatch.setattr("crossdock.server.scribe.reserve", fail)
     desk.scribe.make_ballast()
     desk.append("one")
-    desk.finish(1)
     assert desk.durable == ["one"]
 
 
 def test_the_disk_is_looked_at_every_mebibyte(desk: Desk) -> None:
     for _ in range(10):
         desk.append("x" * 256 * 1024)
-    desk.finish(10)
     assert desk.looks == 2

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from random import Random
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from crossdock.engine import engine
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
+from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
@@ -149,6 +152,32 @@ def test_all_connections_of_one_turn_share_one_batch(desk: Desk) -> None:
     desk.loop.run()
     assert len(desk.scribe.batches) == 2
     assert len(decode_batch(desk.scribe.batches[1]).events) == 50
+
+
+def test_a_batch_stays_open_while_each_pass_brings_more(desk: Desk) -> None:
+    peer = Peer()
+    for n in range(5):
+        desk.push(peer, f"job-{n:04d}")
+        desk.loop.step()
+        assert desk.scribe.batches == [], "another look whether there is more"
+    desk.loop.step()
+    assert len(decode_batch(desk.scribe.batches[0]).events) == 5
+
+
+def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more() -> None:
+    desk = Desk()
+    at = 0.0
+    desk.turn._clock = cast(Clock, SimpleNamespace(now=lambda: Now(1_794_765_345.0 + at, at)))
+    peer = Peer()
+    pushed = 0
+    while not desk.scribe.batches:
+        desk.push(peer, f"job-{pushed:04d}")
+        pushed += 1
+        at += 0.000_5
+        desk.loop.step()
+        assert pushed < 100, "it is never closed"
+    assert at == pytest.approx(0.002_5, abs=0.000_6)
+    assert len(decode_batch(desk.scribe.batches[0]).events) == pushed
 
 
 def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(desk: Desk) -> None:

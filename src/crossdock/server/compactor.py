@@ -74,12 +74,7 @@ class Compactor:
                 )
                 return
             made = msgspec.json.decode(output, type=Made)
-            installed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            self._scribe.install(
-                Snapshot(made.seq, self._folder / made.file),
-                lambda done: None if installed.done() else installed.set_result(done),  # stopping cancels it
-            )
-            if not await installed:
+            if not self._scribe.install(Snapshot(made.seq, self._folder / made.file)):
                 return
             self._turn.tail_events -= events
             self._turn.tail_bytes -= size

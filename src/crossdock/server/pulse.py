@@ -77,9 +77,9 @@ class Pulse:
 
 
 def sync_times(took: Iterable[tuple[float, float]]) -> Sync:
-    """Of (when it ended, how long it took), in seconds of the monotonic clock. Another thread goes on adding."""
+    """Of (when it ended, how long it took), in seconds of the monotonic clock."""
     since = time.monotonic() - LATELY_S
-    lately = sorted(seconds * 1e3 for ended, seconds in list(took) if ended >= since)
+    lately = sorted(seconds * 1e3 for ended, seconds in took if ended >= since)
     if not lately:
         return Sync()
     return Sync(len(lately), _rank(lately, 0.5), _rank(lately, 0.99), round(lately[-1], 3))

@@ -7,7 +7,6 @@ import os
 import secrets
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,7 +86,6 @@ class Server:
         recovered = recover(journal)
         gc.enable()
         gc.freeze()
-        sys.setswitchinterval(0.0005)  # a batch that is durable waits no longer than this for the interpreter
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clock = Clock(recovered.wall, recovered.steady)
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
@@ -116,7 +114,6 @@ class Server:
         workers = faktory.workers if isinstance(faktory, FaktoryDoor) else None
         specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
         self._control = ControlDoor(self._pulse, workers, specs)
-        self._scribe.start()
         self.turn.begin()
         self.turn.do(Start())
         for order in self._orders:
@@ -215,7 +212,7 @@ class Server:
             await self._lake.stop()
         if self.failure is None:
             await self._say_goodbye()
-            self._scribe.stop()
+            await self._scribe.stop()
             self._journal.close()
             self._folder.unlock()
 

@@ -1,14 +1,15 @@
-"""The turn: group commit. Commands of all connections in one turn of the event loop become one row of the journal.
+"""The turn: group commit. What all connections ask for until none of them asks for more becomes one row of the journal.
 
-While one batch is being synced the next one fills; no timer, no count. A reply, of a read too, leaves when its own
-batch and every batch before it are durable. A turn without hard events while nothing is in flight leaves at once.
+A sync costs as much as a dozen requests, so a batch stays open while each pass of the event loop brings more of them,
+for two milliseconds at most. A reply, of a read too, leaves when its own batch and every batch before it are durable. A
+turn without hard events while nothing is in flight leaves at once.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
@@ -31,6 +32,9 @@ TICK_JOBS = 500
 
 #: Objects of a flushed state freed in one go, about as long.
 FREE_ITEMS = 10_000
+
+#: After so long a batch is closed, even if others have something to add.
+_OPEN_S: Final = 0.002
 
 #: Jobs that are let in before they are counted again.
 _COUNTED_ROOM = 1_000
@@ -68,6 +72,8 @@ class Turn:
         self._replies: list[Reply] = []
         self._in_flight = False
         self._scheduled = False
+        self._opened = 0.0  #: steady; when the first came into the batch that fills
+        self._seen = 0  #: replies that were there when it was last asked whether to close it
         self._freeing = False
         self.fresh = False  #: the clocks were read in this pass of the event loop
         self._timer: asyncio.TimerHandle | None = None
@@ -173,14 +179,21 @@ class Turn:
 
     def _schedule(self) -> None:
         self._scheduled = True
+        self._opened = self.now.steady
         if not self._in_flight:
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
+        replies = self._replies
+        if self._hard and len(replies) > self._seen and self.now.steady < self._opened + _OPEN_S:
+            self._seen = len(replies)
+            self._loop.call_soon(self._flush)
+            return
         self._scheduled = False
+        self._seen = 0
         if self._in_flight:
             return
-        replies, self._replies = self._replies, []
+        self._replies = []
         if self._hard:
             self._in_flight = True
             events, self._events, self._hard = self._events, [], False
