@@ -5,7 +5,7 @@ replayed, and either with what a snapshot brings back.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -45,7 +45,7 @@ def plain(value: object) -> Any:
         return {key: count for key, count in value.items() if count}
     if isinstance(value, set):
         return sorted(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, Iterable):
         return msgspec.to_builtins(list(value), builtin_types=(bytes,), order="deterministic")

@@ -112,7 +112,7 @@ def test_a_foreground_job_is_gone_with_its_lease(bench: Bench) -> None:
     bench.lease("q")
     bench.after(60.0)
     assert isinstance(bench.last, Removed)
-    assert (bench.last.why, bench.memory.jobs, bench.memory.foreground) == ("lapsed", {}, {})
+    assert (bench.last.why, list(bench.memory.jobs), bench.memory.foreground) == ("lapsed", [], {})
 
 
 def test_and_with_a_restart(bench: Bench) -> None:

@@ -96,7 +96,7 @@ def test_flush_leaves_nothing_but_numbers(bench: Bench) -> None:
     bench.do(PauseQueues(None))
     bench.do(Flush("faktory"))
     memory = bench.memory
-    assert (memory.jobs, list(memory.jids), memory.queues, memory.stats.days) == ({}, [], {}, {})
+    assert (list(memory.jobs), list(memory.jids), memory.queues, memory.stats.days) == ([], [], {}, {})
     assert not any(memory.shelves.values())
     assert (memory.counters.processed, memory.counters.failures) == (0, 0)
     assert not bench.succeed("a", "w", late)

@@ -10,6 +10,7 @@ from crossdock.engine import kept
 from crossdock.engine.counters import Counters
 from crossdock.engine.failures import Failures
 from crossdock.engine.jids import Jids
+from crossdock.engine.jobs import Jobs
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.loads import Loads
@@ -111,7 +112,7 @@ class Memory:
     def clear(self) -> None:
         """Forget all but numbers and what the configuration says. What a million jobs leave is freed by `free`."""
         self.discarded += (
-            self.jobs,
+            *self.jobs.blocks.values(),
             *self.jids.parts,
             *(queue.ready for queue in self.queues.values()),
             *self.shelves.values(),
@@ -133,7 +134,7 @@ class Memory:
         self._empty()
 
     def _empty(self) -> None:
-        self.jobs: dict[Number, Job] = {}
+        self.jobs = Jobs()
         self.jids = Jids()
         self.queues: dict[str, Queue] = {}
         self.shelves: dict[State, Order[tuple[float, Number]]] = {state: Order() for state in SHELVED}
@@ -223,13 +224,12 @@ class Memory:
 
     def know(self, job: Job) -> None:
         """Enter it under its number and its name. Where it stands is `placing`'s affair."""
-        number = job.number
-        self.jobs[number] = job
-        self.jids.add(job.jid, number)
+        self.jobs.add(job)
+        self.jids.add(job.jid, job.number)
 
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""
-        del self.jobs[job.number]
+        self.jobs.take(job.number)
         extra = job.extra
         if extra is not None:
             if job.end:
@@ -264,8 +264,9 @@ class Memory:
 
     def numbered(self, number: Number) -> Iterator[Job]:
         """As `named`, by number."""
-        if number in self.jobs:
-            yield self.jobs[number]
+        job = self.jobs.get(number)
+        if job is not None:
+            yield job
 
     def named(self, jid: str) -> Iterator[Job]:
         """All live jobs of that jid, oldest first."""

@@ -1,0 +1,52 @@
+"""All jobs, by number.
+
+Kept in blocks of numbers that follow each other, as jids are kept in parts: a dict of a million jobs is copied as a
+whole when it outgrows its table, and nobody is answered meanwhile.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Final
+
+from crossdock.model.job import Job, Number
+
+_BLOCK: Final = 15  #: a block holds the jobs whose numbers differ in so many bits at most
+
+
+class Jobs(Mapping[Number, Job]):
+    __slots__ = ("_count", "blocks")
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, dict[Number, Job]] = {}
+        self._count = 0
+
+    def add(self, job: Job) -> None:
+        number = job.number
+        block = self.blocks.get(number >> _BLOCK)
+        if block is None:
+            block = self.blocks[number >> _BLOCK] = {}
+        block[number] = job
+        self._count += 1
+
+    def take(self, number: Number) -> None:
+        block = self.blocks[number >> _BLOCK]
+        del block[number]
+        if not block:
+            del self.blocks[number >> _BLOCK]
+        self._count -= 1
+
+    def __getitem__(self, number: Number) -> Job:
+        return self.blocks[number >> _BLOCK][number]
+
+    def get(self, number: Number) -> Job | None:  # type: ignore[override]  # nobody names a default
+        block = self.blocks.get(number >> _BLOCK)
+        return None if block is None else block.get(number)
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and self.get(number) is not None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Number]:
+        return chain.from_iterable(self.blocks.values())
