@@ -1,0 +1,75 @@
+"""The journal's log has its size before the first batch, and nothing of that is ever seen."""
+
+from pathlib import Path
+
+import pytest
+
+from crossdock.journal.folder import DATABASE, Folder
+from crossdock.journal.port import JournalFailed
+from crossdock.journal.sqlite import SqliteJournal
+
+ENOUGH = 1_000 * 4_096
+
+
+def log_bytes(folder: Folder) -> int:
+    return (folder.path / f"{DATABASE}-wal").stat().st_size
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path / "data")
+    folder.lock()
+    return folder
+
+
+def test_a_new_log_is_as_long_as_it_will_be_and_holds_nothing(folder: Folder) -> None:
+    journal = SqliteJournal(folder)
+    assert log_bytes(folder) >= ENOUGH
+    assert (journal.last, list(journal.read(0))) == (0, [])
+    long = log_bytes(folder)
+    for n in range(300):
+        journal.append(b"%d" % n * 1_000)
+    assert log_bytes(folder) == long
+    beside = SqliteJournal(folder, read_only=True)
+    assert [seq for seq, _ in beside.read(0)] == list(range(1, 301))
+    beside.close()
+    journal.close()
+
+
+def test_after_a_crash_the_log_is_read_and_not_made_longer(folder: Folder) -> None:
+    crashed = SqliteJournal(folder)
+    crashed.append(b"one")
+    long = log_bytes(folder)
+    journal = SqliteJournal(folder)
+    assert log_bytes(folder) == long
+    assert [batch for _, batch in journal.read(0)] == [b"one"]
+    journal.close()
+    crashed.close()
+
+
+def test_a_disk_without_room_for_it_is_no_reason_not_to_start(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    SqliteJournal(folder).close()
+    prepare = SqliteJournal._prepare
+
+    def small(self: SqliteJournal, synchronous: str) -> None:
+        prepare(self, synchronous)
+        self._db.execute("pragma max_page_count=100").fetchall()
+
+    monkeypatch.setattr(SqliteJournal, "_prepare", small)
+    journal = SqliteJournal(folder)
+    assert "no room" in caplog.text
+    journal.append(b"one")
+    assert [batch for _, batch in journal.read(0)] == [b"one"]
+    assert not journal._db.in_transaction
+    journal.close()
+
+
+def test_a_log_that_cannot_be_synced_is_a_reason_not_to_start(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(fd: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("crossdock.journal.sqlite.os.fdatasync", fail)
+    with pytest.raises(JournalFailed, match="the log cannot be written"):
+        SqliteJournal(folder)
