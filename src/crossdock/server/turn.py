@@ -55,6 +55,42 @@ class Scribe(Protocol):
 class Turn:
     """The desk of all sessions: `do` carries out and records, `reply` queues what may be said once it is durable."""
 
+    # As in Memory: too many for an object without them.
+    __slots__ = (
+        "_carry_out",
+        "_clock",
+        "_engine",
+        "_events",
+        "_freeing",
+        "_hard",
+        "_idle",
+        "_in_flight",
+        "_loop",
+        "_max_jobs",
+        "_opened",
+        "_replies",
+        "_room",
+        "_scheduled",
+        "_scribe",
+        "_seen",
+        "_timer",
+        "batches",
+        "channels",
+        "disk_refusal",
+        "fresh",
+        "herald",
+        "memory",
+        "now",
+        "on_failure",
+        "tail_bytes",
+        "tail_events",
+        "ticked",
+        "together",
+        "waiting",
+        "waits",
+        "written_bytes",
+    )
+
     def __init__(
         self, engine: Engine, scribe: Scribe, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
     ) -> None:
