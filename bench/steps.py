@@ -28,17 +28,14 @@ from crossdock.wire.redis.qless.service import Qless as QlessService
 from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.session import Door
 
-_A_TURN: Final = 32  #: requests that share a batch, as with 64 connections
+_A_TURN: Final = 64  #: requests that share a batch
 
 
 class _Scribe:
-    """A batch is durable when the turn says so."""
-
-    def __init__(self) -> None:
-        self.durable: Callable[[], None] = lambda: None
+    """A batch is durable at once."""
 
     def append(self, batch: bytes, durable: Callable[[], None]) -> None:
-        self.durable = durable
+        durable()
 
 
 class _Transport(asyncio.Transport):
@@ -64,9 +61,9 @@ class Bench:
     """One connection, and the turns that its requests are part of."""
 
     def __init__(self, door: str = "faktory") -> None:
-        self._loop, self._scribe = asyncio.new_event_loop(), _Scribe()
-        turn = Turn(Engine(Memory(), Random(1)), self._scribe, Clock(), self._loop, 10**7)
-        self._peer = Connection(_Host(), _door(door), turn, self._loop)
+        self._loop = asyncio.new_event_loop()
+        self._turn = Turn(Engine(Memory(), Random(1)), _Scribe(), Clock(), self._loop, 10**7)
+        self._peer = Connection(_Host(), _door(door), self._turn, self._loop)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)
         if door == "faktory":
@@ -106,9 +103,8 @@ class Bench:
         for first in range(0, len(requests), _A_TURN):
             for request in requests[first : first + _A_TURN]:
                 self._peer.data_received(request)
-            self._loop.call_soon(self._loop.stop)
+            self._turn.when_settled(self._loop.stop)
             self._loop.run_forever()
-            self._scribe.durable()
 
 
 def _door(name: str) -> Door:

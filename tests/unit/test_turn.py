@@ -16,7 +16,8 @@ from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
-from crossdock.server.turn import TICK_JOBS, Turn
+from crossdock.server.ticker import TICK_JOBS
+from crossdock.server.turn import Turn
 from crossdock.wire.answer import Ended, Wait
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec

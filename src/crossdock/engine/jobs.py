@@ -14,11 +14,10 @@ _BLOCK: Final = 15  #: a block holds the jobs whose numbers differ in so many bi
 
 
 class Jobs(Mapping[Number, Job]):
-    __slots__ = ("_count", "blocks")
+    __slots__ = ("blocks",)
 
     def __init__(self) -> None:
         self.blocks: dict[int, dict[Number, Job]] = {}
-        self._count = 0
 
     def add(self, job: Job) -> None:
         number = job.number
@@ -26,14 +25,12 @@ class Jobs(Mapping[Number, Job]):
         if block is None:
             block = self.blocks[number >> _BLOCK] = {}
         block[number] = job
-        self._count += 1
 
     def take(self, number: Number) -> None:
         block = self.blocks[number >> _BLOCK]
         del block[number]
         if not block:
             del self.blocks[number >> _BLOCK]
-        self._count -= 1
 
     def __getitem__(self, number: Number) -> Job:
         return self.blocks[number >> _BLOCK][number]
@@ -46,7 +43,7 @@ class Jobs(Mapping[Number, Job]):
         return isinstance(number, int) and self.get(number) is not None
 
     def __len__(self) -> int:
-        return self._count
+        return sum(map(len, self.blocks.values()))
 
     def __iter__(self) -> Iterator[Number]:
         return chain.from_iterable(self.blocks.values())

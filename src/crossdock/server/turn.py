@@ -6,7 +6,6 @@ turn without hard events while nothing is in flight leaves at once.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NoReturn, Protocol, TypeVar
@@ -15,20 +14,18 @@ from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, Tick, Ticked
+from crossdock.model.commands import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
+from crossdock.server.ticker import Ticker
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
 from crossdock.wire.desk import Desk
 
 T = TypeVar("T")
-
-#: Jobs a timer slice may touch: about 5 ms of work between the turns of others.
-TICK_JOBS = 500
 
 #: Objects of a flushed state freed in one go, about as long.
 FREE_ITEMS = 10_000
@@ -73,7 +70,7 @@ class Turn:
         "_scheduled",
         "_scribe",
         "_seen",
-        "_timer",
+        "_ticker",
         "batches",
         "channels",
         "disk_refusal",
@@ -84,7 +81,6 @@ class Turn:
         "on_failure",
         "tail_bytes",
         "tail_events",
-        "ticked",
         "together",
         "waiting",
         "waits",
@@ -112,11 +108,9 @@ class Turn:
         self._seen = 0  #: replies that were there when it was last asked whether to close it
         self._freeing = False
         self.fresh = False  #: the clocks were read in this pass of the event loop
-        self._timer: asyncio.TimerHandle | None = None
         self._idle: list[Callable[[], None]] = []
         self.memory: Memory = engine.memory
         self.now: Now = clock.now()
-        self.ticked = Ticked()
         self.waits = Waits(self._has_work)
         self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
@@ -127,6 +121,7 @@ class Turn:
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start
         self.batches = 0
+        self._ticker = Ticker(self, engine, loop)
 
     def begin(self) -> None:
         """A connection has requests, or a timer is due: what follows happens now. One reading of the clocks serves
@@ -135,6 +130,13 @@ class Turn:
             self.fresh = True
             self.now = self._clock.now()
             self._loop.call_soon(self._stale)
+
+    @property
+    def ticked(self) -> Ticked:
+        return self._ticker.done
+
+    def start_timers(self) -> None:
+        self._ticker.arm()
 
     def _stale(self) -> None:
         self.fresh = False
@@ -191,13 +193,13 @@ class Turn:
 
     def _count_room(self, jobs: int) -> str | None:
         """Not at every push: what was counted serves the next thousand."""
-        free = self._free_places() - jobs
+        free = self.free_places() - jobs
         self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
         if free < 0:
             return f"the server holds {self._max_jobs} jobs, its limit; work some off, or raise limits.jobs"
         return None
 
-    def _free_places(self) -> int:
+    def free_places(self) -> int:
         """So many jobs more may be held."""
         memory = self.memory
         return self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks)
@@ -239,7 +241,7 @@ class Turn:
             self.tail_bytes += len(data)
             self.written_bytes += len(data)
             self._scribe.append(data, lambda: self._durable(replies))
-            self._arm()
+            self._ticker.arm()
         else:
             _release(replies)
             if self._idle:
@@ -268,34 +270,6 @@ class Turn:
                 self._schedule()
         else:
             settled()
-
-    def _arm(self) -> None:
-        """One timer, for whatever is due first."""
-        due_in = self._engine.due_in(self.now)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if due_in is not None:
-            # The wall clock may be set: look again at least every ten seconds.
-            self._timer = self._loop.call_later(min(due_in, 10.0), self._tick)
-
-    def _tick(self) -> None:
-        started = time.perf_counter()
-        self._timer = None
-        self.begin()
-        done = self.do(Tick(TICK_JOBS, self._free_places()))
-        totals = self.ticked
-        totals.scheduled += done.scheduled
-        totals.retried += done.retried
-        totals.lapsed += done.lapsed
-        totals.purged += done.purged
-        totals.ended += done.ended
-        totals.passes += 1
-        totals.seconds += time.perf_counter() - started
-        self._arm()
-
-    def start_timers(self) -> None:
-        self._arm()
 
 
 def _release(replies: list[Reply]) -> None:
