@@ -31,6 +31,23 @@ def describe(folder: Path) -> None:
         print("note: the machine has other work to do; the figures are too low, and the ratios not reliable")
 
 
+class Theft:
+    """How much of the processors' time the host has given to others since this was made."""
+
+    def __init__(self) -> None:
+        self._before = _ticks()
+
+    def share(self) -> float:
+        (stolen, passed), (stolen_before, passed_before) = _ticks(), self._before
+        return (stolen - stolen_before) / max(1, passed - passed_before)
+
+
+def _ticks() -> tuple[int, int]:
+    """Stolen, and all that have passed, over all processors (proc(5))."""
+    ticks = [int(each) for each in Path("/proc/stat").read_text("utf-8").split("\n", 1)[0].split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
 def _processor() -> str:
     for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
         name, _, value = line.partition(":")

@@ -1,16 +1,26 @@
-"""Several runs of several contestants, taken in turn: what disturbs the machine for a while disturbs all of them."""
+"""Several runs of several contestants, taken in turn: what disturbs the machine for a while disturbs all of them.
+
+On a virtual machine others may take the processors away in bursts shorter than a run, and then they disturb one
+contestant alone. So a run that lost much is taken again, whoever's it was and however it went.
+"""
 
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from bench.driver import Driver
 from bench.figures import PHASES, Run, whole
+from bench.machine import Theft
 from bench.servers import Contestant
 
 #: One run against a server; the figures.
 Measure = Callable[[Driver], Run]
+
+#: A run from which more of the processors' time was taken counts only if no other try lost less.
+_TAKEN: Final = 0.03
+_TRIES: Final = 6
 
 
 def rounds(
@@ -20,22 +30,33 @@ def rounds(
     found: dict[str, list[Run]] = {contestant.name: [] for contestant, _ in entries}
     for number in range(1, runs + 1):
         for contestant, measure in entries:
-            run = _run(contestant, measure, connections, folder)
-            found[contestant.name].append(run)
-            tell(f"run {number} of {runs}, {connections} connections, {contestant.name}: {_brief(run)}")
+            about = f"run {number} of {runs}, {connections} connections, {contestant.name}"
+            found[contestant.name].append(_undisturbed(about, contestant, measure, connections, folder))
     return found
 
 
-def _run(contestant: Contestant, measure: Measure, connections: int, folder: Path) -> Run:
+def _undisturbed(about: str, contestant: Contestant, measure: Measure, connections: int, folder: Path) -> Run:
+    tries: list[tuple[float, Run]] = []
+    while not tries or (min(taken for taken, _ in tries) > _TAKEN and len(tries) < _TRIES):
+        taken, run = _run(contestant, measure, connections, folder)
+        tries.append((taken, run))
+        lost = f" (others took {taken:.0%} of the processors' time)" if taken > _TAKEN else ""
+        tell(f"{about}: {_brief(run)}{lost}")
+    return min(tries, key=lambda each: each[0])[1]
+
+
+def _run(contestant: Contestant, measure: Measure, connections: int, folder: Path) -> tuple[float, Run]:
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
         contestant.start(Path(own)) as target,
         Driver(target, connections) as load,
     ):
+        theft = Theft()
         run = measure(load)
+        taken = theft.share()
         if not contestant.is_ours:
             load.step("clear")
-        return run
+        return taken, run
 
 
 def _brief(run: Run) -> str:

@@ -1,0 +1,51 @@
+"""The bench takes a run again that lost much of the processors' time to others, and says so."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench import rounds
+from bench.figures import Figures, Run
+from bench.machine import Theft
+from bench.rounds import Measure
+from bench.servers import Contestant
+
+NOBODY = Contestant("nobody", lambda folder: pytest.fail("not started"))
+
+
+def figures(rate: float) -> Figures:
+    return Figures(1, 1 / rate, rate, 0.0, 0.0, 0.0, 0.0)
+
+
+def counted(taken: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Of runs that lost so much and did 1, 2, 3 … a second: the rates that count."""
+    tries: Iterator[tuple[float, int]] = ((each, rate) for rate, each in enumerate(taken, 1))
+
+    def run(contestant: Contestant, measure: Measure, connections: int, folder: Path) -> tuple[float, Run]:
+        lost, rate = next(tries)
+        return lost, {"PUSH": figures(rate)}
+
+    monkeypatch.setattr(rounds, "_run", run)
+    found = rounds.rounds([(NOBODY, lambda load: {})], 64, 2, Path())
+    assert next(tries, None) is None, "all were taken"
+    return [each["PUSH"].rate for each in found["nobody"]]
+
+
+def test_quiet_runs_count(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    assert counted([0.0, 0.03], monkeypatch) == [1, 2]
+    assert "others took" not in capfd.readouterr().err
+
+
+def test_a_disturbed_run_is_taken_again_and_told(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert counted([0.2, 0.01, 0.0], monkeypatch) == [2, 3]
+    assert capfd.readouterr().err.count("others took 20%") == 1
+
+
+def test_after_six_tries_the_least_disturbed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert counted([0.2, 0.3, 0.1, 0.4, 0.5, 0.6, 0.0], monkeypatch) == [3, 7]
+
+
+def test_what_was_taken_is_a_share() -> None:
+    assert 0.0 <= Theft().share() <= 1.0
