@@ -202,4 +202,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=300, stateful_step_count=40)
+TestGroups.settings = settings(max_examples=3 * (settings.default or settings()).max_examples, stateful_step_count=40)

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 
 from crossdock import __version__
-from crossdock.cli.main import VERBS, main
+from crossdock.cli.main import VERBS, crossdock, main
 from crossdock.cli.table import TABLE
 from crossdock.server.doors import BUILT
 
@@ -176,6 +177,21 @@ def test_wrong_usage_is_one_sentence(
 def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert "Examples:\n    crossdock " in capsys.readouterr().out
+
+
+def test_the_help_says_of_each_command_what_it_says_itself() -> None:
+    context = click.Context(crossdock)
+    said = {
+        verb: command.get_short_help_str(200) for verb in VERBS if (command := crossdock.get_command(context, verb))
+    }
+    assert said == VERBS
+
+
+def test_the_help_does_not_wait_for_the_servers_code() -> None:
+    look = "import sys; from crossdock.cli.main import main; main(['--help']); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
+    assert "crossdock.cli.main" in modules
+    assert not {"crossdock.server.run", "crossdock.engine.engine", "pyarrow"} & set(modules)
 
 
 @pytest.mark.parametrize("verb", ["up", "doctor"])

@@ -12,15 +12,50 @@ from crossdock import __version__
 from crossdock.cli.configure import BadSetting
 from crossdock.model.errors import CrossdockError
 
-#: In the order of the help. A verb's module, of the same name, is imported when it is called: a look at the queues
-#: should not wait for the server's code to load.
-VERBS: Final = (
-    "up", "doctor",
-    "push", "try", "queues", "jobs", "job", "retry", "kill", "move", "delete", "replay", "pause", "resume",
-    "tags", "tag", "untag", "tracked", "track", "untrack", "failures", "unfail",
-    "workers", "quiet", "terminate", "batches", "cron", "plans", "plan", "recurring", "recur", "unrecur", "top",
-    "lake", "pipeline", "report", "backup", "restore", "check", "version",
-)  # fmt: skip
+#: In the order of the help, and what it says of each. A verb's module, of the same name, is imported when it is called:
+#: neither a look at the queues nor the help should wait for the code of server and lake to load.
+VERBS: Final = {
+    "up": "Run the server in the foreground.",
+    "doctor": "Show the settings in effect and warn of what endangers jobs.",
+    "push": "Push one job and print its jid once it is on disk.",
+    "try": "Take one job of these queues, show it, and settle it.",
+    "queues": "List the queues with their jobs.",
+    "jobs": "List jobs by state, queue, kind, tag and age.",
+    "job": "Show everything known of one job.",
+    "retry": "Make jobs ready now, by ID or filter.",
+    "kill": "Move waiting jobs to the dead, by ID or filter.",
+    "move": "Take waiting jobs to another queue, by ID or filter.",
+    "delete": "Delete jobs for good, by ID or filter.",
+    "replay": "Choose jobs from the lake's history and push them again, each exactly once.",
+    "pause": "Let no more jobs out of queues.",
+    "resume": "End the pause of queues.",
+    "tags": "List the tags with the number of their jobs.",
+    "tag": "Give a job tags, by ID, and print all that it has.",
+    "untag": "Take tags off a job, by ID, and print all that it has left.",
+    "tracked": "List the tracked jobs with their state.",
+    "track": "Follow jobs, by ID.",
+    "untrack": "Follow jobs no more, by ID.",
+    "failures": "List failed and dead jobs by group.",
+    "unfail": "Bring failed and dead jobs back to a queue, by ID or filter.",
+    "workers": "List the workers that are connected.",
+    "quiet": "Give workers no more jobs.",
+    "terminate": "Tell workers to end.",
+    "batches": "List batches, and how far they are.",
+    "cron": "List the recurring jobs with their next run.",
+    "plans": "List the plans with their next run.",
+    "plan": "Add or remove a plan: a job that comes again and again.",
+    "recurring": "List the recurring jobs of qless, or show one.",
+    "recur": "Make or change a recurring job.",
+    "unrecur": "Remove recurring jobs.",
+    "top": "Show live what the server does.",
+    "lake": "Every transition of every job, in Parquet files by date.",
+    "pipeline": "Statistics, attempts, failures and more, made by Spark of every transition in the lake.",
+    "report": "Queues, failures, workers and slow jobs over days, from the pipeline's tables.",
+    "backup": "Copy the data to DEST, a new folder, and verify the copy.",
+    "restore": "Verify BACKUP, copy it to the data folder, and verify that.",
+    "check": "Verify the data folder: every batch, the snapshots, that they make a state, and every page of the lake.",
+    "version": "Print the version.",
+}
 
 _EXAMPLES = """\b
 Examples:
@@ -38,6 +73,10 @@ Examples:
 class Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
