@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from random import Random
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -155,7 +154,19 @@ def test_all_connections_of_one_turn_share_one_batch(desk: Desk) -> None:
     assert len(decode_batch(desk.scribe.batches[1]).events) == 50
 
 
+class Stopped:
+    """A clock that is moved by hand."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.at = 0.0
+        desk.turn._clock = cast(Clock, self)
+
+    def now(self) -> Now:
+        return Now(1_794_765_345.0 + self.at, self.at)
+
+
 def test_a_batch_stays_open_while_each_pass_brings_more(desk: Desk) -> None:
+    Stopped(desk)
     peer = Peer()
     for n in range(5):
         desk.push(peer, f"job-{n:04d}")
@@ -165,19 +176,17 @@ def test_a_batch_stays_open_while_each_pass_brings_more(desk: Desk) -> None:
     assert len(decode_batch(desk.scribe.batches[0]).events) == 5
 
 
-def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more() -> None:
-    desk = Desk()
-    at = 0.0
-    desk.turn._clock = cast(Clock, SimpleNamespace(now=lambda: Now(1_794_765_345.0 + at, at)))
+def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(desk: Desk) -> None:
+    clock = Stopped(desk)
     peer = Peer()
     pushed = 0
     while not desk.scribe.batches:
         desk.push(peer, f"job-{pushed:04d}")
         pushed += 1
-        at += 0.000_5
+        clock.at += 0.000_5
         desk.loop.step()
         assert pushed < 100, "it is never closed"
-    assert at == pytest.approx(0.002_5, abs=0.000_6)
+    assert clock.at == pytest.approx(0.002_5, abs=0.000_6)
     assert len(decode_batch(desk.scribe.batches[0]).events) == pushed
 
 

@@ -22,6 +22,7 @@ class Jids:
         self.parts: list[dict[str, Numbers]] = [{} for _ in range(_PARTS)]
 
     def _part(self, jid: str) -> dict[str, Numbers]:
+        # Written out where every job passes: a call costs as much as the look-up.
         return self.parts[hash(jid) & (_PARTS - 1)]
 
     def add(self, jid: str, number: Number) -> None:
