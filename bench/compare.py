@@ -41,7 +41,7 @@ def _phases(
 ) -> Runs:
     entries = [(each, _step("phases", sizes.jobs)) for each in faktory]
     entries += [(each, _step("put", sizes.jobs // (_SYNCED_SHARE if each.name == _SYNCED else 1))) for each in beans]
-    found = rounds(entries, connections, sizes.runs, folder)
+    found = rounds(entries, connections, sizes, folder)
     show(
         f"{connections} connections, one request in flight each, {sizes.jobs:,} jobs; operations a second",
         ("server", *(f"{name}/s" for name in PHASES), "whole jobs/s"),
@@ -75,7 +75,7 @@ def _rates(name: str, runs: list[Run]) -> tuple[str, ...]:
 
 
 def _bulk(faktory: Sequence[Contestant], sizes: Sizes, folder: Path) -> Runs:
-    found = rounds([(each, _step("bulk", sizes.calls)) for each in faktory], 2, sizes.runs, folder)
+    found = rounds([(each, _step("bulk", sizes.calls)) for each in faktory], 2, sizes, folder)
     show(
         f"{sizes.calls:,} PUSHB of {BULK_JOBS:,} jobs on one connection, PUSH on another meanwhile; milliseconds",
         ("server", "PUSHB jobs/s", "PUSHB p99", "PUSH/s", "PUSH p50", "PUSH p99", "PUSH p99.9", "PUSH max"),

@@ -14,35 +14,29 @@ from bench.driver import Driver
 from bench.figures import PHASES, Run, whole
 from bench.machine import Theft
 from bench.servers import Contestant
+from bench.sizes import Sizes
 
 #: One run against a server; the figures.
 Measure = Callable[[Driver], Run]
 
 #: A run from which more of the processors' time was taken counts only if no other try lost less.
 _TAKEN: Final = 0.03
-_TRIES: Final = 6
 
 
 def rounds(
-    entries: Sequence[tuple[Contestant, Measure]], connections: int, runs: int, folder: Path
+    entries: Sequence[tuple[Contestant, Measure]], connections: int, sizes: Sizes, folder: Path
 ) -> dict[str, list[Run]]:
     """Every run begins with a fresh server and an empty folder, or, on a server that is not ours, with a new queue."""
     found: dict[str, list[Run]] = {contestant.name: [] for contestant, _ in entries}
-    for number in range(1, runs + 1):
+    for number in range(1, sizes.runs + 1):
         for contestant, measure in entries:
-            about = f"run {number} of {runs}, {connections} connections, {contestant.name}"
-            found[contestant.name].append(_undisturbed(about, contestant, measure, connections, folder))
+            about = f"run {number} of {sizes.runs}, {connections} connections, {contestant.name}"
+            tries: list[tuple[float, Run]] = []
+            while len(tries) < sizes.tries and all(taken > _TAKEN for taken, _ in tries):
+                tries.append(_run(contestant, measure, connections, folder))
+                tell(f"{about}: {_brief(*tries[-1])}")
+            found[contestant.name].append(min(tries, key=lambda each: each[0])[1])
     return found
-
-
-def _undisturbed(about: str, contestant: Contestant, measure: Measure, connections: int, folder: Path) -> Run:
-    tries: list[tuple[float, Run]] = []
-    while not tries or (min(taken for taken, _ in tries) > _TAKEN and len(tries) < _TRIES):
-        taken, run = _run(contestant, measure, connections, folder)
-        tries.append((taken, run))
-        lost = f" (others took {taken:.0%} of the processors' time)" if taken > _TAKEN else ""
-        tell(f"{about}: {_brief(run)}{lost}")
-    return min(tries, key=lambda each: each[0])[1]
 
 
 def _run(contestant: Contestant, measure: Measure, connections: int, folder: Path) -> tuple[float, Run]:
@@ -59,9 +53,11 @@ def _run(contestant: Contestant, measure: Measure, connections: int, folder: Pat
         return taken, run
 
 
-def _brief(run: Run) -> str:
+def _brief(taken: float, run: Run) -> str:
     rates = ", ".join(f"{name} {figures.rate:,.0f}/s" for name, figures in run.items())
-    return f"{rates}, whole jobs {whole(run):,.0f}/s" if set(PHASES) <= set(run) else rates
+    jobs = f", whole jobs {whole(run):,.0f}/s" if set(PHASES) <= set(run) else ""
+    lost = f" (others took {taken:.0%} of the processors' time)" if taken > _TAKEN else ""
+    return f"{rates}{jobs}{lost}"
 
 
 def tell(progress: str) -> None:

@@ -31,7 +31,7 @@ def compare_door(door: str, sizes: Sizes, others: Sequence[Contestant], folder: 
 
     ours = crossdock("always", door)
     connections = sizes.connections[0]
-    found = rounds([(each, phases) for each in (ours, *others)], connections, sizes.runs, folder)
+    found = rounds([(each, phases) for each in (ours, *others)], connections, sizes, folder)
     show(
         f"{door}: {connections} connections, one request in flight, {sizes.jobs:,} jobs of 100 bytes; milliseconds",
         ("server", "phase", "a second", "p50", "p99", "max"),
@@ -52,7 +52,7 @@ def compare_qless(sizes: Sizes, others: Sequence[Contestant], folder: Path) -> l
     for connections, least in _WHOLE_JOBS.items():
         ours = crossdock("always", "qless")
         entries = [(each, lambda load: _qless(load, jobs)) for each in (ours, *others)]
-        found = rounds(entries, connections, sizes.runs, folder)
+        found = rounds(entries, connections, sizes, folder)
         middle = medians(found[ours.name])
         show(
             f"qless: {connections} connections, one request in flight, {jobs:,} jobs of 100 bytes; milliseconds",

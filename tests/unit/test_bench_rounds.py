@@ -9,6 +9,7 @@ from bench.figures import Figures, Run
 from bench.machine import Theft
 from bench.rounds import Measure
 from bench.servers import Contestant
+from bench.sizes import Sizes
 
 NOBODY = Contestant("nobody", lambda folder: pytest.fail("not started"))
 
@@ -26,7 +27,7 @@ def counted(taken: list[float], monkeypatch: pytest.MonkeyPatch) -> list[float]:
         return lost, {"PUSH": figures(rate)}
 
     monkeypatch.setattr(rounds, "_run", run)
-    found = rounds.rounds([(NOBODY, lambda load: {})], 64, 2, Path())
+    found = rounds.rounds([(NOBODY, lambda load: {})], 64, Sizes(runs=2), Path())
     assert next(tries, None) is None, "all were taken"
     return [each["PUSH"].rate for each in found["nobody"]]
 
