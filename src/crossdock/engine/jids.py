@@ -4,11 +4,11 @@ Kept in parts. A dict that outgrows its table is copied as a whole, and with 700
 which nobody is answered; parts outgrow theirs one after the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from crossdock.model.job import Number
+from crossdock.model.job import Job, Number
 
 Numbers = Number | tuple[Number, ...]
 
@@ -31,6 +31,13 @@ class Jids:
         if before != number:
             numbers = (*before, number) if isinstance(before, tuple) else (before, number)
             part[jid] = tuple(sorted(numbers))
+
+    def adopt(self, jobs: Iterable[Job]) -> None:
+        parts = self.parts
+        for job in jobs:
+            jid, number = job.jid, job.number
+            if parts[hash(jid) & (_PARTS - 1)].setdefault(jid, number) != number:
+                self.add(jid, number)
 
     def take(self, jid: str, number: Number) -> None:
         part = self.parts[hash(jid) & (_PARTS - 1)]

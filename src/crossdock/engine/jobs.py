@@ -4,7 +4,7 @@ Kept in blocks of numbers that follow each other, as jids are kept in parts: a d
 whole when it outgrows its table, and nobody is answered meanwhile.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -25,6 +25,17 @@ class Jobs(Mapping[Number, Job]):
         if block is None:
             block = self.blocks[number >> _BLOCK] = {}
         block[number] = job
+
+    def adopt(self, jobs: Iterable[Job]) -> None:
+        """Add many, most of them in the order of their numbers."""
+        before = -1
+        block: dict[Number, Job] = {}
+        for job in jobs:
+            number = job.number
+            if number >> _BLOCK != before:
+                before = number >> _BLOCK
+                block = self.blocks.setdefault(before, {})
+            block[number] = job
 
     def take(self, number: Number) -> None:
         block = self.blocks[number >> _BLOCK]

@@ -1,7 +1,7 @@
 """Snapshots: the whole state in one plain file, so that recovery need not read the journal from its beginning.
 
     header   magic, then a block: format, event version, seq, wall, steady
-    blocks   length, CRC, msgpack: chunks of 10,000 jobs, then the rest of the state
+    blocks   length, CRC, msgpack: chunks of 10,000 jobs in columns, then the rest of the state
     footer   a block that counts the jobs
 
 Every block is checked while it is read; a file without its footer was never finished.
@@ -10,8 +10,7 @@ Every block is checked while it is read; a file without its footer was never fin
 import os
 import struct
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -23,25 +22,25 @@ from crossdock.engine import kept
 from crossdock.engine.counters import Counters
 from crossdock.engine.keys import Stored
 from crossdock.engine.lazy import ByCaller
-from crossdock.engine.memory import Lock, Memory, Waiting
+from crossdock.engine.memory import Lock, Memory
 from crossdock.engine.notebook import obey
 from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
-from crossdock.engine.standing import shelf_key
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal import resqu_state
+from crossdock.journal.columns import Columns, pack, unpack
 from crossdock.journal.disk import write_whole
 from crossdock.journal.resqu_state import Kept
+from crossdock.journal.shelving import Shelving
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
 from crossdock.model.loads import Load
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
-from crossdock.model.rules import intern
-from crossdock.model.states import SHELVED, State
 
 _MAGIC: Final = b"crossdock snapshot\n"
-_FORMAT: Final = 2  #: 1 had places of four elements
+_FORMAT: Final = 3
+_ROWS: Final = 2  #: up to this format jobs were written one by one; 1 had places of four elements
 _CHUNK: Final = 10_000
 _BLOCK: Final = struct.Struct("<II")
 _PLACE: Final = Job.__struct_fields__.index("place")
@@ -93,6 +92,8 @@ class Footer(msgspec.Struct, array_like=True, frozen=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Columns).decode
+_decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
 
 
 def write(path: Path, memory: Memory, seq: int, wall: float, steady: float) -> int:
@@ -104,7 +105,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
     yield _MAGIC + _block(header)
     jobs = iter(memory.jobs.values())
     while chunk := list(islice(jobs, _CHUNK)):
-        yield _block(chunk)
+        yield _block(pack(chunk))
     queues = [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()]
     yield _block(
         Rest(
@@ -169,12 +170,12 @@ def _load(file: BinaryIO) -> Loaded:
     if header.format > _FORMAT or header.version > EVENT_VERSION:
         raise Damaged(f"was written by a newer Crossdock (format {header.format}, events {header.version})")
     memory = Memory()
-    decode = msgspec.msgpack.Decoder(list[Job]).decode
+    shelving = Shelving(memory)
     left = header.jobs
     while left > 0:
-        jobs = decode(_read(file) if header.format > 1 else _with_ties(_read(file)))
+        jobs = _unpack(_read(file), header.format, memory)
         left -= len(jobs)
-        _adopt(memory, jobs)
+        shelving.know(jobs)
     rest = msgspec.msgpack.decode(_read(file), type=Rest)
     if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(memory.jobs):
         raise Damaged("holds another number of jobs than it says")
@@ -186,7 +187,7 @@ def _load(file: BinaryIO) -> Loaded:
         for name, seen, paused in rest.queues
     }
     _records(memory, rest)
-    _order(memory, memory.jobs.values())
+    shelving.stand()
     resqu_state.restore(memory, rest.resqu)
     return Loaded(memory, header.seq, header.wall, header.steady)
 
@@ -221,6 +222,14 @@ def _records(memory: Memory, rest: Rest) -> None:
         memory.lazy.recur(each.queue, each.jid, each.next, each.next_at)
 
 
+def _unpack(data: bytes, form: int, memory: Memory) -> list[Job]:
+    try:
+        columns = _decode(data) if form > _ROWS else pack(_decode_rows(data if form == _ROWS else _with_ties(data)))
+        return unpack(columns, memory.share)
+    except (LookupError, ValueError) as error:
+        raise Damaged(f"columns that do not fit each other: {error}") from error
+
+
 def _with_ties(data: bytes) -> bytes:
     """Jobs of format 1: their places come without the tie that only qless' jobs have."""
     jobs = msgspec.msgpack.decode(data)
@@ -240,51 +249,3 @@ def _read(file: BinaryIO) -> bytes:
     if zlib.crc32(data) != crc:
         raise Damaged(f"fails a checksum before byte {file.tell()}")
     return data
-
-
-def _adopt(memory: Memory, jobs: Iterable[Job]) -> None:
-    for job in jobs:
-        job.queue = memory.share(job.queue)
-        job.kind = memory.share(job.kind)
-        job.origin = memory.share(job.origin)
-        job.rules = intern(job.rules)
-        memory.know(job)
-
-
-def _order(memory: Memory, jobs: Iterable[Job]) -> None:
-    """Build each order in one sort instead of a million insertions."""
-    ready: dict[str, list[Place]] = {}
-    shelves: dict[State, list[tuple[float, Number]]] = {state: [] for state in SHELVED}
-    ends: list[tuple[float, Number]] = []
-    for job in jobs:
-        if job.state is State.READY and job.place is not None:
-            ready.setdefault(job.queue, []).append(job.place)
-        elif job.state is State.HELD and job.extra is not None and job.extra.stage:
-            pass  # it stands in its batch
-        elif job.lease is not None:
-            shelves[job.state].append((job.lease.end, job.number))
-        else:
-            shelves[job.state].append(shelf_key(job))
-        if job.end:
-            ends.append((job.end, job.number))
-        if job.extra is not None and job.extra.links is not None:
-            if job.extra.links.foreground:
-                memory.foreground[job.number] = None
-            kept.need(memory, job)
-        kept.index(memory, job)
-    memory.job_ends = Order(ends)
-    for name, places in ready.items():
-        memory.queues[name].ready = Order(places)
-    memory.shelves = {state: Order(keys) for state, keys in shelves.items()}
-    _by_queue(memory)
-
-
-def _by_queue(memory: Memory) -> None:
-    jobs = memory.jobs
-    waiting: dict[str, list[Waiting]] = {}
-    for _, number in memory.shelves[State.SCHEDULED]:
-        job = jobs[number]
-        waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
-    memory.scheduled_in = {name: Order(keys) for name, keys in waiting.items()}
-    memory.leased_in.update(Counter(jobs[number].queue for _, number in memory.shelves[State.LEASED]))
-    memory.retrying_in.update(Counter(jobs[number].queue for _, number in memory.shelves[State.RETRYING]))

@@ -1,0 +1,69 @@
+"""The jobs of a snapshot, put where they stand: each order is built in one sort instead of a million insertions."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from crossdock.engine import kept
+from crossdock.engine.memory import Memory, Waiting
+from crossdock.engine.order import Order
+from crossdock.engine.standing import place_of, shelf_key
+from crossdock.model.job import Job, Number, Place
+from crossdock.model.states import HELD, LEASED, READY, RETRYING, SCHEDULED, SHELVED, State
+
+
+class Shelving:
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._ready: dict[str, list[Place]] = {}
+        self._others: list[Job] = []  #: all that are more than ready
+
+    def know(self, jobs: Sequence[Job]) -> None:
+        """Enter them under their numbers and their names."""
+        self._memory.jobs.adopt(jobs)
+        self._memory.jids.adopt(jobs)
+        ready, others = self._ready, self._others
+        for job in jobs:
+            if job.state is READY:
+                places = ready.get(job.queue)
+                if places is None:
+                    places = ready[job.queue] = []
+                places.append(job.place or place_of(job))
+                extra = job.extra
+                if not job.end and (extra is None or extra.links is None):
+                    continue
+            others.append(job)
+
+    def stand(self) -> None:
+        """Build the orders, once all jobs, queues and records are known."""
+        memory = self._memory
+        shelves: dict[State, list[tuple[float, Number]]] = {state: [] for state in SHELVED}
+        ends: list[tuple[float, Number]] = []
+        for job in self._others:
+            if job.lease is not None:
+                shelves[job.state].append((job.lease.end, job.number))
+            elif job.state is HELD and job.extra is not None and job.extra.stage:
+                pass  # it stands in its batch
+            elif job.state is not READY:
+                shelves[job.state].append(shelf_key(job))
+            if job.end:
+                ends.append((job.end, job.number))
+            if job.extra is not None and job.extra.links is not None:
+                if job.extra.links.foreground:
+                    memory.foreground[job.number] = None
+                kept.need(memory, job)
+            kept.index(memory, job)
+        memory.job_ends = Order(ends)
+        for name, places in self._ready.items():
+            memory.queues[name].ready = Order(places)
+        memory.shelves = {state: Order(keys) for state, keys in shelves.items()}
+        self._by_queue()
+
+    def _by_queue(self) -> None:
+        memory, jobs = self._memory, self._memory.jobs
+        waiting: dict[str, list[Waiting]] = {}
+        for _, number in memory.shelves[SCHEDULED]:
+            job = jobs[number]
+            waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
+        memory.scheduled_in = {name: Order(keys) for name, keys in waiting.items()}
+        memory.leased_in.update(Counter(jobs[number].queue for _, number in memory.shelves[LEASED]))
+        memory.retrying_in.update(Counter(jobs[number].queue for _, number in memory.shelves[RETRYING]))
