@@ -77,7 +77,8 @@ class FaktoryLoad:
     async def _work(self, jobs: int) -> Run:
         fetch = Phase([b"FETCH %b\r\n" % self._queue.encode()] * jobs, a_bulk, keep=True)
         fetch_s = await fetch.run(self._lanes)
-        jids = [self._fetched(reply) for reply in fetch.replies]
+        # The last one first, as the yardstick's own load program does.
+        jids = [self._fetched(reply) for reply in reversed(fetch.replies)]
         ack = Phase([b'ACK {"jid":"%b"}\r\n' % jid.encode() for jid in jids], _OK)
         ack_s = await ack.run(self._lanes)
         return {"FETCH": figures(jobs, fetch_s, fetch.took), "ACK": figures(jobs, ack_s, ack.took)}

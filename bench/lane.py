@@ -33,7 +33,7 @@ class Phase:
         self.own = own
         self.whole = whole
         self.keep = keep
-        self.replies: list[bytes] = []
+        self.replies: list[bytes] = []  #: that are kept, of all lanes, as they came
         self.took: list[float] = []
         self.over = False
         self._busy = 0
@@ -46,9 +46,7 @@ class Phase:
         for lane in lanes:
             lane.begin(self)
         async with asyncio.timeout(_PATIENCE_S):
-            took = await self._end - started
-        self.replies = [reply for lane in lanes for reply in lane.kept]
-        return took
+            return await self._end - started
 
     def leave(self, now: float) -> None:
         """A lane found no more requests."""
@@ -102,6 +100,7 @@ class Lane(asyncio.Protocol):
         self._kept = b""
         phase.took.append(now - self._sent)
         if phase.keep:
+            phase.replies.append(data)
             self.kept.append(data)
         self._send(phase, now)
 
