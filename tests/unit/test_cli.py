@@ -194,6 +194,18 @@ def test_the_help_does_not_wait_for_the_servers_code() -> None:
     assert not {"crossdock.server.run", "crossdock.engine.engine", "pyarrow"} & set(modules)
 
 
+def test_a_door_that_stays_closed_is_not_loaded() -> None:
+    look = (
+        "import sys; from crossdock.server import run, doors; from crossdock.settings import Settings;"
+        "where = {name: at for name, at in doors.addresses(Settings()).items() if name == 'faktory'};"
+        "print(*doors.build(Settings(), where), *sys.modules)"
+    )
+    modules = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
+    assert {"faktory", "crossdock.wire.faktory.door"} <= set(modules)
+    others = ("workq.door", "masenko.door", "redis.door", "redis.qless.service", "redis.resqu.service")
+    assert not {f"crossdock.wire.{name}" for name in others} & set(modules)
+
+
 @pytest.mark.parametrize("verb", ["up", "doctor"])
 def test_help_lists_every_setting_but_secrets(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     main([verb, "--help"])

@@ -35,9 +35,8 @@ from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
 from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.resqu.specs import Specs
-from crossdock.wire.session import Door
+from crossdock.wire.session import Door, Herald
 
 log = logging.getLogger("crossdock")
 
@@ -109,7 +108,7 @@ class Server:
         )
         self._doors = doors.build(settings, self._where)
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
-        if isinstance(redis, RedisDoor):
+        if isinstance(redis, Herald):
             self.turn.herald = redis.tell
         workers = faktory.workers if isinstance(faktory, FaktoryDoor) else None
         specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from crossdock.model.events import AnyEvent
 from crossdock.model.job import Held
 from crossdock.wire.answer import Answer, Bye, Slices
 from crossdock.wire.desk import Desk
@@ -50,6 +51,13 @@ class Told(Protocol):
     """A session that tells its peer things it did not ask for (pub/sub)."""
 
     push: Callable[[bytes], None]  #: set by the connection; a peer that does not read is cut off
+
+
+@runtime_checkable
+class Herald(Protocol):
+    """A door that publishes what events mean to those who subscribed."""
+
+    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None: ...
 
 
 class Door(Protocol):

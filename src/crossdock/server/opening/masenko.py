@@ -1,0 +1,7 @@
+from crossdock.server.room import MIB
+from crossdock.settings import Settings
+from crossdock.wire.masenko.door import MasenkoDoor
+
+
+def door(settings: Settings, *, may_flush: bool) -> MasenkoDoor:
+    return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * MIB)
