@@ -32,7 +32,7 @@ class Job:
     source: str
     name: str
     queue: str
-    state: str  #: ready, scheduled, leased, held
+    state: str  #: ready, scheduled, leased, held, dead
     place: tuple[float, int] = (0.0, 0)
     due: float = 0.0
     failures: int = 0
@@ -61,6 +61,7 @@ class Buffer:
     text: bytes
     said: str = ""
     by: int = 0
+    over: bool = False  #: the job was killed while an allocator had it
 
 
 @dataclass
@@ -440,7 +441,7 @@ class Reference:
             return None
         self._happens(now)
         job = self.jobs.get(buffer.number)
-        if job is not None and not buffer.token and job.state == "held":
+        if job is not None and not buffer.token and not buffer.over and job.state == "held":
             job.state, job.place = "ready", (self.at, job.number)
         elif command.lost or buffer.said == "again":
             self._lost(command.key)
@@ -464,7 +465,7 @@ class Reference:
         self._happens(now)
         job = self.jobs.get(buffer.number)
         del self.buffers[command.key]
-        if job is not None and not buffer.token and job.state == "held":
+        if job is not None and not buffer.token and not buffer.over and job.state == "held":
             self._gone(job, now)
         return True
 
@@ -474,7 +475,7 @@ class Reference:
             return None
         self._happens(now)
         job = self.jobs.get(buffer.number)
-        if job is not None and not buffer.token and job.state == "held":
+        if job is not None and not buffer.token and not buffer.over and job.state == "held":
             self.at = nextafter(self.at, inf)
             job.queue, job.state, job.place = command.queue, "ready", (self.at, job.number)
         else:
@@ -485,7 +486,7 @@ class Reference:
     def reroute(self, command: c.Reroute, now: Now) -> int:
         """By hand: what waits goes there; of a batch only what is committed, and it is ready then."""
         found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
-        found = [job for job in found if job.state != "leased" and job.queue != command.queue]
+        found = [job for job in found if job.state not in ("leased", "dead") and job.queue != command.queue]
         held = [job for job in found if job.state == "held"]
         staged = [job for job in held if job.stage and self.stages[job.stage].phase != "open"]
         jobs = [job for job in found if job not in held] + staged
@@ -496,6 +497,29 @@ class Reference:
                 self._begun(job)
                 job.state, job.stage = "ready", ""
             job.queue = command.queue
+        return len(jobs)
+
+    def bury(self, command: c.Bury, now: Now) -> int:
+        """By hand: whatever waits, in an open batch too. It is out of its batch then, and of an allocator's hands."""
+        found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
+        jobs = [job for job in found if job.state != "leased"]
+        for job in jobs:
+            self._happens(now)
+            if job.state == "held" and job.stage:
+                job.queue = self.stages[job.stage].queue or job.queue
+                self._begun(job)
+            for buffer in self.buffers.values():
+                buffer.over = buffer.over or (buffer.number == job.number and not buffer.token)
+            job.state, job.stage, job.due = "dead", "", now.wall + 180 * 86_400
+        for job in jobs:
+            self._let_go(job, now)
+        return len(jobs)
+
+    def requeue(self, command: c.Requeue, now: Now) -> int:
+        found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
+        jobs = [job for job in found if job.state in ("scheduled", "dead")]
+        for job in jobs:
+            job.state, job.place, job.due = "ready", (self._happens(now), job.number), 0.0
         return len(jobs)
 
     # Batches
@@ -625,6 +649,8 @@ class Reference:
             if job.state == "scheduled" and job.due <= now.wall:
                 since = min(job.due, self._happens(now))
                 job.state, job.place, job.due = "ready", (since, job.number), 0.0
+        for job in [job for job in self.jobs.values() if job.state == "dead" and job.due <= now.wall]:
+            self._gone(job, now)
         for job in sorted(self.jobs.values(), key=lambda job: (job.end, job.number)):
             if job.state == "leased" and job.end <= now.steady:
                 self._happens(now)
@@ -698,6 +724,8 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
     c.Reroute: Reference.reroute,
+    c.Bury: Reference.bury,
+    c.Requeue: Reference.requeue,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
 }

@@ -1,4 +1,4 @@
-"""Moves of many jobs at once, by hand: make ready, bury, remove. The caller slices; each call is one event."""
+"""Moves of many jobs at once, by hand: make ready, remove. The caller slices; each call is one event."""
 
 from collections.abc import Iterable
 
@@ -12,14 +12,12 @@ from crossdock.engine.places import due_place, stamped
 from crossdock.engine.standing import face_of, failed_at, row
 from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
-from crossdock.model.commands import Bury, Remove, Requeue
-from crossdock.model.events import Buried, Readied, Removed
+from crossdock.model.commands import Remove, Requeue
+from crossdock.model.events import Readied, Removed
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import OVER, State, move
 
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
-_BURIED_FROM = _AT_REST | {State.READY}
 
 
 def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
@@ -63,28 +61,6 @@ def readied(memory: Memory, event: Readied) -> None:
             memory.end_at(memory.jobs[each.number], end)
 
 
-def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
-    jobs = _in(memory, command.numbers, _BURIED_FROM)
-    if not jobs:
-        return (), 0, ()
-    at = later(memory, now)
-    return (Buried(at, command.via, now.wall + DEAD_FOR, [row(job) for job in jobs]),), len(jobs), ()
-
-
-def buried(memory: Memory, event: Buried) -> None:
-    for each in event.rows:
-        job = memory.jobs[each.number]
-        state = move(job.state, State.DEAD)
-        placing.displace(memory, job)
-        job.state = state
-        job.due = event.due
-        placing.place(memory, job)
-        if job.extra is not None and job.extra.links is not None:
-            links.failed(memory, job, job.extra.links, event.at, "dead")
-        if memory.needed_by:
-            needs.lost(memory, each.number)
-
-
 def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, command.states)
     if not jobs:
@@ -108,15 +84,11 @@ def removed(memory: Memory, event: Removed) -> None:
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
         if memory.throttles and event.why != "retired":
-            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not _throttled(job))
+            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job))
         if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
         if memory.needed_by:
             needs.lost(memory, each.number)
-
-
-def _throttled(job: Job) -> bool:
-    return job.extra is not None and bool(job.extra.throttles)
 
 
 def unfailed(memory: Memory, job: Job, queue: str) -> None:
