@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, cast
 from crossdock.model.commands import GiveBack
 from crossdock.model.job import Held
 from crossdock.server.limits import PUSHED_UNREAD, READ_AHEAD, REQUESTS_A_PASS, Limits
+from crossdock.server.parts import Part
 from crossdock.server.turn import Turn
 from crossdock.server.waits import Waiter
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
@@ -50,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._linger: asyncio.TimerHandle | None = None
         self._silence: asyncio.TimerHandle | None = None
         self._slices: Slices | None = None
+        self._parted = False  #: the socket has a part of a reply; what follows waits for the peer
         self._pump_queued = False
         self._reading = True
         self._choked = False  #: the peer does not read
@@ -178,12 +180,15 @@ class Connection(asyncio.Protocol):
         if self._slices is None:
             return False
         try:
-            pause: float | None = next(self._slices)
+            step: float | bytes | None = next(self._slices)
         except StopIteration as end:
             self._slices = None
             return self._take(end.value)
-        if pause:
-            self._loop.call_later(pause, self._next_slice)
+        if isinstance(step, bytes):
+            self._unreleased += len(step)
+            self._turn.reply(Part(self), step, None)
+        elif step:
+            self._loop.call_later(step, self._next_slice)
         else:
             self._loop.call_soon(self._next_slice)
         return False
@@ -192,6 +197,16 @@ class Connection(asyncio.Protocol):
         self._turn.begin()
         if self._slice():
             self._queue_pump()
+
+    def parted(self) -> None:
+        self._parted = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """With the next part of a reply, if the peer reads."""
+        if self._parted and not self._choked:
+            self._parted = False
+            self._loop.call_soon(self._next_slice)
 
     def _stirred(self, answer: Answer) -> None:
         """A queue this connection waited on had something to say."""
@@ -310,6 +325,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._choked = False
         self._control_reading()
+        self._go_on()
         self._queue_pump()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -354,10 +370,13 @@ class Connection(asyncio.Protocol):
         self._turn.begin()
         self._too_late()
         while not self._closing:
-            while self._slices is not None and time.monotonic() < give_up:
+            while self._slices is not None and self._unreleased <= self._unread_bytes and time.monotonic() < give_up:
                 self._slice()
             self._too_late()  # of a FETCH that went on in slices and then waits
-            if self._slices is not None:
+            if self._slices is not None and self._unreleased > self._unread_bytes:  # a long reply: it ends here
+                self._slices = None
+                self._take(Bye(b""))
+            elif self._slices is not None:
                 self.abort()
             elif self._requests and self._waiter is None:
                 answer = self._session.handle(self._requests.popleft())
