@@ -4,18 +4,18 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from crossdock.engine import ends, faces, links, needs, placing, throttles
+from crossdock.engine import ends, links, needs, placing, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, stamped
-from crossdock.engine.standing import face_of, failed_at, row
+from crossdock.engine.standing import face_of, failed_at, needs_of, row
 from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
 from crossdock.model.commands import Remove, Requeue
 from crossdock.model.events import Readied, Removed
 from crossdock.model.job import Job, Number
-from crossdock.model.states import OVER, State, move
+from crossdock.model.states import BLOCKED, OVER, READY, State, move
 
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 
@@ -36,29 +36,31 @@ def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
 
 
 def readied(memory: Memory, event: Readied) -> None:
-    for each in event.rows:
-        job = memory.jobs[each.number]
-        state = move(job.state, State.READY)
-        placing.displace(memory, job)
+    known, at, due_now = memory.jobs, event.at, event.why == "due"
+    jobs = [known[each.number] for each in event.rows]
+    placing.unblock(memory, [job for job in jobs if job.state is BLOCKED and not needs_of(job)])
+    for job in jobs:
+        if job.state is not BLOCKED or needs_of(job):
+            placing.displace(memory, job)
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
-        job.since = min(job.due, event.at) if event.why == "due" else event.at
-        job.state = state
-        memory.stand_in(job, event.at)
+        job.since = min(job.due, at) if due_now else at
+        job.state = move(job.state, READY)
         face = face_of(job)
         if face is None:
+            memory.queue(job.queue, at)
             due = 0.0 if event.why == "requeued" else job.due
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         else:
-            if not event.unsaid:
-                faces.ready(memory, job)
-            elif job.extra is not None:
-                job.extra = replace(job.extra, face=replace(face, due=None, state=face.state or "scheduled"))
+            memory.standing(job.queue, at)
+            if job.extra is not None:
+                shown = (face.state or "scheduled") if event.unsaid else ""
+                job.extra = replace(job.extra, face=replace(face, due=None, state=shown))
             job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
-        placing.place(memory, job)
-    for each, end in zip(event.rows, event.ends, strict=False):
+    placing.ready(memory, jobs)
+    for job, end in zip(jobs, event.ends, strict=False):
         if end:
-            memory.end_at(memory.jobs[each.number], end)
+            memory.end_at(job, end)
 
 
 def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
