@@ -7,11 +7,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from crossdock.engine import faces, freely, links, needs, placing
+from crossdock.engine.closing import closing, last_rows, leased_via, unleased
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, last_rows, leased_via, to_old_place, unleased
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
+from crossdock.engine.releasing import end_lease, to_old_place
 from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed, room
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import FAILED, FAILURE, RETRY

@@ -3,9 +3,9 @@
 from random import Random
 
 from crossdock.engine import placing
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import Told, failure, lapse, stirred_by
-from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu.uniques import buffered
 from crossdock.engine.settle import room, success
