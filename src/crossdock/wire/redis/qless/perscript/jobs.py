@@ -5,14 +5,7 @@ from typing import Final
 
 from crossdock.model.job import Job
 from crossdock.wire.redis.qless import cjson, job, lua, putting, queues, settling
-from crossdock.wire.redis.qless.call import (
-    Call,
-    Raised,
-    Reply,
-    data,
-    index,
-    number,
-)
+from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, index, number
 from crossdock.wire.redis.qless.perscript.script import Script
 
 

@@ -3,15 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless.call import (
-    Call,
-    Grant,
-    Publish,
-    Raised,
-    Reply,
-    name,
-    number,
-)
+from crossdock.wire.redis.qless.call import Call, Grant, Publish, Raised, Reply, name, number
 from crossdock.wire.redis.qless.dialect import Dialect
 
 
