@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from crossdock.model.job import Job
-from crossdock.wire.redis.qless import cjson, job, lua, putting, queues, settling
+from crossdock.wire.redis.qless import cjson, job, lua, popping, putting, settling
 from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, index, number
 from crossdock.wire.redis.qless.perscript.script import Script
 
@@ -26,7 +26,7 @@ def pop(script: Script) -> Reply:
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
     call.writes()
-    return _texts(call, queues.popped(call, queue, worker, count))
+    return _texts(call, popping.popped(call, queue, worker, count))
 
 
 def peek(script: Script) -> Reply:
@@ -36,7 +36,7 @@ def peek(script: Script) -> Reply:
         raise Raised(f"{wrong}nil")
     call = script.unified(script.time(2, 'Peek(): Arg "now" missing or not a number: '))
     call.writes()
-    return _texts(call, queues.peeked(call, queue, max(0, min(1_000_000, index(script[1], wrong, 0)))))
+    return _texts(call, popping.peeked(call, queue, max(0, min(1_000_000, index(script[1], wrong, 0)))))
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.wire.redis.qless import config, queues, recur, workers
+from crossdock.wire.redis.qless import config, job_lists, queues, recur, workers
 from crossdock.wire.redis.qless.call import Raised, Reply, number
 from crossdock.wire.redis.qless.perscript.script import Script, as_it_is
 
@@ -11,9 +11,9 @@ from crossdock.wire.redis.qless.perscript.script import Script, as_it_is
 def jobs(script: Script) -> Reply:
     word = script.given(0, 'Jobs(): Arg "type" missing')
     if word == "complete":
-        return queues.jobs(script.unified(None, *script.rest(0)))
+        return job_lists.jobs(script.unified(None, *script.rest(0)))
     t = script.time(1, 'Jobs(): Arg "now" missing or not a number: ')
-    return queues.jobs(script.unified(t, word, *script.rest(2)))
+    return job_lists.jobs(script.unified(t, word, *script.rest(2)))
 
 
 def unfail(script: Script) -> Reply:
@@ -23,7 +23,7 @@ def unfail(script: Script) -> Reply:
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
     if group not in script.desk.memory.failed_in:
         raise Raised("Wrong number of args calling Redis command from script")
-    return queues.unfail(script.unified(t, queue, group, script[3]))
+    return job_lists.unfail(script.unified(t, queue, group, script[3]))
 
 
 def all_queues(script: Script) -> Reply:
@@ -88,7 +88,7 @@ def recurring(script: Script) -> Reply:
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
     "jobs": jobs,
-    "failed": as_it_is(queues.failed),
+    "failed": as_it_is(job_lists.failed),
     "unfail": unfail,
     "queues": all_queues,
     "workers": all_workers,
