@@ -12,7 +12,7 @@ import pytest
 from crossdock.model import commands as c
 from crossdock.model.events import decode_batch
 from tests.model import acts, invariants, visible
-from tests.model.reference import Reference
+from tests.model.reference.commands import Reference
 from tests.model.rig import Die, Rig, fold
 from tests.support.picture import picture
 
