@@ -28,7 +28,7 @@ from crossdock.model.job import Held, Spec
 from crossdock.model.states import State
 from tests.model import acts, invariants, values
 from tests.model.coverage import Coverage
-from tests.model.ledger import Ledger
+from tests.model.ledger.ledger import Ledger
 from tests.model.rig import FakeClock
 from tests.model.store import Store
 from tests.support.picture import picture
