@@ -94,7 +94,7 @@ def test_a_peer_that_is_gone_in_the_middle(house: House) -> None:
     peer.connection_lost(None)
     house.sync()
     assert peer not in house.connections
-    assert peer._slices is None
+    assert peer._pending is None
 
 
 def test_a_peer_that_sends_no_more_hears_it_to_the_end(house: House) -> None:
