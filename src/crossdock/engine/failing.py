@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from crossdock.engine import faces, freely, links, needs, placing
+from crossdock.engine.concealing import Conceal, shown
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.ends import kept
 from crossdock.engine.lease import closing, end_lease, last_rows, leased_via, to_old_place, unleased
@@ -47,7 +48,7 @@ class Told(NamedTuple):
     quiet: bool = False
 
 
-def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
+def fail(memory: Memory, command: Fail, now: Now, random: Random, conceal: Conceal | None = None) -> Decision[Verdict]:
     claim = command.claim
     found = claimed(memory, command.jid, claim)
     if found is None:
@@ -75,6 +76,8 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         quiet=command.quiet,
     )
     event = failure(memory, job, lease, now, told, random, final=command.final)
+    if conceal is not None:
+        event.shown = shown(conceal, job, event.failure, command.payload)
     stirred = dict.fromkeys(room(memory, job))
     if event.then is READY and (event.token or event.to_queue):
         stirred[event.to_queue or job.queue] = None

@@ -26,7 +26,7 @@ from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.doors import CannotStart
-from crossdock.server.lake import HOLD, LakeKeeper
+from crossdock.server.lake import HOLD, LakeKeeper, conceal
 from crossdock.server.limits import Limits
 from crossdock.server.pulse import Pulse
 from crossdock.server.scribe import Scribe
@@ -88,7 +88,7 @@ class Server:
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clock = Clock(recovered.wall, recovered.steady)
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
-        engine = Engine(recovered.memory, Random(secrets.randbits(64)))
+        engine = Engine(recovered.memory, Random(secrets.randbits(64)), conceal(settings))
         self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
