@@ -3,6 +3,7 @@
 A file is written beside its name, synced as it grows, renamed, and its folder synced: it is there whole or not at all.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -60,6 +61,18 @@ def reserve(path: Path, size: int) -> None:
         raise
     finally:
         os.close(fd)
+
+
+def has_room(folder: Path, size: int = 64 * 1024) -> bool:
+    """Whether a file of this size can still be made there. Tried out: what is said to be free may be root's alone, or
+    more than a quota leaves."""
+    path = folder / "room.tmp"
+    try:
+        reserve(path, size)
+    except OSError as error:
+        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+    path.unlink()
+    return True
 
 
 def free_bytes(folder: Path) -> int:
