@@ -1,9 +1,14 @@
 """Limits of the Faktory door on names, lists and lines (MODEL section 12)."""
 
 import json
+import weakref
 
+import msgspec
 import pytest
 
+from crossdock.model.clock import Now
+from crossdock.wire.faktory.job import JobBody, spec
+from crossdock.wire.faktory.messages import Invalid
 from crossdock.wire.faktory.queue import QUEUES_AT_MOST
 from crossdock.wire.faktory.session import BEFORE_HELLO
 from tests.support.conversation import Conversation, Door, say, worker
@@ -11,6 +16,12 @@ from tests.support.desk import PlainDesk
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
+
+
+class Name(str):
+    """A text of which it can be seen whether somebody still has it."""
+
+    __slots__ = ("__weakref__",)
 
 
 @pytest.fixture
@@ -26,6 +37,19 @@ def test_long_names(desk: PlainDesk, peer: Conversation, field: str, length: int
     assert (said == OK) is taken
     assert taken or b"must not be longer than 255 bytes" in said
     assert len(desk.memory.jobs) == taken
+
+
+def test_long_names_are_not_remembered() -> None:
+    """Ten thousand of them, refused, would else be gigabytes."""
+    kept: list[weakref.ref[Name]] = []
+    body = JobBody(jid="12345678", jobtype="T", args=msgspec.Raw(b"[]"), queue="x")
+    for field in ("jobtype", "queue"):
+        name = Name("x" * 100_000)
+        kept.append(weakref.ref(name))
+        with pytest.raises(Invalid):
+            spec(msgspec.structs.replace(body, **{field: name}), Now(1.0, 1.0))
+        del name
+    assert [each() for each in kept] == [None, None]
 
 
 def test_names_are_measured_in_bytes(peer: Conversation) -> None:

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from crossdock.engine import concealing, faces, placing
+from crossdock.engine.closing import last_rows
 from crossdock.engine.concealing import Conceal
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding

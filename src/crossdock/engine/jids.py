@@ -13,6 +13,7 @@ from crossdock.model.job import Job, Number
 Numbers = Number | tuple[Number, ...]
 
 _PARTS: Final = 64  # a power of two
+PART_MASK: Final = _PARTS - 1
 
 
 class Jids:
@@ -23,10 +24,10 @@ class Jids:
 
     def _part(self, jid: str) -> dict[str, Numbers]:
         # Written out where every job passes: a call costs as much as the look-up.
-        return self.parts[hash(jid) & (_PARTS - 1)]
+        return self.parts[hash(jid) & PART_MASK]
 
     def add(self, jid: str, number: Number) -> None:
-        part = self.parts[hash(jid) & (_PARTS - 1)]
+        part = self.parts[hash(jid) & PART_MASK]
         before = part.setdefault(jid, number)
         if before != number:
             numbers = (*before, number) if isinstance(before, tuple) else (before, number)
@@ -36,11 +37,11 @@ class Jids:
         parts = self.parts
         for job in jobs:
             jid, number = job.jid, job.number
-            if parts[hash(jid) & (_PARTS - 1)].setdefault(jid, number) != number:
+            if parts[hash(jid) & PART_MASK].setdefault(jid, number) != number:
                 self.add(jid, number)
 
     def take(self, jid: str, number: Number) -> None:
-        part = self.parts[hash(jid) & (_PARTS - 1)]
+        part = self.parts[hash(jid) & PART_MASK]
         numbers = part.pop(jid)
         if isinstance(numbers, tuple):
             rest = tuple(each for each in numbers if each != number)
@@ -52,7 +53,7 @@ class Jids:
         return numbers if isinstance(numbers, tuple) else (numbers,)
 
     def newest(self, jid: str) -> Number | None:
-        numbers = self.parts[hash(jid) & (_PARTS - 1)].get(jid)
+        numbers = self.parts[hash(jid) & PART_MASK].get(jid)
         return numbers[-1] if isinstance(numbers, tuple) else numbers
 
     def __contains__(self, jid: str) -> bool:

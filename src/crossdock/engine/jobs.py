@@ -10,7 +10,7 @@ from typing import Final
 
 from crossdock.model.job import Job, Number
 
-_BLOCK: Final = 15  #: a block holds the jobs whose numbers differ in so many bits at most
+BLOCK_BITS: Final = 15  #: a block holds the jobs whose numbers differ in so many bits at most
 
 
 class Jobs(Mapping[Number, Job]):
@@ -21,9 +21,9 @@ class Jobs(Mapping[Number, Job]):
 
     def add(self, job: Job) -> None:
         number = job.number
-        block = self.blocks.get(number >> _BLOCK)
+        block = self.blocks.get(number >> BLOCK_BITS)
         if block is None:
-            block = self.blocks[number >> _BLOCK] = {}
+            block = self.blocks[number >> BLOCK_BITS] = {}
         block[number] = job
 
     def adopt(self, jobs: Iterable[Job]) -> None:
@@ -32,22 +32,22 @@ class Jobs(Mapping[Number, Job]):
         block: dict[Number, Job] = {}
         for job in jobs:
             number = job.number
-            if number >> _BLOCK != before:
-                before = number >> _BLOCK
+            if number >> BLOCK_BITS != before:
+                before = number >> BLOCK_BITS
                 block = self.blocks.setdefault(before, {})
             block[number] = job
 
     def take(self, number: Number) -> None:
-        block = self.blocks[number >> _BLOCK]
+        block = self.blocks[number >> BLOCK_BITS]
         del block[number]
         if not block:
-            del self.blocks[number >> _BLOCK]
+            del self.blocks[number >> BLOCK_BITS]
 
     def __getitem__(self, number: Number) -> Job:
-        return self.blocks[number >> _BLOCK][number]
+        return self.blocks[number >> BLOCK_BITS][number]
 
     def get(self, number: Number) -> Job | None:  # type: ignore[override]  # nobody names a default
-        block = self.blocks.get(number >> _BLOCK)
+        block = self.blocks.get(number >> BLOCK_BITS)
         return None if block is None else block.get(number)
 
     def __contains__(self, number: object) -> bool:

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from crossdock.engine import kept
 from crossdock.engine.counters import Counters
 from crossdock.engine.failures import Failures
-from crossdock.engine.jids import Jids
-from crossdock.engine.jobs import Jobs
+from crossdock.engine.jids import PART_MASK, Jids
+from crossdock.engine.jobs import BLOCK_BITS, Jobs
 from crossdock.engine.keys import Keys
 from crossdock.engine.lazy import ByCaller, Lazy
 from crossdock.engine.loads import Loads
@@ -224,8 +224,15 @@ class Memory:
 
     def know(self, job: Job) -> None:
         """Enter it under its number and its name. Where it stands is `placing`'s affair."""
-        self.jobs.add(job)
-        self.jids.add(job.jid, job.number)
+        # `Jobs.add` and `Jids.add` alone would do; every job goes this way.
+        number, jid = job.number, job.jid
+        block = self.jobs.blocks.get(number >> BLOCK_BITS)
+        if block is None:
+            self.jobs.add(job)
+        else:
+            block[number] = job
+        if self.jids.parts[hash(jid) & PART_MASK].setdefault(jid, number) != number:
+            self.jids.add(jid, number)
 
     def drop(self, job: Job) -> None:
         """Take the job out altogether; it must not stand in any order any more."""

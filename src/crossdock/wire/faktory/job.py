@@ -84,27 +84,31 @@ def _bytes(text: str) -> int:
 
 
 @lru_cache(maxsize=10_000)
-def _is_queue(name: str) -> bool:
-    return len(name) <= NAME_BYTES and _QUEUE.fullmatch(name) is not None
+def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Rules | None:
+    """The rules of a job like many others, whose names are short; None: something about it is to be looked at."""
+    if not kind or reserve_for > RESERVE_AT_MOST or _QUEUE.fullmatch(queue) is None:
+        return None
+    return rules(retry, reserve_for)
 
 
 def spec(body: JobBody, now: Now) -> Spec:
     """Raises Invalid."""
     jid, kind, args, queue = body.jid or "", body.jobtype or "", bytes(body.args), body.queue or "default"
-    reserve_for = body.reserve_for or 0
+    retry, reserve_for = RETRIES if body.retry is None else body.retry, body.reserve_for or 0
     custom = b"" if body.custom is _NULL else _custom(bytes(body.custom))
-    due = 0.0
+    due, own = 0.0, None
     if (
-        len(args) > _SHORT
-        or args[0] != 0x5B
-        or len(jid) < 8
-        or not kind
-        or len(kind) + len(jid) > _SHORT_NAMES
-        or reserve_for > RESERVE_AT_MOST
-        or body.at
-        or not _is_queue(queue)
+        len(args) <= _SHORT
+        and args[0] == 0x5B
+        and len(jid) >= 8
+        and len(jid) + len(kind) <= _SHORT_NAMES
+        and len(queue) <= _SHORT_NAMES
+        and not body.at
     ):
+        own = _usual(kind, queue, retry, reserve_for)
+    if own is None:
         due = _checked(body.at, jid, kind, args, queue, reserve_for)
+        own = rules(retry, reserve_for)
     priority = body.priority
     if type(priority) is int:
         face, priority = _WITH_PRIORITY, priority - 5 if 1 <= priority <= 9 else 4 if priority > 9 else -4
@@ -120,7 +124,6 @@ def spec(body: JobBody, now: Now) -> Spec:
     if body.failure is not None:
         failures, brought = _brought(body.failure)
         extra = Extra(custom, face, brought, None if extra is None else extra.links)
-    own = rules(RETRIES if body.retry is None else body.retry, reserve_for)
     return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
 
 
