@@ -69,9 +69,16 @@ def test_of_a_body_that_cannot_be_taken_apart_nothing_is_told(body: bytes) -> No
 
 
 def test_where_there_is_too_much_to_look_for_nothing_is_told() -> None:
-    body = json.dumps({"token": [f"secret-{n}" for n in range(10_000)]}).encode()
+    body = json.dumps({"token": [f"secret-{n}" for n in range(1_700)]}).encode()
     assert QUOTES(["x" * 10_000], [body]) == ("[redacted]",)
     assert QUOTES(["it was secret-77!"], [body]) == ("it was [redacted]!",)
+    many = json.dumps({"token": "\n".join(f"line-{n}" for n in range(20_000))}).encode()
+    assert QUOTES(["no such file"], [many]) == ("[redacted]",)
+
+
+def test_a_value_longer_than_the_texts_is_in_none_of_them() -> None:
+    body = json.dumps({"token": "x" * 20_000_000}).encode()
+    assert QUOTES(["x" * 1_000, "no such file"], [body]) is None
 
 
 def rows_of(events: Sequence[AnyEvent], payloads: Payloads) -> list[Row]:

@@ -15,7 +15,9 @@ from crossdock.lake.payloads import REDACTED, Fields
 #: A shorter value is hidden where it stands as a word of its own; elsewhere its letters say nothing.
 _A_WORD: Final = 4
 
-#: Characters of the texts times values to look for. Where there are more, nothing of the texts is shown.
+#: Spellings to look for, and these times the characters of the texts. Where there are more, nothing of the texts is
+#: shown: the server does nothing else meanwhile.
+_SPELLINGS: Final = 2_000
 _STEPS: Final = 16 * 1024 * 1024
 
 
@@ -36,10 +38,15 @@ class Quotes:
                     values.update(self._values(body))
                 except (ValueError, RecursionError):  # the body, too, is left out as a whole
                     return _nothing_of(texts)
-        spellings = {spelling for value in values for spelling in _spellings(value)}
-        if len(spellings) * sum(map(len, texts)) > _STEPS:
-            return _nothing_of(texts)
-        there = sorted((each for each in spellings if any(each in text for text in texts)), key=len, reverse=True)
+        longest, most = max(map(len, texts)), min(_SPELLINGS, _STEPS // sum(map(len, texts)))
+        spellings: set[str] = set()
+        for value in values:
+            for spelling in _spellings(value, longest):
+                spellings.add(spelling)
+                if len(spellings) > most:
+                    return _nothing_of(texts)
+        whole = "\n".join(texts)
+        there = sorted((each for each in spellings if each in whole), key=len, reverse=True)
         if not there:
             return None
         found = re.compile("|".join(_pattern(each) for each in there))
@@ -72,10 +79,10 @@ def _leaves(value: Any) -> Iterator[str]:
         yield value
 
 
-def _spellings(value: str) -> Iterator[str]:
-    """As it is, in quotes of JSON or of a program, in an address; and line by line."""
-    for text in {value, *value.splitlines()}:
-        if bare := text.strip():
+def _spellings(value: str, longest: int) -> Iterator[str]:
+    """As it is, in quotes of JSON or of a program, in an address; and line by line. None is shorter than it is bare."""
+    for text in (value, *value.splitlines()):
+        if (bare := text.strip()) and len(bare) <= longest:
             yield bare
             yield json.dumps(bare)[1:-1]
             yield json.dumps(bare, ensure_ascii=False)[1:-1]
