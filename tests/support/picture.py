@@ -20,7 +20,6 @@ from crossdock.engine.stats import Stats
 _NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
 _SCALARS: Final = (str, bytes, int, float, bool, type(None))
 _OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots", "slots_at")
-_ABSENT: Final = object()
 
 
 def picture(memory: Memory) -> dict[str, Any]:
@@ -71,9 +70,10 @@ def _struct(value: msgspec.Struct) -> Any:
 
 
 def _attributes(value: object) -> dict[str, Any]:
+    """But functions, such as one that remembers what it was asked."""
     kind: type = type(value)
-    found = {name: getattr(value, name, _ABSENT) for name in _slots(kind)}
-    return {name: each for name, each in found.items() if each is not _ABSENT} | getattr(value, "__dict__", {})
+    slots = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
+    return {name: each for name, each in (slots | getattr(value, "__dict__", {})).items() if not callable(each)}
 
 
 @cache
