@@ -130,7 +130,7 @@ def test_retry_kill_and_delete_by_name(operator: Operator, client: Client) -> No
     assert (part.out, part.err, part.code) == ("deleted 2 jobs\n", "crossdock: no job nobody is here\n", 1)
     assert operator.tell("kill", "1") == "killed 1 job\n"
     refused = operator.run("kill", "1")
-    told = "crossdock: job 1 is dead, not ready or retrying or scheduled\n"
+    told = "crossdock: job 1 is dead, and was before: retry brings it back, delete takes it away\n"
     assert (refused.out, refused.err) == ("killed 0 jobs\n", told)
 
 

@@ -1,9 +1,10 @@
 """Clients that send too much, too fast or all at once: they pay for it, others are served (RELIABILITY T17, T18)."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,33 @@ def test_a_client_that_never_reads_is_not_read_from(server: Server) -> None:
     assert grown < 150, "what is not read is not kept either"
     with server.client() as client:
         assert client.sizes()["enqueued"] > len(bystander.waits), "it is well afterwards"
+
+
+def test_many_long_pages_that_nobody_reads_cost_little(tmp_path: Path) -> None:
+    """A hundred jobs of a mebibyte each, asked for by ten who do not read, and then by one who does."""
+    jobs, block = 100, b"x" * MIB
+    with Server(tmp_path / "data", doors=("faktory", "workq")) as server, ExitStack() as stack:
+        door = ("127.0.0.1", server.ports["workq"])
+        asks = [stack.enter_context(socket.create_connection(door, 30)) for _ in range(10)]
+        for number in range(jobs):
+            asks[0].sendall(b"add 61a444a0-6128-41c0-8078-%012x q 60000 600000 %d\r\n%b\r\n" % (number, MIB, block))
+            assert asks[0].recv(5) == b"+OK\r\n"
+        before = server.rss_mib()
+        bystander = Bystander(server)
+        bystander.start()
+        for ask in asks:
+            ask.sendall(b"inspect jobs q 0 100\r\ninspect server\r\n")
+            assert ask.recv(9, socket.MSG_WAITALL) == b"+OK 100\r\n"
+        grown = server.rss_mib() - before
+        with closing(asks[0].makefile("rb")) as reply:
+            for number in range(jobs):
+                assert reply.readline() == b"61a444a0-6128-41c0-8078-%012x 12\r\n" % number
+                assert [reply.readline() for _ in range(4)][3] == b"payload-size %d\r\n" % MIB
+                assert reply.read(8 + MIB) == b"payload " + block
+                assert [reply.readline() for _ in range(8)][7].startswith(b"created ")
+            assert reply.readline() == b"+OK 1\r\n", "what was asked for behind it"
+        assert bystander.finish() < 2.0
+    assert grown < 100, "what nobody reads is not made"
 
 
 def test_a_line_over_the_limit_is_refused_and_the_reason_is_heard(server: Server) -> None:

@@ -49,7 +49,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Started: frozenset({(S.LEASED, S.READY)}),
     e.Readied: frozenset({(before, S.READY) for before in (S.SCHEDULED, S.RETRYING, S.DEAD, S.BLOCKED)}),
     e.Scheduled: frozenset({(S.BLOCKED, S.SCHEDULED)}),
-    e.Buried: frozenset({(before, S.DEAD) for before in (S.SCHEDULED, S.READY, S.RETRYING, S.DEAD)}),
+    e.Buried: frozenset({(before, S.DEAD) for before in (*_UNLEASED, S.DEAD)}),
     e.Removed: frozenset({(before, S.GONE) for before in KEPT}),
     e.Rerouted: frozenset(),
 }
@@ -78,6 +78,7 @@ HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Leased: frozenset({(S.HELD, S.LEASED)}),
     e.Lapsed: frozenset({(S.LEASED, S.HELD)}),
     e.Returned: frozenset({(S.LEASED, S.HELD)}),
+    e.Buried: frozenset({(S.HELD, S.DEAD)}),
     e.Removed: frozenset({(S.HELD, S.GONE)}),
     e.Rerouted: frozenset({(S.HELD, S.READY)}),
     q.StageFinished: frozenset({(S.HELD, S.READY)}),

@@ -240,6 +240,15 @@ def move(scene: Scene, do: Do) -> None:
     do(c.Reroute("control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.memory.counters.number + 1]))
 
 
+def kill(scene: Scene, do: Do) -> None:
+    """By hand, whatever waits: in batches and in allocators' buffers, too. Some are brought back."""
+    dead = [number for _, number in scene.memory.shelves[State.DEAD]]
+    if dead and scene.chance(0.6):
+        do(c.Requeue("control", [*dead[-4:], scene.memory.counters.number + 1]))
+    elif scene.memory.jobs:
+        do(c.Bury("control", [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))]))
+
+
 def plan(scene: Scene, do: Do) -> None:
     name, how = scene.one_of(PLANS), scene.random.random()
     later = scene.clock.wall + scene.one_of((1.0, 10.0))
@@ -285,6 +294,7 @@ ACTS: Final[tuple[tuple[int, Act], ...]] = (
     (30, batch),
     (60, on_a_batch),
     (12, move),
+    (8, kill),
     (10, plan),
     (4, mapping),
     (50, tick),

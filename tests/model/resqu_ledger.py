@@ -132,6 +132,14 @@ class ResquLedger:
                 assert life.stage in self.committed_stages, "nobody sees it before its commit"
                 life.stage = ""
 
+    def _buried(self, event: e.Buried, now: Now) -> None:
+        for row in event.rows:
+            life = self.lives[row.number]
+            assert not life.token, "it is its holder's"
+            life.stage, uid = "", uid_of(life.spec)
+            if uid and self.locks.get(uid) == row.number:
+                del self.locks[uid]
+
     def _removed(self, event: e.Removed, now: Now) -> None:
         for row in event.rows:
             life = self.lives[row.number]
@@ -181,6 +189,7 @@ _READERS: Final[dict[type[e.Event], Callable[[ResquLedger, Any, Now], None]]] = 
     e.Lapsed: ResquLedger._closed,
     e.Returned: ResquLedger._closed,
     q.Rescheduled: ResquLedger._closed,
+    e.Buried: ResquLedger._buried,
     e.Removed: ResquLedger._removed,
     e.Rerouted: ResquLedger._rerouted,
     e.Started: ResquLedger._started,

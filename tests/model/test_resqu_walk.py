@@ -181,7 +181,7 @@ def test_walks_see_every_kind_of_event(tmp_path: Path) -> None:
     seen: set[type[AnyEvent]] = set()
     for seed in SEEDS:
         walk = Walk(seed, tmp_path)
-        for _ in range(1_000):
+        for _ in range(1_500):
             walk.step()
         seen |= {type(event) for event in walk.rig.events}
     assert seen >= RESQU_KINDS

@@ -129,7 +129,7 @@ class Peer:
             self.session.granted = None
             self.said += answer
         else:
-            self._take(run_out(answer))
+            self._take(run_out(answer, self.said))
 
 
 class Conversation(Peer):
@@ -138,11 +138,13 @@ class Conversation(Peer):
     session: FaktorySession
 
 
-def run_out(slices: Slices) -> bytes | Bye | Wait:
-    """All slices of long work, one after the other."""
+def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Bye | Wait:
+    """All slices of long work, one after the other; what parts of a reply they give is said."""
     while True:
         try:
-            next(slices)
+            step = next(slices)
+            if said is not None and isinstance(step, bytes):
+                said += step
         except StopIteration as end:
             answer: bytes | Bye | Wait = end.value
             return answer

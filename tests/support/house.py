@@ -1,6 +1,7 @@
 """A server's shell around any door: no sockets, a disk that is slow on demand, a clock turned by hand."""
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 from typing import cast
 
@@ -30,9 +31,13 @@ class Transport:
         self.heard = b""
         self.eof = False
         self.closed = False
+        self.writes = 0
+        self.written: Callable[[], None] = lambda: None
 
     def write(self, data: bytes) -> None:
         self.heard += data
+        self.writes += 1
+        self.written()
 
     def write_eof(self) -> None:
         self.eof = True

@@ -9,7 +9,9 @@ from crossdock.model.events import Failed, Readied, Scheduled
 from crossdock.model.job import Extra, Form, Links, Number, Spec
 from crossdock.model.rules import Backoff, Rules, Then
 from crossdock.model.states import State
+from tests.model import invariants
 from tests.model.bench import Bench, held
+from tests.support.picture import picture
 
 #: As Masenko's
 RULES = Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
@@ -189,6 +191,34 @@ def test_a_long_chain_is_one_change(bench: Bench) -> None:
     bench.fail("j0")
     assert bench.memory.jobs == {}
     assert process_time() - started < 30.0
+
+
+@pytest.mark.parametrize("others", [0, 500], ids=["all that are blocked", "a few of them"])
+@pytest.mark.parametrize("ends", ["met", "lost"])
+def test_all_that_wait_for_one_job_follow_in_one_change(bench: Bench, ends: str, others: int) -> None:
+    """In the order they came, from several queues; who waits for another job waits on."""
+    a, z = push(bench, "a"), push(bench, "z")
+    for n in range(others):
+        push(bench, f"other{n}", z)
+    extra = Extra(links=Links(needs=(a,)))
+    specs = [Spec(f"j{n}", f"q{n % 3}", "kind", b"", Form.NONE, 0, RULES, 0.0, extra) for n in range(100)]
+    bench.do(Enqueue("masenko", specs))
+    both = push(bench, "both", a, z)
+    bench.lease()
+    before = len(bench.events)
+    if ends == "met":
+        bench.succeed("a")
+        _, readied = bench.events[before:]
+        assert isinstance(readied, Readied)
+        assert [row.jid for row in readied.rows] == [spec.jid for spec in specs]
+        assert [bench.lease("q1").jid for _ in range(3)] == ["j1", "j4", "j7"]
+    else:
+        bench.do(Remove("control", "discarded", [a], frozenset({State.LEASED})))
+        assert len(bench.events) - before == 1 + 100 + 1, "each has a failure of its own"
+    assert state(bench, both) is (State.BLOCKED if ends == "met" else State.GONE)
+    assert len(bench.memory.shelves[State.BLOCKED]) == others + (ends == "met")
+    invariants.check(bench.memory)
+    assert picture(bench.replayed) == picture(bench.memory)
 
 
 def test_a_free_door_may_settle_a_blocked_job(bench: Bench) -> None:

@@ -32,6 +32,22 @@ class OrderBesideList(RuleBasedStateMachine):
         self.order._reset(load)
         self.plain = sorted(start)
 
+    @rule(first=st.integers(0, 40), many=st.sampled_from([1, 63, 64, 200]))
+    def add_all(self, first: int, many: int) -> None:
+        values = [((first + number * 7) % 41,) for number in range(many)]
+        self.order.add_all(values)
+        self.plain = sorted(self.plain + values)
+
+    @precondition(lambda self: self.plain)
+    @rule(spot=spots, many=st.sampled_from([1, 63, 64, 200]))
+    def take_all(self, spot: int, many: int) -> None:
+        """Values that are there, and their like with them: in the engine no two are alike."""
+        at = spot % len(self.plain)
+        gone = set(self.plain[at : at + many])
+        taken = [value for value in self.plain if value in gone]
+        self.order.take_all(taken)
+        self.plain = [value for value in self.plain if value not in gone]
+
     @rule(values=st.lists(small, min_size=1, max_size=8))
     def add(self, values: list[Key]) -> None:
         for value in values:
@@ -103,6 +119,13 @@ class OrderBesideList(RuleBasedStateMachine):
 
 TestOrder = OrderBesideList.TestCase
 TestOrder.settings = settings(stateful_step_count=40)
+
+
+def test_many_of_which_one_is_not_there_are_refused() -> None:
+    order: Order[Key] = Order((number,) for number in range(100))
+    with pytest.raises(ValueError, match="not all"):
+        order.take_all([(number,) for number in range(1, 101)])
+    assert len(order) == 100
 
 
 def test_a_value_that_is_not_there_is_refused_and_nothing_is_lost() -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from crossdock.engine import (
     advancing,
+    burying,
     catching_up,
     editing,
     enqueue,
@@ -60,7 +61,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Returned: releasing.returned,
     e.Readied: moves.readied,
     e.Scheduled: resolve.scheduled,
-    e.Buried: moves.buried,
+    e.Buried: burying.buried,
     e.Removed: moves.removed,
     e.Rerouted: rerouting.rerouted,
     e.QueueSeen: lease.queue_seen,
@@ -129,7 +130,7 @@ class Engine:
             c.GiveBack: releasing.give_back,
             c.LoseLease: lambda memory, command, now: failing.lose(memory, command, now, random),
             c.Requeue: moves.requeue,
-            c.Bury: moves.bury,
+            c.Bury: burying.bury,
             c.Remove: moves.remove,
             c.Reroute: rerouting.reroute,
             c.PauseQueues: queues.pause,

@@ -1,6 +1,6 @@
 """Jobs that ended in failure, kept or dead, by the group of their last error: whatever door they came by."""
 
-from crossdock.engine.order import Order
+from crossdock.engine.order import Order, entry
 from crossdock.engine.standing import group_of
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import DEAD_FOR
@@ -19,7 +19,7 @@ class Failures:
         self.groups: dict[str, Order[tuple[float, Number]]] = {}  #: minus the time, number
 
     def add(self, job: Job) -> None:
-        self.groups.setdefault(group_of(job), Order()).add(key(job))
+        entry(self.groups, group_of(job)).add(key(job))
 
     def take(self, job: Job) -> None:
         group = group_of(job)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crossdock.engine.order import Order
+from crossdock.engine.order import Order, entry
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job
@@ -23,7 +23,7 @@ def keep(memory: "Memory", job: Job, face: QlessFace) -> None:
         if face.due is not None:
             memory.lazy.wait(job, face.due)
     elif state is FAILED:
-        memory.failed_in.setdefault(group_of(job), Order()).add((face.order, job.number))
+        entry(memory.failed_in, group_of(job)).add((face.order, job.number))
 
 
 def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
@@ -47,7 +47,7 @@ def take(orders: dict[str, Order[T]], name: str, entry: T) -> None:
 
 def block(memory: "Memory", job: Job) -> None:
     """It waits for others, whatever door it came by."""
-    memory.blocked_in.setdefault(job.queue, Order()).add(blocked_key(job))
+    entry(memory.blocked_in, job.queue).add(blocked_key(job))
 
 
 def block_no_more(memory: "Memory", job: Job) -> None:
@@ -82,7 +82,7 @@ def forget(memory: "Memory", job: Job) -> None:
 
 def hold(memory: "Memory", job: Job) -> None:
     """It waits for a throttle."""
-    memory.held_in.setdefault(job.queue, Order()).add(held_key(job))
+    entry(memory.held_in, job.queue).add(held_key(job))
 
 
 def hold_no_more(memory: "Memory", job: Job) -> None:
@@ -109,7 +109,7 @@ def index(memory: "Memory", job: Job) -> None:
 
 def pend(memory: "Memory", throttle: str, t: float, jid: str) -> None:
     """That jid waits for a place in that throttle."""
-    memory.pending.setdefault(throttle, Order()).add((t, jid))
+    entry(memory.pending, throttle).add((t, jid))
 
 
 def pend_no_more(memory: "Memory", throttle: str, t: float, jid: str) -> None:

@@ -1,25 +1,23 @@
-"""Moves of many jobs at once, by hand: make ready, bury, remove. The caller slices; each call is one event."""
+"""Moves of many jobs at once, by hand: make ready, remove. The caller slices; each call is one event."""
 
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from crossdock.engine import ends, faces, links, needs, placing, throttles
+from crossdock.engine import ends, links, needs, placing, throttles
 from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, stamped
-from crossdock.engine.standing import face_of, failed_at, row
+from crossdock.engine.standing import face_of, failed_at, needs_of, row
 from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
-from crossdock.model.commands import Bury, Remove, Requeue
-from crossdock.model.events import Buried, Readied, Removed
+from crossdock.model.commands import Remove, Requeue
+from crossdock.model.events import Readied, Removed
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import DEAD_FOR
-from crossdock.model.states import OVER, State, move
+from crossdock.model.states import BLOCKED, OVER, READY, State, move
 
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
-_BURIED_FROM = _AT_REST | {State.READY}
 
 
 def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
@@ -38,51 +36,31 @@ def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
 
 
 def readied(memory: Memory, event: Readied) -> None:
-    for each in event.rows:
-        job = memory.jobs[each.number]
-        state = move(job.state, State.READY)
-        placing.displace(memory, job)
+    known, at, due_now = memory.jobs, event.at, event.why == "due"
+    jobs = [known[each.number] for each in event.rows]
+    placing.unblock(memory, [job for job in jobs if job.state is BLOCKED and not needs_of(job)])
+    for job in jobs:
+        if job.state is not BLOCKED or needs_of(job):
+            placing.displace(memory, job)
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
-        job.since = min(job.due, event.at) if event.why == "due" else event.at
-        job.state = state
-        memory.stand_in(job, event.at)
+        job.since = min(job.due, at) if due_now else at
+        job.state = move(job.state, READY)
         face = face_of(job)
         if face is None:
+            memory.queue(job.queue, at)
             due = 0.0 if event.why == "requeued" else job.due
             job.place = due_place(job.priority, job.rules, due, job.since, job.number)
         else:
-            if not event.unsaid:
-                faces.ready(memory, job)
-            elif job.extra is not None:
-                job.extra = replace(job.extra, face=replace(face, due=None, state=face.state or "scheduled"))
+            memory.standing(job.queue, at)
+            if job.extra is not None:
+                shown = (face.state or "scheduled") if event.unsaid else ""
+                job.extra = replace(job.extra, face=replace(face, due=None, state=shown))
             job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
         job.due = 0.0
-        placing.place(memory, job)
-    for each, end in zip(event.rows, event.ends, strict=False):
+    placing.ready(memory, jobs)
+    for job, end in zip(jobs, event.ends, strict=False):
         if end:
-            memory.end_at(memory.jobs[each.number], end)
-
-
-def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
-    jobs = _in(memory, command.numbers, _BURIED_FROM)
-    if not jobs:
-        return (), 0, ()
-    at = later(memory, now)
-    return (Buried(at, command.via, now.wall + DEAD_FOR, [row(job) for job in jobs]),), len(jobs), ()
-
-
-def buried(memory: Memory, event: Buried) -> None:
-    for each in event.rows:
-        job = memory.jobs[each.number]
-        state = move(job.state, State.DEAD)
-        placing.displace(memory, job)
-        job.state = state
-        job.due = event.due
-        placing.place(memory, job)
-        if job.extra is not None and job.extra.links is not None:
-            links.failed(memory, job, job.extra.links, event.at, "dead")
-        if memory.needed_by:
-            needs.lost(memory, each.number)
+            memory.end_at(job, end)
 
 
 def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
@@ -108,15 +86,11 @@ def removed(memory: Memory, event: Removed) -> None:
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
         if memory.throttles and event.why != "retired":
-            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not _throttled(job))
+            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job))
         if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
         if memory.needed_by:
             needs.lost(memory, each.number)
-
-
-def _throttled(job: Job) -> bool:
-    return job.extra is not None and bool(job.extra.throttles)
 
 
 def unfailed(memory: Memory, job: Job, queue: str) -> None:

@@ -14,14 +14,15 @@ from crossdock.model.states import BLOCKED
 
 def met(memory: Memory, number: Number) -> None:
     """That job succeeded."""
+    jobs, loose = memory.jobs, memory.loose
     for waiting in memory.needed_by.pop(number, ()):
-        job = memory.jobs[waiting]
+        job = jobs[waiting]
         needs = needs_of(job)
         at = needs.index(number)  # each is there once (`admit.resolved`)
         needs = needs[:at] + needs[at + 1 :]
         _set(job, needs)
         if not needs:
-            memory.loose.append((waiting, True))
+            loose.append((waiting, True))
 
 
 def lost(memory: Memory, number: Number) -> None:

@@ -5,7 +5,7 @@ job passes through them four times. Anything unusual is left to SortedList.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 _LOAD: Final = 256
 _FULL: Final = 2 * _LOAD  #: a list of so many is divided
+_MANY: Final = 64  #: fewer are added or taken one by one
 
 
 class Order(SortedList[T]):
@@ -81,6 +82,26 @@ class Order(SortedList[T]):
         else:
             self.remove(value)
 
+    def take_all(self, values: Collection[T]) -> None:
+        """Remove values that are there. Of a good part of all it is quicker to keep the rest."""
+        if 4 * len(values) < self._len or len(values) < _MANY:
+            for value in values:
+                self.take(value)
+            return
+        gone = set(values)
+        rest = [value for value in self if value not in gone]
+        if len(rest) + len(values) != self._len:
+            raise ValueError("not all of them are in the list")
+        self.clear()
+        self.update(rest)
+
+    def add_all(self, values: Sequence[T]) -> None:
+        if len(values) < _MANY:
+            for value in values:
+                self.add(value)
+        else:
+            self.update(values)
+
     def front(self, count: int) -> Iterator[T]:
         """The first so many. Unlike `islice` it asks for no index, which would be counted anew after each change."""
         return islice(iter(self), count)
@@ -88,3 +109,11 @@ class Order(SortedList[T]):
     def parts(self) -> Iterator[list[T]]:
         """All values, some hundred at a time and in order: for who would rather look at both ends of many."""
         return iter(self._lists)
+
+
+def entry(orders: dict[str, Order[T]], name: str) -> Order[T]:
+    """The order of that name, made if it is new. `setdefault` would make one each time, and that costs ten lookups."""
+    order = orders.get(name)
+    if order is None:
+        order = orders[name] = Order()
+    return order

@@ -2,17 +2,19 @@
 there, the shelf of its state otherwise. An apply function changes a job between `displace` and `place`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crossdock.engine import kept
-from crossdock.engine.order import Order
+from crossdock.engine.order import entry
 from crossdock.engine.resqu import lanes
-from crossdock.engine.standing import lease_of, place_of, shelf_key
+from crossdock.engine.standing import blocked_key, lease_of, needs_of, place_of, shelf_key
 from crossdock.model.faces import QlessFace
-from crossdock.model.job import Job, Lease
+from crossdock.model.job import Job, Lease, Place
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, LEASED, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:
+    from crossdock.engine.lazy import ByCaller
     from crossdock.engine.memory import Memory
 
 
@@ -39,7 +41,7 @@ def place(memory: "Memory", job: Job) -> None:
         if job.extra is not None and type(job.extra.face) is QlessFace:
             kept.keep(memory, job, job.extra.face)
         if state is SCHEDULED:
-            memory.scheduled_in.setdefault(job.queue, Order()).add((-job.priority, job.due, job.number))
+            entry(memory.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
         elif state is RETRYING:
             memory.retrying_in[job.queue] += 1
         elif state is BLOCKED:
@@ -62,6 +64,33 @@ def lend(memory: "Memory", job: Job, lease: Lease) -> None:
     job.lease = lease
     memory.shelves[LEASED].add((lease.end, job.number))
     memory.leased_in[job.queue] += 1
+
+
+def unblock(memory: "Memory", jobs: Sequence[Job]) -> None:
+    """Blocked jobs need nothing any more. `displace` would do; very many may have waited for the same one."""
+    memory.shelves[BLOCKED].take_all([(job.due, job.number) for job in jobs])
+    waiting: dict[str, list[ByCaller]] = {}
+    for job in jobs:
+        waiting.setdefault(job.queue, []).append(blocked_key(job))
+    for queue, keys in waiting.items():
+        order = memory.blocked_in[queue]
+        order.take_all(keys)
+        if not order:
+            del memory.blocked_in[queue]
+
+
+def ready(memory: "Memory", jobs: Sequence[Job]) -> None:
+    """As `place`, of jobs that are ready."""
+    places: dict[str, list[Place]] = {}
+    for job in jobs:
+        places.setdefault(job.queue, []).append(place_of(job))
+        if needs_of(job):
+            kept.need(memory, job)
+    for queue, its in places.items():
+        memory.queues[queue].ready.add_all(its)
+    if memory.strays.jobs:
+        for job in jobs:
+            memory.strays.ready(job.number, job.queue)
 
 
 def displace(memory: "Memory", job: Job) -> None:

@@ -5,7 +5,8 @@ so are all that need it, depth first in the order they were pushed.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,6 +22,8 @@ from crossdock.model.job import Job, Number
 from crossdock.model.rules import Lost
 from crossdock.model.states import BLOCKED, State, move
 
+_WAITS_ON: Final = Lost.WAITS_ON
+
 #: Where a job may stand that an old script made to need others, and that does not wait for them: it is ready now.
 _ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
 
@@ -33,31 +36,37 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
     for number, free in command.loose:
         if not free:
             for lost, need in _dependents(memory, number, seen):
-                group = "dependency-lost" if lost.rules.lost is Lost.WAITS_ON else "need-lost"
-                told = Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
-                event = exhausted(lost, None, at, now, told)
+                event = exhausted(lost, None, at, now, _told(need, lost.rules.lost))
                 at = event.at
                 events.append(event)
                 if event.to_queue:
                     stirred[event.to_queue] = None
-    freed = [
-        Freed(job.due, row(job), ends.begun(job, now), waits_lazily(job))
-        for number, free in command.loose
-        if free and (job := memory.jobs.get(number)) is not None and job.state is BLOCKED and not needs_of(job)
-    ]
-    freed += [
-        Freed(0.0, row(job), 0.0)
-        for number, free in command.loose
-        if free and (job := memory.jobs.get(number)) is not None and _waits_elsewhere(job)
-    ]
-    more, queues = release(freed, at, now, command.t, first=command.first)
+    freed: list[Freed] = []
+    elsewhere: list[Freed] = []
+    jobs = memory.jobs
+    for number, free in command.loose:
+        job = jobs.get(number) if free else None
+        if job is None or needs_of(job):
+            continue
+        if job.state is BLOCKED:
+            freed.append(Freed(job.due, row(job), ends.begun(job, now), waits_lazily(job)))
+        elif _waits_elsewhere(job):
+            elsewhere.append(Freed(0.0, row(job), 0.0))
+    more, queues = release(freed + elsewhere, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
 
 
+@lru_cache(maxsize=16)
+def _told(need: Number, lost: Lost) -> Told:
+    """The same of all that needed it."""
+    group = "dependency-lost" if lost is Lost.WAITS_ON else "need-lost"
+    return Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
+
+
 def _waits_elsewhere(job: Job) -> bool:
-    """It needs nothing any more and does not wait for that: an old script makes it ready all the same."""
+    """It did not wait for what it needed: an old script makes it ready all the same."""
     face = face_of(job)
-    return face is not None and face.old and job.state in _ELSEWHERE and not needs_of(job)
+    return face is not None and face.old and job.state in _ELSEWHERE
 
 
 class Freed(NamedTuple):
@@ -78,29 +87,38 @@ def release(
     freed: Sequence[Freed], at: float, now: Now, t: float | None = None, *, first: bool = False
 ) -> tuple[list[AnyEvent], dict[str, None]]:
     """What becomes of them, and the queues in which one is ready."""
-    ready = [each for each in freed if each.due <= now.wall and not each.lazy]
-    later_on = [each.row for each in freed if each.due > now.wall or each.lazy]
+    ready: list[Row] = []
+    later_on: list[Row] = []
+    begun: list[float] = []
+    wall = now.wall
+    for due, its_row, end, lazy in freed:
+        if lazy or due > wall:
+            later_on.append(its_row)
+        else:
+            ready.append(its_row)
+            begun.append(end)
     events: list[AnyEvent] = []
     if ready:
         at = just_after(at)
-        begun = tuple(each.end for each in ready)
-        events.append(Readied(at, "met", "", [each.row for each in ready], begun if any(begun) else (), t, first))
+        events.append(Readied(at, "met", "", ready, tuple(begun) if any(begun) else (), t, first))
     if later_on:
         events.append(Scheduled(at, later_on))
-    return events, {each.row.queue: None for each in ready}
+    return events, dict.fromkeys(each.queue for each in ready)
 
 
 def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[tuple[Job, Number]]:
     """Each with the need it lost. A chain may be as long as there are jobs, so there is no recursion here."""
-    waiting = [(each, number) for each in reversed(memory.needed_by.get(number, {}))]
+    jobs, needed_by = memory.jobs, memory.needed_by
+    waiting = [(each, number) for each in reversed(needed_by.get(number, {}))]
     while waiting:
         each, need = waiting.pop()
-        job = memory.jobs[each]
-        if job.state is not BLOCKED or each in seen or (job.rules.lost is Lost.WAITS_ON and need in memory.jobs):
+        job = jobs[each]
+        if job.state is not BLOCKED or each in seen or (job.rules.lost is _WAITS_ON and need in jobs):
             continue
         seen.add(each)
         yield job, need
-        waiting.extend((one, each) for one in reversed(memory.needed_by.get(each, {})))
+        if each in needed_by:
+            waiting.extend((one, each) for one in reversed(needed_by[each]))
 
 
 def scheduled(memory: Memory, event: Scheduled) -> None:

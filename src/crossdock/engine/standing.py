@@ -6,7 +6,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import Ended, Row
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Number, Place
-from crossdock.model.states import OVER, State
+from crossdock.model.states import BLOCKED, FAILED, OVER, RETRYING, SCHEDULED
 
 
 def needs_of(job: Job) -> tuple[Number, ...]:
@@ -17,7 +17,7 @@ def needs_of(job: Job) -> tuple[Number, ...]:
 def edges_of(job: Job) -> tuple[Number, ...]:
     """The needs that are to be told when they are met: of a blocked job, and of one whose script never forgets them."""
     needs = needs_of(job)
-    if not needs or job.state is State.BLOCKED:
+    if not needs or job.state is BLOCKED:
         return needs
     face = face_of(job)
     return needs if face is not None and face.old else ()
@@ -35,7 +35,8 @@ def face_of(job: Job) -> QlessFace | None:
 
 def shelf_key(job: Job) -> tuple[float, Number]:
     """Where a job that is neither ready nor leased stands on its shelf. One that waits lazily is behind all timers."""
-    if job.state is State.SCHEDULED or job.state is State.RETRYING:
+    state = job.state
+    if state is SCHEDULED or state is RETRYING:
         face = face_of(job)
         if face is not None and face.due is not None:
             return inf, job.number
@@ -69,12 +70,12 @@ def row(job: Job, ended: Ended | None = None) -> Row:
     head = (job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended)
     if face is None:
         return Row(*head, over=True) if job.state in OVER else Row(*head)
-    return Row(*head, face.worker, failed_at(job), job.state in OVER)
+    return Row(*head, face.worker, failed_at(job) if job.state is FAILED else None, job.state in OVER)
 
 
 def failed_at(job: Job) -> float | None:
     """When a failure that is kept was booked as failed; it is taken off that day's count when it is one no longer."""
-    if job.state is not State.FAILED or face_of(job) is None or job.extra is None or job.extra.error is None:
+    if job.state is not FAILED or face_of(job) is None or job.extra is None or job.extra.error is None:
         return None
     error = job.extra.error
     return error.at if error.when is None else error.when

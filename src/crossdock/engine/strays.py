@@ -9,7 +9,7 @@ holds is never taken for one.
 from collections.abc import Iterable
 from typing import Any
 
-from crossdock.engine.order import Order
+from crossdock.engine.order import Order, entry
 from crossdock.model.job import Number, Place
 
 ByCaller = tuple[float, str, Number]
@@ -39,13 +39,13 @@ class Strays:
                 if self._is_one_too_many(lock[2]):
                     continue
                 self._take(orders, queue, lock[2])
-                orders.setdefault(queue, Order()).add(lock)
+                entry(orders, queue).add(lock)
                 self.jobs[lock[2]] = None
         for queue, place in work:
             if self._is_one_too_many(place[4]):
                 continue
             self._take(self.work, queue, place[4])
-            self.work.setdefault(queue, Order()).add(place)
+            entry(self.work, queue).add(place)
             self.jobs[place[4]] = None
 
     def _is_one_too_many(self, number: Number) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from crossdock.engine.order import Order
+from crossdock.engine.order import Order, entry
 from crossdock.model.faces import Tag
 from crossdock.model.job import Job, Number
 
@@ -26,7 +26,7 @@ class Tags:
     def add(self, number: Number, jid: str, tag: Tag, t: float) -> None:
         text = name(tag)
         since = self.since.setdefault(text, {})
-        jobs = self.jobs.setdefault(text, Order())
+        jobs = entry(self.jobs, text)
         if number in since:
             jobs.take((since[number], jid, number))
         since[number] = t

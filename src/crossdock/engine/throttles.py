@@ -58,10 +58,14 @@ def of_queue(memory: Memory, queue: str) -> Throttle | None:
     return memory.throttles.get(OF_QUEUE + queue)
 
 
+def named(job: Job) -> tuple[str, ...]:
+    """Those it names itself."""
+    return job.extra.throttles if job.extra is not None else ()
+
+
 def names(job: Job) -> tuple[str, ...]:
     """Of those it takes a place in."""
-    named = job.extra.throttles if job.extra is not None else ()
-    return named or (OF_QUEUE + job.queue,)
+    return named(job) or (OF_QUEUE + job.queue,)
 
 
 def hold(memory: Memory, job: Job, lease: Lease, *, handed: bool = False) -> None:
@@ -131,6 +135,15 @@ def free(memory: Memory, name: str, jid: str) -> None:
         wait_no_more(memory, throttle, jid)
     _touch(memory, throttle)
     _tidy(memory, throttle)
+
+
+def leave(memory: Memory, job: Job) -> None:
+    """It neither has a place in those it names nor waits for one. A job that was put anew may do both."""
+    for name in named(job):
+        throttle = memory.throttles.get(name)
+        if throttle is not None:
+            wait_no_more(memory, throttle, job.jid)
+            free(memory, name, job.jid)
 
 
 def _touch(memory: Memory, throttle: Throttle) -> None:

@@ -112,10 +112,24 @@ def _event(
     worker = told.worker if t is not None and (told.said or told.named) else ""
     error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
     close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
-    event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
-    event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
-    event.quiet = told.quiet
-    event.leased_via, event.faced = leased_via(lease, told.via), face_of(job) is not None
+    event = Failed(
+        *close,
+        told.lost,
+        then,
+        due,
+        error,
+        result,
+        to_queue,
+        told.counted,
+        kept(job, then, now),
+        t,
+        told.payload,
+        booked=told.booked,
+        unbooked=told.unbooked,
+        quiet=told.quiet,
+        leased_via="" if lease is None else leased_via(lease, told.via),
+        faced=face_of(job) is not None,
+    )
     if told.delay is not None:
         event.stamp = at if t is None else t
         event.due_t = None if t is None or then is READY else t + told.delay

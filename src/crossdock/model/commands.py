@@ -148,7 +148,7 @@ class Requeue(Command[int], frozen=True, gc=False):
 
 
 class Bury(Command[int], frozen=True, gc=False):
-    """Move these ready, scheduled, retrying or dead jobs to the dead. Outcome: how many were."""
+    """Move these jobs, those that wait and those that are dead, to the dead. Outcome: how many were."""
 
     via: str
     numbers: Sequence[Number]

@@ -119,6 +119,7 @@ class Buried(Event, tag="buried"):
     via: str
     due: float  #: wall; when they are purged
     rows: list[Row]
+    freed: bool = False  #: others may have their places in throttles
 
 
 class Removed(Event, tag="removed"):

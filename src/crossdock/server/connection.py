@@ -12,6 +12,7 @@ from crossdock.model.commands import GiveBack
 from crossdock.model.job import Held
 from crossdock.server.flow import Flow
 from crossdock.server.limits import PUSHED_UNREAD, REQUESTS_A_PASS, Limits
+from crossdock.server.parts import Part
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
@@ -43,6 +44,7 @@ class Connection(Flow):
         self._handshake: asyncio.TimerHandle | None = None
         self._silence: Silence | None = None
         self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
+        self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
         self._pump_queued = False
         self._ended = False  #: the peer sends no more
         self._lost = False
@@ -157,7 +159,7 @@ class Connection(Flow):
                 return self._take(Bye(b""))
             self._pending = Waiting(answer, self._turn, self._loop, self._answered)
             return False
-        work = self._pending = Slicing(answer, self._turn, self._loop, self._answered)
+        work = self._pending = Slicing(answer, self._turn, self._loop, self._answered, self._part)
         return self._slice(work)
 
     def _slice(self, work: Slicing) -> bool:
@@ -167,6 +169,24 @@ class Connection(Flow):
             return False
         self._pending = None
         return self._take(answer)
+
+    def _part(self, data: bytes) -> None:
+        self._unreleased += len(data)
+        self._turn.reply(Part(self), data, None)
+
+    def parted(self) -> None:
+        self._parted = True
+        self._next_part()
+
+    def _next_part(self) -> None:
+        """Of a long answer, if the peer reads."""
+        if self._parted and not self._choked and isinstance(self._pending, Slicing):
+            self._parted = False
+            self._pending.go_on()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._next_part()
 
     def _answered(self, answer: Answer) -> None:
         """What was pending has come to this."""
@@ -273,10 +293,13 @@ class Connection(Flow):
         self._turn.begin()
         self._end_wait()
         while not self._closing:
-            while isinstance(self._pending, Slicing) and time.monotonic() < give_up:
+            while isinstance(self._pending, Slicing) and not self._is_much() and time.monotonic() < give_up:
                 self._slice(self._pending)
             self._end_wait()  # of a FETCH that went on in slices and then waits
-            if isinstance(self._pending, Slicing):
+            if isinstance(self._pending, Slicing) and self._is_much():  # a long answer: it ends here
+                self._leave_pending()
+                self._take(Bye(b""))
+            elif isinstance(self._pending, Slicing):
                 self.abort()
             elif self._requests and self._pending is None:
                 answer = self._session.handle(self._requests.popleft())
@@ -284,6 +307,9 @@ class Connection(Flow):
             else:
                 self._leave_pending()
                 self._take(Bye(self._session.farewell()))
+
+    def _is_much(self) -> bool:
+        return self._unreleased > self._unread_bytes
 
     def _end_wait(self) -> None:
         if isinstance(self._pending, Waiting):

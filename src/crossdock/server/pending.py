@@ -1,6 +1,7 @@
 """A request that is not answered at once: it waits for queues to stir, or is long work that goes on slice by slice."""
 
 import asyncio
+from collections.abc import Callable
 
 from crossdock.server.turn import Turn
 from crossdock.server.waits import Answered
@@ -34,26 +35,39 @@ class Waiting:
 class Slicing:
     """Others are served between the steps."""
 
-    def __init__(self, work: Slices, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
+    def __init__(
+        self,
+        work: Slices,
+        turn: Turn,
+        loop: asyncio.AbstractEventLoop,
+        answered: Answered,
+        part: Callable[[bytes], None],
+    ) -> None:
         self._work = work
         self._turn = turn
         self._loop = loop
         self._answered = answered
+        self._part = part  #: takes a part of the answer; whoever does says when to go on
         self._over = False
 
     def step(self) -> Answer | None:
         """One slice. What the work came to, if that was the last; else the next one follows by itself."""
         try:
-            pause: float | None = next(self._work)
+            found: float | bytes | None = next(self._work)
         except StopIteration as end:
             self._over = True
             answer: Answer = end.value
             return answer
-        if pause:
-            self._loop.call_later(pause, self._next)
+        if isinstance(found, bytes):
+            self._part(found)
+        elif found:
+            self._loop.call_later(found, self._next)
         else:
-            self._loop.call_soon(self._next)
+            self.go_on()
         return None
+
+    def go_on(self) -> None:
+        self._loop.call_soon(self._next)
 
     def _next(self) -> None:
         if self._over:

@@ -22,10 +22,11 @@ class Hands(Fates):
         return len(jobs)
 
     def bury(self, command: c.Bury, now: Now) -> int:
-        jobs = self._those(command.numbers, (State.READY, *AT_REST))
+        """What waits, for others too: brought back it waits for nobody."""
+        jobs = self._those(command.numbers, (State.READY, State.BLOCKED, *AT_REST))
         for job in jobs:
             at = self._happens(now)
-            job.state, job.due = State.DEAD, now.wall + 180 * DAY
+            job.state, job.due, job.needs = State.DEAD, now.wall + 180 * DAY, []
             self.records.failed(job.number, job.spec.jid, job.links, at, "dead", over=True)
             self.lost.append(job.number)
         return len(jobs)

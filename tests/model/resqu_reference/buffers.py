@@ -32,7 +32,7 @@ class Buffers(Fates):
             return None
         self._happens(now)
         job = self.jobs.get(buffer.number)
-        if job is not None and not buffer.token and job.state == "held":
+        if job is not None and not buffer.token and not buffer.over and job.state == "held":
             job.state, job.place = "ready", (self.at, job.number)
         elif command.lost or buffer.said == "again":
             self._lost(command.key)
@@ -56,7 +56,7 @@ class Buffers(Fates):
         self._happens(now)
         job = self.jobs.get(buffer.number)
         del self.buffers[command.key]
-        if job is not None and not buffer.token and job.state == "held":
+        if job is not None and not buffer.token and not buffer.over and job.state == "held":
             self._gone(job, now)
         return True
 
@@ -66,7 +66,7 @@ class Buffers(Fates):
             return None
         self._happens(now)
         job = self.jobs.get(buffer.number)
-        if job is not None and not buffer.token and job.state == "held":
+        if job is not None and not buffer.token and not buffer.over and job.state == "held":
             self.at = nextafter(self.at, inf)
             job.queue, job.state, job.place = command.queue, "ready", (self.at, job.number)
         else:

@@ -12,13 +12,14 @@ from crossdock.model import resqu as r
 from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
 from tests.model.resqu_reference.buffers import Buffers
+from tests.model.resqu_reference.hands import Hands
 from tests.model.resqu_reference.leasing import Leasing
 from tests.model.resqu_reference.plans import Plans
 from tests.model.resqu_reference.stages import Stages
 from tests.model.resqu_reference.uniques import Uniques
 
 
-class Reference(Uniques, Leasing, Buffers, Stages, Plans):
+class Reference(Uniques, Leasing, Hands, Buffers, Stages, Plans):
     def do(self, command: c.Command[Any], now: Now) -> Any:
         return RULES[type(command)](self, command, now)
 
@@ -54,6 +55,8 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
     c.Reroute: Reference.reroute,
+    c.Bury: Reference.bury,
+    c.Requeue: Reference.requeue,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
 }

@@ -22,7 +22,7 @@ class Job:
     source: str
     name: str
     queue: str
-    state: str  #: ready, scheduled, leased, held
+    state: str  #: ready, scheduled, leased, held, dead
     place: tuple[float, int] = (0.0, 0)
     due: float = 0.0
     failures: int = 0
@@ -51,6 +51,7 @@ class Buffer:
     text: bytes
     said: str = ""
     by: int = 0
+    over: bool = False  #: the job was killed while an allocator had it
 
 
 @dataclass

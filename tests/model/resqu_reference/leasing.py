@@ -1,4 +1,4 @@
-"""Leases through any door: of the next job, of a batch's next one; how they end; and jobs moved by hand."""
+"""Leases through any door: of the next job, of a batch's next one; and how they end."""
 
 from math import inf
 
@@ -66,19 +66,3 @@ class Leasing(Fates):
             if job is not None and job.token == token and token:
                 self._happens(now)
                 self._back(job, counted=False)
-
-    def reroute(self, command: c.Reroute, now: Now) -> int:
-        """By hand: what waits goes there; of a batch only what is committed, and it is ready then."""
-        found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
-        found = [job for job in found if job.state != "leased" and job.queue != command.queue]
-        held = [job for job in found if job.state == "held"]
-        staged = [job for job in held if job.stage and self.stages[job.stage].phase != "open"]
-        jobs = [job for job in found if job not in held] + staged
-        for job in jobs:
-            self._happens(now)
-            if job in staged:
-                job.place = (self.stages[job.stage].since, job.number)
-                self._begun(job)
-                job.state, job.stage = "ready", ""
-            job.queue = command.queue
-        return len(jobs)

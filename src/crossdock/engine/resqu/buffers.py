@@ -7,6 +7,7 @@ from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.failing import lapse, stirred_by
 from crossdock.engine.memory import Memory
+from crossdock.engine.resqu import reads
 from crossdock.engine.resqu.uniques import buffered
 from crossdock.engine.settle import room, success
 from crossdock.engine.standing import row
@@ -59,7 +60,7 @@ def put_on(memory: Memory, command: c.PutOn, now: Now, random: Random) -> Decisi
     buffer = memory.resqu.buffers.get(command.key)
     if buffer is None:
         return (), None, ()
-    job = _taken(memory, buffer)
+    job = _taken(memory, command.key)
     at = later(memory, now)
     if job is None:
         events, stirred = _lost(memory, command.key, command.via, now, random)
@@ -87,7 +88,7 @@ def empty(memory: Memory, command: c.EmptyBuffer, now: Now, random: Random) -> D
         return (), None, ()
     events: list[AnyEvent] = []
     stirred: tuple[str, ...] = ()
-    found, job = buffered(memory, buffer.number), _taken(memory, buffer)
+    found, job = buffered(memory, buffer.number), _taken(memory, command.key)
     if job is not None:
         events.append(e.PutOnQueue(later(memory, now), command.via, job.queue, [row(job)]))
         stirred = (job.queue,)
@@ -123,7 +124,7 @@ def discard(memory: Memory, command: c.DiscardBuffer, now: Now) -> Decision[bool
     buffer = memory.resqu.buffers.get(command.key)
     if buffer is None or buffer.text != command.text:
         return (), False, ()
-    at, job = later(memory, now), _taken(memory, buffer)
+    at, job = later(memory, now), _taken(memory, command.key)
     events: list[AnyEvent] = [e.BufferEmptied(at, command.key)]
     if job is not None:
         events.append(Removed(at, "discarded", command.via, last_rows([job], at)))
@@ -145,7 +146,7 @@ def _lost(memory: Memory, key: str, via: str, now: Now, random: Random) -> tuple
     return [event], stirred_by(event, found[2])
 
 
-def _taken(memory: Memory, buffer: c.Buffer) -> Job | None:
+def _taken(memory: Memory, key: str) -> Job | None:
     """The job in an allocator's buffer, if it still waits there."""
-    job = memory.jobs.get(buffer.number)
-    return job if job is not None and not buffer.token and job.state is HELD else None
+    job = reads.in_hand(memory, key)
+    return job if job is not None and job.lease is None else None

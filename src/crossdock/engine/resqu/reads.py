@@ -9,6 +9,7 @@ from crossdock.model.job import Job, Number
 from crossdock.model.records import Phase, Recurrence, Stage
 from crossdock.model.resqu import SHOWN_AS, unique
 from crossdock.model.resqu_lists import Buffer
+from crossdock.model.states import HELD
 
 
 def named(memory: Memory, uid: str) -> Number:
@@ -53,9 +54,11 @@ def in_hand(memory: Memory, key: str) -> Job | None:
     """The job that the owner of this buffer has, by its lease or on the way to a pool. The text may outlive that."""
     full = memory.resqu.buffers.get(key)
     job = memory.jobs.get(full.number) if full is not None else None
-    if full is None or job is None or (full.token and (job.lease is None or job.lease.token != full.token)):
+    if full is None or job is None:
         return None
-    return job
+    if full.token:
+        return job if job.lease is not None and job.lease.token == full.token else None
+    return job if job.state is HELD and memory.resqu.in_buffer.get(full.number) == key else None
 
 
 def plan(memory: Memory, plan_id: str) -> Recurrence | None:

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crossdock.engine.rerouting import hindrance
+from crossdock.engine import burying, rerouting
+from crossdock.engine.memory import Memory
 from crossdock.model.commands import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.job import Job, Number
 from crossdock.model.moves import Revive
@@ -35,14 +36,14 @@ class _How(NamedTuple):
     do: Callable[[Desk, Any, list[Job]], int]  #: the request and its jobs, of which so many were acted on
     states: tuple[State, ...]  #: in which a job can be acted on
     unless_told: tuple[State, ...]  #: which of them are meant if a request names none
+    #: Why it cannot be done to a job, and what could be; empty: it can, or its state says enough
+    hindrance: Callable[[Memory, Any, Job], str] = lambda memory, request, job: ""
 
 
 _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
-_WAITING: Final = (State.READY, *_AT_REST)
-_AT_HAND: Final = (*_WAITING, State.DEAD)
+_UNBEGUN: Final = (State.READY, *_AT_REST, State.BLOCKED, State.HELD)
 _ENDED: Final = (State.FAILED, State.DEAD)
-_MOVABLE: Final = (*_WAITING, State.BLOCKED, State.HELD)
-_DONE_WITH: Final = (*_AT_HAND, State.BLOCKED, State.HELD, State.FAILED)
+_DONE_WITH: Final = (*_UNBEGUN, *_ENDED)
 _REMOVABLE: Final = (*_DONE_WITH, State.LEASED, State.COMPLETE)
 
 
@@ -65,7 +66,12 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         (*_AT_REST, State.DEAD),
         (State.RETRYING, State.DEAD),
     ),
-    messages.Kill: _How(lambda desk, request, jobs: desk.do(Bury(VIA, _numbers(jobs))), _WAITING, _WAITING),
+    messages.Kill: _How(
+        lambda desk, request, jobs: desk.do(Bury(VIA, _numbers(jobs))),
+        _UNBEGUN,
+        _UNBEGUN,
+        lambda memory, request, job: burying.hindrance(job),
+    ),
     # A leased job is being worked on, a complete one is kept for who asks: to take it away must be asked for.
     messages.Delete: _How(
         lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
@@ -74,7 +80,10 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
     ),
     messages.Unfail: _How(_unfail, _ENDED, _ENDED),
     messages.Move: _How(
-        lambda desk, request, jobs: desk.do(Reroute(VIA, request.to, _numbers(jobs))), _MOVABLE, _MOVABLE
+        lambda desk, request, jobs: desk.do(Reroute(VIA, request.to, _numbers(jobs))),
+        _UNBEGUN,
+        _UNBEGUN,
+        lambda memory, request, job: rerouting.hindrance(memory, job, request.to),
     ),
 }
 
@@ -127,7 +136,7 @@ def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -
             if not jobs:
                 unknown.append(each)
             for job in jobs:
-                why = hindrance(desk.memory, job, request.to) if isinstance(request, messages.Move) else ""
+                why = how.hindrance(desk.memory, request, job)
                 if job.state in how.states and not why:
                     found.append(job)
                 else:

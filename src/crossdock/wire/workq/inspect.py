@@ -1,6 +1,7 @@
 """`inspect` (page 5.8): reads of the engine's state, a page at a time. No flags, one object word."""
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.queue import Queue
@@ -21,6 +22,9 @@ _OFFSET: Final = 2**32 - 1
 
 #: Names of queues looked at in one go.
 SLICE: Final = 1_000
+
+#: Of a page of jobs: a longer one is sent in parts of so much, or of one job. A hundred jobs may have 100 MiB.
+PART_BYTES: Final = 64 * 1024
 
 Words = list[bytes]
 
@@ -83,20 +87,39 @@ def _lengths(desk: Desk, queue: Queue) -> bytes:
     return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
 
 
-def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(desk, words)
     jobs = desk.memory.jobs
-    return _replies(record(jobs[place[4]]) for place in queue.ready.islice(offset, offset + limit))
+    return _page_of_jobs([jobs[place[4]] for place in queue.ready.islice(offset, offset + limit)])
 
 
-def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
     """Of higher priority first, then by time (5.8)."""
     queue, offset, limit = _page_of(desk, words)
     jobs, waiting = desk.memory.jobs, desk.memory.scheduled_in.get(queue.name)
     if waiting is None:
         return messages.NONE
-    return _replies(record(jobs[number]) for _, _, number in waiting.islice(offset, offset + limit))
+    return _page_of_jobs([jobs[number] for _, _, number in waiting.islice(offset, offset + limit)])
+
+
+def _page_of_jobs(jobs: list[Job]) -> Answer:
+    if sum(len(job.payload) for job in jobs) <= PART_BYTES:
+        return _replies(map(record, jobs))
+    return _in_parts([copy(job) for job in jobs])
+
+
+def _in_parts(jobs: list[Job]) -> Slices:
+    """Each job as it was when it was asked for, whatever becomes of it while the peer reads: as many were announced. A
+    copy shares the payload with its job."""
+    part = b"+OK %d\r\n" % len(jobs)
+    jobs.reverse()
+    while jobs:
+        part += record(jobs.pop())
+        if len(part) >= PART_BYTES:
+            yield part
+            part = b""
+    return part
 
 
 def _job(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:

@@ -1,0 +1,127 @@
+"""Long pages of `inspect jobs`: sent in parts, each when the peer has taken the one before."""
+
+import re
+import time
+
+import pytest
+
+from crossdock.server.connection import Connection
+from crossdock.wire.workq import inspect
+from crossdock.wire.workq.door import WorkqDoor
+from tests.support.house import House, Transport
+
+JOBS = 12
+SIZE = 200_000
+IDENT = "61a444a0-6128-41c0-8078-cc757d3b%04x"
+
+
+@pytest.fixture
+def house() -> House:
+    house = House(WorkqDoor())
+    adds, told = house.connect()
+    for number in range(JOBS):
+        house.say(adds, f"add {IDENT % number} q 60000 60000 {SIZE}", "x" * SIZE)
+        house.say(adds, f"schedule {IDENT % (number + 4096)} q 60000 60000 2030-01-01T00:00:00Z {SIZE}", "y" * SIZE)
+    assert told.heard == b"+OK\r\n" * 2 * JOBS
+    return house
+
+
+def jobs_in(said: bytes) -> list[str]:
+    """The ids of a whole reply; what is announced is what comes."""
+    head, rest = said.split(b"\r\n", 1)
+    found = []
+    while rest:
+        top = re.match(rb"(\S+) 1[23]\r\nname q\r\nttr 60000\r\nttl 60000\r\npayload-size (\d+)\r\npayload ", rest)
+        assert top is not None, rest[:100]
+        rest = rest[top.end() + int(top[2]) :]
+        end = re.match(rb"\r\nmax-attempts .*?Z\r\n(time .*?Z\r\n)?", rest, re.DOTALL)
+        assert end is not None, rest[:100]
+        rest = rest[end.end() :]
+        found.append(top[1].decode())
+    assert head == b"+OK %d" % len(found)
+    return found
+
+
+def choked(house: House, line: str) -> tuple[Connection, Transport]:
+    """One that asks and then does not read: the socket takes what it is handed, and says stop."""
+    peer, told = house.connect()
+    told.written = peer.pause_writing
+    house.say(peer, line)
+    return peer, told
+
+
+@pytest.mark.parametrize("what", ["jobs", "scheduled-jobs"])
+def test_a_peer_that_reads_gets_all_of_it_in_order(house: House, what: str) -> None:
+    peer, told = house.connect()
+    house.say(peer, f"inspect {what} q 0 100", "inspect queue q")
+    said, then = told.heard[: -len(TAIL)], told.heard[-len(TAIL) :]
+    first = 4096 if what == "scheduled-jobs" else 0
+    assert jobs_in(said) == [IDENT % number for number in range(first, first + JOBS)]
+    assert then == TAIL, "the next reply is behind it"
+
+
+TAIL = b"+OK 1\r\nq 2\r\nready-len 12\r\nscheduled-len 12\r\n"
+
+
+def test_a_peer_that_does_not_read_costs_one_part(house: House) -> None:
+    peer, told = choked(house, "inspect jobs q 0 100")
+    assert SIZE < len(told.heard) < SIZE + inspect.PART_BYTES + 1_000
+    before = len(told.heard)
+    other, heard = house.connect()
+    house.say(other, "inspect queue q")
+    assert heard.heard == TAIL, "others are served meanwhile"
+    assert len(told.heard) == before
+    for number in range(JOBS):
+        assert len(told.heard) < (number + 1) * (SIZE + 1_000)
+        peer.resume_writing()
+        house.sync()
+    assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
+
+
+def test_it_shows_the_jobs_as_they_were_whatever_becomes_of_them(house: House) -> None:
+    peer, told = choked(house, "inspect jobs q 0 100")
+    other, _ = house.connect()
+    for number in range(JOBS):
+        house.say(other, f"delete {IDENT % number}")
+    for _ in range(JOBS):
+        peer.resume_writing()
+        house.sync()
+    assert jobs_in(told.heard) == [IDENT % number for number in range(JOBS)]
+
+
+def test_a_peer_that_is_gone_in_the_middle(house: House) -> None:
+    peer, _ = choked(house, "inspect jobs q 0 100")
+    peer.connection_lost(None)
+    house.sync()
+    assert peer not in house.connections
+    assert peer._pending is None
+
+
+def test_a_peer_that_sends_no_more_hears_it_to_the_end(house: House) -> None:
+    peer, told = choked(house, "inspect jobs q 0 100")
+    assert peer.eof_received()
+    for _ in range(JOBS):
+        peer.resume_writing()
+        house.sync()
+    assert len(jobs_in(told.heard)) == JOBS
+    assert told.eof
+
+
+def test_a_stop_in_the_middle_ends_it_within_bounds(house: House) -> None:
+    """What was answered before is heard; of the long reply as much as a peer may leave unread."""
+    peer, told = house.connect()
+    peer.data_received(b"inspect queue q\r\n" + b"inspect jobs q 0 100\r\n" * 2)
+    peer.shut_down(time.monotonic() + 5)
+    house.sync()
+    assert told.heard.startswith(TAIL)
+    assert SIZE < len(told.heard) < house.limits.unread_bytes + 2 * SIZE
+    assert told.eof
+
+
+def test_a_short_page_is_one_reply(house: House) -> None:
+    adds, _ = house.connect()
+    for number in range(100):
+        house.say(adds, f"add {IDENT % (8192 + number)} small 60000 60000 1", "x")
+    peer, told = house.connect()
+    house.say(peer, "inspect jobs small 0 100")
+    assert told.writes == 1 and told.heard.startswith(b"+OK 100\r\n")
