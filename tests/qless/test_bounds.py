@@ -1,12 +1,22 @@
 """What one call may ask for, and what callers may leave behind: each has a bound, told in words."""
 
+import json
 import time
 from typing import Final
 
 import pytest
 
+from crossdock.engine import editing
+from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless import cjson
+from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.redis.values import Error
 from tests.qless.replay import QlessDesk
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk
+from tests.support.resp_values import read
+from tests.unit.test_redis_fuzz import wire
 
 #: What these took before they were bounded was ten times as much, or grew with the square of a larger request.
 SOON_S: Final = 5.0
@@ -30,3 +40,79 @@ def test_what_is_not_strict_json_may_have_so_many_parts(part: str) -> None:
     with pytest.raises(cjson.Malformed, match="more than 50000 parts in a text that is not strict JSON"):
         cjson.read(many)
     assert len(cjson.read(many.replace("0x1", "1"))) == 100_002
+
+
+def test_a_job_asked_for_many_times_over() -> None:
+    desk = QlessDesk()
+    put(desk, "j", data=f'["{"x" * 1_000_000}"]')
+    assert len(desk.call("multiget", "1", *["j"] * 60)) > 60_000_000
+    with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
+        desk.call("multiget", "1", *["j"] * 25_000)
+
+
+def test_a_call_has_so_many_words() -> None:
+    qless = Qless()
+    peer = Peer(PlainDesk(), RedisDoor(libraries=(qless.library,)))
+    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
+    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
+    peer.send(wire(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
+    first, *others = read(peer.take())
+    assert len(first) == 24_998
+    assert [b"more than 25000 words in one call, the limit; divide it" in text for _, text in others] == [True, True]
+
+
+def test_a_job_needs_so_many_others() -> None:
+    desk = QlessDesk()
+    names = [f"j{each}" for each in range(10_000)]
+    for jid in names:
+        put(desk, jid)
+    put(desk, "all", "depends", json.dumps(names))
+    for refused in (
+        lambda: put(desk, "more", "depends", json.dumps([*names, "all"])),
+        lambda: desk.call("depends", "1", "all", "on", "all"),
+    ):
+        with pytest.raises(Raised, match="a job needs more than 10000 others, the limit"):
+            refused()
+    begun = time.perf_counter()
+    desk.call("depends", "1", "all", "off", *(f"u{each}" for each in range(20_000)))
+    put(desk, "all", "depends", json.dumps([f"u{each}" for each in range(9_999)] + ["j0"]))
+    assert time.perf_counter() - begun < 1.0, "each name was looked for among all the others"
+    assert json.loads(desk.call("get", "1", "all"))["dependencies"] == ["j0"]
+
+
+def test_tags_have_a_number_and_a_length() -> None:
+    desk = QlessDesk()
+    names = [f"t{each}" for each in range(1_000)]
+    put(desk, "j", "tags", json.dumps(names))
+    desk.call("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0", "tags", json.dumps(names))
+    recur = ("recur", "1", "q", "s", "klass", "{}", "interval", "60", "0", "tags", json.dumps([*names, "one"]))
+    for refused in (
+        lambda: put(desk, "k", "tags", json.dumps([*names, "one"])),
+        lambda: desk.call("tag", "1", "add", "j", "one"),
+        lambda: desk.call("tag", "1", "remove", "j", *names, "one"),
+        lambda: desk.call("recur.tag", "1", "r", "one"),
+        lambda: desk.call("recur.untag", "1", "r", *names, "one"),
+        lambda: desk.call(*recur),
+    ):
+        with pytest.raises(Raised, match="more than 1000 tags, the limit"):
+            refused()
+    long = "x" * 256
+    for refused in (
+        lambda: put(desk, "k", "tags", json.dumps([long])),
+        lambda: desk.call("tag", "1", "remove", "j", long),
+        lambda: desk.call("recur.untag", "1", "r", long),
+    ):
+        with pytest.raises(Raised, match="more than 255 bytes"):
+            refused()
+    assert len(json.loads(desk.call("tag", "1", "remove", "j", "t0"))) == 999
+    assert len(desk.memory.tags.uses) == 999
+
+
+def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editing, "UNFAILED_AT_MOST", 3)
+    desk = QlessDesk()
+    for jid in "abcde":
+        put(desk, jid)
+        desk.call("pop", "2", "q", "w", "1")
+        desk.call("fail", "3", jid, "w", "group", "message")
+    assert [desk.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]

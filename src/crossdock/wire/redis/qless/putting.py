@@ -11,6 +11,7 @@ from crossdock.engine.standing import needs_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.states import State
+from crossdock.wire.redis.bounds import REPLY_BYTES
 from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices, put_options
 from crossdock.wire.redis.qless.call import (
     VIA,
@@ -21,9 +22,12 @@ from crossdock.wire.redis.qless.call import (
     Reversed,
     data,
     index,
+    name,
     number,
     options,
     ranged,
+    refuse_needs,
+    refuse_tags,
     spanned,
 )
 
@@ -82,7 +86,7 @@ def get(call: Call) -> Reply:
 
 def multiget(call: Call) -> Reply:
     found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
-    return jobtext.texts(call.memory, found, call.dialect)
+    return jobtext.texts(call.memory, found, call.dialect, REPLY_BYTES)
 
 
 def cancel(call: Call) -> Reply:
@@ -134,9 +138,10 @@ def depends(call: Call) -> Reply:
     before = needs_of(found)
     if word == "on":
         needs = tuple(dict.fromkeys((*before, *open_needs(memory, names, jid, found.number))))
+        refuse_needs(len(needs))
     elif word == "off":
-        gone = before if names[:1] == ["all"] else [need for need in before if memory.jobs[need].jid in names]
-        needs = tuple(need for need in before if need not in gone)
+        gone = frozenset(names)
+        needs = () if names[:1] == ["all"] else tuple(need for need in before if memory.jobs[need].jid not in gone)
     else:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
@@ -177,7 +182,8 @@ def _edit_tags(call: Call, word: str) -> Reply:
     found = call.job(jid)
     if found is None:
         raise Denied(f"Tag(): Job {jid} does not exist")
-    names = tuple(call.text(index, "") for index in range(2, 2 + len(call.rest(2))))
+    names = tuple(map(name, call.rest(2)))
+    refuse_tags(len(names) + (len(found.extra.tags) if word == "add" and found.extra is not None else 0))
     call.writes()
     if names:
         add, drop = (names, ()) if word == "add" else ((), names)

@@ -18,6 +18,7 @@ from crossdock.wire.redis.qless.call import (
     name,
     number,
     options,
+    refuse_tags,
     seconds,
     tags,
 )
@@ -163,7 +164,8 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     found = call.memory.intervals.get(jid)
     if found is None:
         raise Denied(f"{word}(): Job {jid} does not exist")
-    names = call.rest(1)
+    names = list(map(name, call.rest(1)))
+    refuse_tags(len(names) + (len(found.tags) if add else 0))
     if add:  # a new one named twice is there twice
         after = (*found.tags, *(each for each in names if each not in found.tags))
     else:

@@ -9,7 +9,7 @@ from crossdock.model.job import Held, Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library, perscript
-from crossdock.wire.redis.qless.call import Grant, Raised, Reply
+from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Raised, Reply
 from crossdock.wire.redis.qless.clock import WatchedClock
 from crossdock.wire.redis.qless.publisher import Publisher
 from crossdock.wire.redis.qless.view import QlessView
@@ -51,6 +51,8 @@ class Qless:
 
     def _handle(self, call: Call) -> Value:
         context, dialect = call.context, call.dialect
+        if len(call.args) > ARGS_AT_MOST:
+            raise ScriptError(f"more than {ARGS_AT_MOST} words in one call, the limit; divide it")
         publish, grant = context.memo.get(_MEMO) or self._ways(context)
         try:
             reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant)
