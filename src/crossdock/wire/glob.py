@@ -1,7 +1,13 @@
 """Redis' glob (`*`, `?`, `[a-c]`, `[^x]`, `\\x`), matched without backtracking: a pattern cannot be made expensive."""
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+#: Bytes of a part between two stars in which not each is given: it is tried at every place of a text, byte by byte.
+OPEN_AT_MOST: Final = 64
+OPEN_TOO_LONG: Final = (
+    f"between two stars, what has ? or [ in it may have {OPEN_AT_MOST} bytes; \\? and \\[ stand for themselves"
+)
 
 
 class _Piece(NamedTuple):
@@ -9,11 +15,16 @@ class _Piece(NamedTuple):
 
     regex: re.Pattern[bytes]
     length: int
+    is_open: bool = False  #: not each byte is given
 
 
 class Glob:
     def __init__(self, pattern: bytes) -> None:
         self._pieces = _pieces(pattern)
+
+    @property
+    def too_slow(self) -> bool:
+        return any(piece.is_open and piece.length > OPEN_AT_MOST for piece in self._pieces[1:-1])
 
     def matches(self, text: bytes) -> bool:
         """The first piece at the start, the last one at the end, the others leftmost in between."""
@@ -35,9 +46,12 @@ class Glob:
 
 def _pieces(pattern: bytes) -> list[_Piece]:
     pieces: list[list[bytes]] = [[]]
+    is_open: set[int] = set()
     i = 0
     while i < len(pattern):
         char = pattern[i : i + 1]
+        if char in (b"?", b"["):
+            is_open.add(len(pieces) - 1)
         if char == b"*":
             pieces.append([])
         elif char == b"?":
@@ -53,7 +67,9 @@ def _pieces(pattern: bytes) -> list[_Piece]:
                 char = pattern[i : i + 1]
             pieces[-1].append(re.escape(char))
         i += 1
-    return [_Piece(re.compile(b"".join(piece), re.DOTALL), len(piece)) for piece in pieces]
+    return [
+        _Piece(re.compile(b"".join(piece), re.DOTALL), len(piece), at in is_open) for at, piece in enumerate(pieces)
+    ]
 
 
 def _one_of(pattern: bytes, i: int) -> tuple[bytes, int]:

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
-from crossdock.wire.glob import Glob
+from crossdock.wire.glob import OPEN_TOO_LONG, Glob
 from crossdock.wire.redis.values import Error
 
 PATTERN_BYTES: Final = 4_096
+
+#: Of a channel, or of a watched key: a connection has a list of them.
+NAME_BYTES: Final = 4_096
 
 #: Of a reply to one command, or to one EXEC: a value may be asked for many times over.
 REPLY_BYTES: Final = 64 * 1024 * 1024
@@ -21,7 +24,15 @@ def pattern(text: bytes) -> Glob:
     """To compile one of many megabytes would take seconds."""
     if len(text) > PATTERN_BYTES:
         raise Error(f"ERR a pattern may have {PATTERN_BYTES} bytes")
-    return Glob(text)
+    glob = Glob(text)
+    if glob.too_slow:
+        raise Error(f"ERR {OPEN_TOO_LONG}")
+    return glob
+
+
+def refuse_long(names: Iterable[bytes], what: str) -> None:
+    if any(len(name) > NAME_BYTES for name in names):
+        raise Error(f"ERR {what} may have {NAME_BYTES} bytes")
 
 
 def refuse_large(values: Iterable[bytes | None]) -> None:
