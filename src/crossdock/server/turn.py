@@ -155,8 +155,6 @@ class Turn:
                         self._hard = True
                         break
             self._events += events
-            if self.memory.discarded and not self._freeing:
-                self._free()
             if not self._scheduled:
                 self._schedule()
             waits = self.waits
@@ -242,6 +240,8 @@ class Turn:
             self.written_bytes += len(data)
             self._scribe.append(data, lambda: self._durable(replies))
             self._ticker.arm()
+            if self.memory.discarded and not self._freeing:
+                self._free()
         else:
             _release(replies)
             if self._idle:
