@@ -7,8 +7,9 @@ from typing import Final
 import pytest
 
 from crossdock.engine import editing
+from crossdock.engine.workers import Workers
 from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless import cjson
+from crossdock.wire.redis.qless import cjson, config
 from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.redis.values import Error
@@ -116,3 +117,56 @@ def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch
         desk.call("pop", "2", "q", "w", "1")
         desk.call("fail", "3", jid, "w", "group", "message")
     assert [desk.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]
+
+
+def test_what_is_kept_beside_jobs_needs_room() -> None:
+    desk = QlessDesk()
+    put(desk, "j", "tags", '["known"]')
+    desk.call("pop", "1", "q", "w", "1")
+    interval = ("klass", "{}", "interval", "60", "0")
+    desk.call("recur", "1", "q", "r", *interval)
+    desk.call("config.set", "1", "known", "1")
+    desk.full = "no room"
+    for call in (
+        ("recur", "1", "q", "s", *interval),
+        ("recur", "1", "other", "r", *interval),
+        ("recur.update", "1", "r", "queue", "other"),
+        ("config.set", "1", "new", "1"),
+        ("track", "1", "track", "j"),
+        ("tag", "1", "add", "j", "new"),
+        ("tag", "1", "remove", "j", "new"),
+        ("complete", "1", "j", "w", "q", "{}", "next", "other"),
+    ):
+        with pytest.raises(Raised, match="no room"):
+            desk.call(*call)
+    desk.call("recur", "1", "q", "r", *interval)
+    desk.call("recur.update", "1", "r", "priority", "5")
+    desk.call("config.set", "1", "known", "2")
+    desk.call("tag", "1", "remove", "j", "known")
+    assert desk.call("complete", "1", "j", "w", "q", "{}", "next", "q") == "waiting"
+
+
+def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = QlessDesk()
+    with pytest.raises(Raised, match="the value of a setting has more than 65536 characters"):
+        desk.call("config.set", "1", "heartbeat", "1" * 65_537)
+    monkeypatch.setattr(config, "OPTIONS_AT_MOST", 2)
+    for option in "ab":
+        desk.call("config.set", "1", option, "1")
+    desk.call("config.set", "1", "a", "2")
+    with pytest.raises(Raised, match=r"2 settings are there, the limit; config\.unset forgets one"):
+        desk.call("config.set", "1", "c", "1")
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch, *, ready: bool) -> None:
+    monkeypatch.setattr(Workers, "AT_MOST", 20)
+    desk = QlessDesk()
+    for n in range(100):
+        if ready:
+            put(desk, f"j{n}")
+        desk.call("pop", str(n + 1), "q", f"w{n}", "1")
+    seen, given = desk.memory.workers.seen, desk.memory.workers.given
+    assert 18 <= len(seen) <= 20 and seen["w99"] == 100.0
+    assert not ready or list(given["w99"].values()) == [160.0]
+    assert len(given) <= 20

@@ -126,6 +126,12 @@ class Call(msgspec.Struct, frozen=True):
         known = [word if word is not None else "" for word in words]
         return Call(self.desk, self.memory, self.t, known, self.publish, self.dialect, self.grant)
 
+    def refuse_if_full(self) -> None:
+        """Before one job or record more is kept."""
+        full = self.desk.no_room(1)
+        if full is not None:
+            raise Raised(full)
+
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
         if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either

@@ -48,9 +48,7 @@ def put(call: Call) -> Reply:
         command = Put(*head, old=call.dialect.old, sticky=call.dialect.in_scripts)
     else:
         command = _put(call, head, options(more))
-    full = call.desk.no_room(1)
-    if full is not None:
-        raise Raised(full)
+    call.refuse_if_full()
     call.desk.do(command)
     return jid
 
@@ -186,6 +184,8 @@ def _edit_tags(call: Call, word: str) -> Reply:
     refuse_tags(len(names) + (len(found.extra.tags) if word == "add" and found.extra is not None else 0))
     call.writes()
     if names:
+        if any(each not in call.memory.tags.uses for each in names):  # one that nobody has is counted below zero
+            call.refuse_if_full()
         add, drop = (names, ()) if word == "add" else ((), names)
         call.desk.do(EditTags(VIA, call.t, found.number, add, drop, call.dialect.in_scripts))
     shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
@@ -214,6 +214,8 @@ def watch(call: Call, jid: str, *, on: bool) -> int:
     if not on:
         call.desk.do(Unwatch(jid))
         return int(known)
+    if not known:
+        call.refuse_if_full()
     call.desk.do(Watch(jid, call.t))
     return int(not known)
 

@@ -67,6 +67,8 @@ def recur(call: Call) -> Reply:
         throttles,
         call.dialect.old,
     )
+    if known is None or queue not in call.memory.queues:
+        call.refuse_if_full()
     call.desk.do(SetInterval(interval, call.t))
     return jid
 
@@ -120,6 +122,8 @@ def update(call: Call) -> Reply:
         changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
+        if changed.queue not in call.memory.queues:
+            call.refuse_if_full()
         call.desk.do(SetInterval(changed, call.t))
     return 1
 
