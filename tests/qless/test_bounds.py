@@ -170,3 +170,14 @@ def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.
     assert 18 <= len(seen) <= 20 and seen["w99"] == 100.0
     assert not ready or list(given["w99"].values()) == [160.0]
     assert len(given) <= 20
+
+
+def test_recurring_jobs_wait_while_there_is_no_room() -> None:
+    desk = QlessDesk()
+    desk.call("recur", "1000", "q", "r", "klass", "{}", "interval", "1", "-100")
+    desk.memory.room = 2
+    assert [job["jid"] for job in json.loads(desk.call("pop", "1000", "q", "w", "50"))] == ["r-1", "r-2"]
+    desk.memory.room = -5
+    assert desk.call("pop", "1000", "q", "w", "50") == desk.call("peek", "1000", "q", "50") == "{}"
+    desk.memory.room = 1_000
+    assert len(json.loads(desk.call("pop", "1000", "q", "w", "50"))) == 50

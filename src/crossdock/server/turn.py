@@ -208,7 +208,7 @@ class Turn:
         """What clients leave beside their jobs, as far as it counts: a queue costs as much as a job, and stays."""
         memory = self.memory
         named = len(memory.queues) + len(memory.tags.uses) + len(memory.watched) + len(memory.config)
-        return max(0, named + len(memory.intervals) - RECORDS_FREE)
+        return max(0, named + len(memory.intervals) + len(memory.resqu.buffers) - RECORDS_FREE)
 
     def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
         self._replies.append((outlet, data, granted))
@@ -248,6 +248,8 @@ class Turn:
             self.written_bytes += len(data)
             self._scribe.append(data, lambda: self._durable(replies))
             self._ticker.arm()
+            if self.memory.intervals:
+                self.memory.room = self.free_places() if self.disk_refusal is None else 0
             if self.memory.discarded and not self._freeing:
                 self._free()
         else:
