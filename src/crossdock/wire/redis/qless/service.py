@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from crossdock.model.events import AnyEvent
-from crossdock.model.job import Held, Job
+from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library, perscript
@@ -64,9 +64,7 @@ class Qless:
         """How a call on that connection publishes, and how it tells of leases."""
 
         def grant(jobs: Sequence[Job]) -> None:
-            held: list[Held] = [(job.number, job.lease.token) for job in jobs if job.lease is not None]
-            if held:
-                context.granted = [*context.granted, *held] if context.granted else held
+            context.grant(*[(job.number, job.lease.token) for job in jobs if job.lease is not None])
 
         ways: _Ways = (partial(self._publisher.say, context.desk), grant)
         context.memo[_MEMO] = ways
