@@ -17,7 +17,7 @@ from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.job import Spec
 from crossdock.model.states import State
-from tests.model.resqu_reference import face, uid_of
+from tests.model.resqu_reference.jobs import face, uid_of
 
 
 @dataclass

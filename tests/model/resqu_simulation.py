@@ -20,7 +20,7 @@ from tests.model import invariants
 from tests.model.coverage import Coverage
 from tests.model.resqu_acts import BATCHES, MAPPING, TERMS, Scene
 from tests.model.resqu_ledger import ResquLedger
-from tests.model.resqu_reference import face
+from tests.model.resqu_reference.jobs import face
 from tests.model.rig import FakeClock
 from tests.model.simulation import Mortal, PowerCut, Turn, World
 from tests.model.store import Store

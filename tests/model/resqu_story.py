@@ -1,4 +1,4 @@
-"""Each kind of event that Resqu's words make, in a plausible order: the last part of the story of test_events.py."""
+"""Each kind of event that Resqu's words make, in a plausible order: a part of the story in story.py."""
 
 from crossdock.model import commands as c
 from crossdock.model import resqu, resqu_lists

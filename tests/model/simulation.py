@@ -26,9 +26,11 @@ from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.job import Held, Spec
 from crossdock.model.states import State
-from tests.model import acts, invariants, values
+from tests.model import invariants, values
+from tests.model.acts.drawing import draw
+from tests.model.acts.scene import Client, Scene, clients
 from tests.model.coverage import Coverage
-from tests.model.ledger import Ledger
+from tests.model.ledger.ledger import Ledger
 from tests.model.rig import FakeClock
 from tests.model.store import Store
 from tests.support.picture import picture
@@ -83,7 +85,7 @@ class World:
         self.syncing: Turn | None = None
         self.happened: Counter[str] = Counter()
         self.mean_events = self.random.choice((20, 100, 500))  #: between two power cuts
-        self.scene = acts.Scene(self.random, self.clock, Memory(), acts.clients(self.random, CLIENTS))
+        self.scene = Scene(self.random, self.clock, Memory(), clients(self.random, CLIENTS))
         self.engine = self._recovered()
 
     def run(self, steps: int) -> None:
@@ -108,7 +110,7 @@ class World:
     def _step(self) -> None:
         dice = self.random.random()
         if dice < 0.72:
-            self.do(*self.scene.draw())
+            self.do(*draw(self.scene))
         elif dice < 0.82:
             self.clock.pass_by(self.random.choice((0.0001, 0.01, 0.5, 5.0, 40.0)))
         elif dice < 0.822:
@@ -122,7 +124,7 @@ class World:
 
     # The server
 
-    def do(self, client: acts.Client, command: c.Command[Any]) -> None:
+    def do(self, client: Client, command: c.Command[Any]) -> None:
         self.ledger.tries(command)
         before = self._fenced(command)
         now = self.clock.now
@@ -141,7 +143,7 @@ class World:
         job = self.engine.memory.jobs.get(number)
         return job is not None and job.lease is not None and job.lease.token == token
 
-    def _reply(self, client: acts.Client, command: c.Command[Any], events: Any, outcome: Any) -> Callable[[], None]:
+    def _reply(self, client: Client, command: c.Command[Any], events: Any, outcome: Any) -> Callable[[], None]:
         """What the client learns when its reply arrives. Everything in it is as it was at the decision."""
         if isinstance(command, c.Enqueue):
             refused = outcome or [None] * len(command.specs)
@@ -163,7 +165,7 @@ class World:
         return lambda: None
 
     def _transacted(
-        self, client: acts.Client, command: c.Transaction, events: Any, outcome: c.Transacted
+        self, client: Client, command: c.Transaction, events: Any, outcome: c.Transacted
     ) -> Callable[[], None]:
         if outcome.refused >= 0:
             assert all(isinstance(event, e.NumbersDrawn) for event in events)
@@ -181,14 +183,14 @@ class World:
 
         return heard
 
-    def _deliver(self, client: acts.Client, jid: str, held: Held, payload: bytes) -> None:
+    def _deliver(self, client: Client, jid: str, held: Held, payload: bytes) -> None:
         if self.scene.chance(0.02):  # its connection is lost: the reply could not be handed over
             self.do(client, c.GiveBack(client.via, [held]))
             return
         self.ledger.delivered(held, payload)
         client.working.append(jid)
 
-    def _settled(self, client: acts.Client, jids: list[str], closed: Sequence[e.Succeeded | e.Failed]) -> None:
+    def _settled(self, client: Client, jids: list[str], closed: Sequence[e.Succeeded | e.Failed]) -> None:
         for jid in jids:
             client.hears(jid)
         for event in closed:
@@ -280,7 +282,7 @@ class World:
             self.do(admin, command)
         leases = [(job.number, job.lease.token) for job in self.engine.memory.jobs.values() if job.lease]
         self.do(admin, c.GiveBack(admin.via, leases))
-        worker = acts.Client("drain", "faktory", values.TERMS[0])
+        worker = Client("drain", "faktory", values.TERMS[0])
         for _ in range(500):
             while self._drain_one(worker):
                 pass
@@ -292,7 +294,7 @@ class World:
         self._quiet()
         assert not self.engine.memory.jobs, "something never came out"
 
-    def _drain_one(self, worker: acts.Client) -> bool:
+    def _drain_one(self, worker: Client) -> bool:
         self.do(worker, c.LeaseNext(worker.via, list(self.engine.memory.queues), worker.worker, worker.terms))
         self._quiet()
         for jid in list(worker.working):

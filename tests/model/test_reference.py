@@ -20,7 +20,7 @@ from crossdock.model.job import Call, Extra, Form, Freed, Held, Links, LockTerms
 from crossdock.model.records import Recurrence
 from crossdock.model.states import State
 from tests.model import invariants, key_reference, values, visible
-from tests.model.reference import RULES, Reference
+from tests.model.reference.commands import RULES, Reference
 from tests.model.rig import Die, Rig, fold
 from tests.support.picture import picture
 

@@ -19,7 +19,7 @@ from crossdock.model.job import Job, ResquFace
 from crossdock.model.records import Phase
 from tests.model import invariants, resqu_acts
 from tests.model.coverage import RESQU_KINDS
-from tests.model.resqu_reference import RULES, Reference
+from tests.model.resqu_reference.commands import RULES, Reference
 from tests.model.rig import Rig, fold
 from tests.support.picture import picture
 

@@ -15,8 +15,8 @@ from typing import Final
 import pytest
 
 from crossdock.model.events import EVENT_VERSION, Batch, Leased, encode_batch
-from tests.model import ledger
 from tests.model.coverage import JOB_KINDS, MOVED, UNMOVED, USED, Coverage
+from tests.model.ledger import ledger
 from tests.model.simulation import World, run
 
 STEPS: Final = int(os.environ.get("CROSSDOCK_SIM_STEPS", "1000"))

@@ -11,8 +11,10 @@ import pytest
 
 from crossdock.model import commands as c
 from crossdock.model.events import decode_batch
-from tests.model import acts, invariants, visible
-from tests.model.reference import Reference
+from tests.model import invariants, visible
+from tests.model.acts.drawing import draw
+from tests.model.acts.scene import Client, Scene, clients
+from tests.model.reference.commands import Reference
 from tests.model.rig import Die, Rig, fold
 from tests.support.picture import picture
 
@@ -28,12 +30,12 @@ class Walk:
         self.rig = Rig()
         self.die = Die(1)
         self.model = Reference(self.die)
-        self.scene = acts.Scene(self.random, self.rig.clock, self.rig.memory, acts.clients(self.random, 12))
+        self.scene = Scene(self.random, self.rig.clock, self.rig.memory, clients(self.random, 12))
 
     def step(self) -> None:
         dice = self.random.random()
         if dice < 0.85:
-            self.do(*self.scene.draw())
+            self.do(*draw(self.scene))
         elif dice < 0.98:
             self.rig.clock.pass_by(self.random.choice((0.001, 0.05, 0.5, 5.0, 40.0)))
         elif dice < 0.99:
@@ -43,7 +45,7 @@ class Walk:
         else:
             self.restart()
 
-    def do(self, client: acts.Client, command: c.Command[Any]) -> None:
+    def do(self, client: Client, command: c.Command[Any]) -> None:
         self.die.value = self.rig.die.value = int(self.random.random() * 30)
         expected = self.model.do(command, self.rig.clock.now)
         outcome = self.rig.do(command)

@@ -11,8 +11,9 @@ from crossdock.engine.stats import DAY
 from crossdock.model.job import Call, Job
 from crossdock.model.records import Group
 from crossdock.model.states import State
-from tests.model import reference as r
-from tests.model.reference_records import Group as Named
+from tests.model.reference.commands import Reference
+from tests.model.reference.jobs import Job as Plain
+from tests.model.reference.records import Group as Named
 
 SHELVES: Final = (
     State.SCHEDULED,
@@ -66,7 +67,7 @@ def _by_queue(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _reference_by_queue(model: r.Reference) -> dict[str, Any]:
+def _reference_by_queue(model: Reference) -> dict[str, Any]:
     jobs = model.jobs.values()
     scheduled = [job for job in jobs if job.state is State.SCHEDULED]
     scheduled.sort(key=lambda job: (-job.spec.priority, job.due, job.number))
@@ -108,7 +109,7 @@ def _job(job: Job) -> dict[str, Any]:
     }
 
 
-def of_reference(model: r.Reference) -> dict[str, Any]:
+def of_reference(model: Reference) -> dict[str, Any]:
     jobs = model.jobs.values()
     return {
         "jobs": {job.number: _reference_job(job) for job in jobs},
@@ -129,7 +130,7 @@ def of_reference(model: r.Reference) -> dict[str, Any]:
     }
 
 
-def _oldest(ready: list[r.Job]) -> float | None:
+def _oldest(ready: list[Plain]) -> float | None:
     """The first of each priority and band has waited longest there."""
     heads: dict[tuple[float, int], float] = {}
     for job in ready:
@@ -152,7 +153,7 @@ def _reference_group(group: Named) -> dict[str, Any]:
     }
 
 
-def _reference_job(job: r.Job) -> dict[str, Any]:
+def _reference_job(job: Plain) -> dict[str, Any]:
     spec, lease, error, extra = job.spec, job.lease, job.error, job.spec.extra
     return {
         "pushed": (spec.jid, spec.queue, spec.kind, spec.payload, spec.form, spec.priority, spec.rules, job.origin),
@@ -170,7 +171,7 @@ def _reference_job(job: r.Job) -> dict[str, Any]:
     }
 
 
-def _kept_pages(model: r.Reference) -> dict[tuple[str, int], tuple[int, int, int]]:
+def _kept_pages(model: Reference) -> dict[tuple[str, int], tuple[int, int, int]]:
     """How often each thing was booked on the days that are kept: 30, counted back from a queue's newest."""
     newest: dict[str, int] = {}
     pages: dict[tuple[str, int], list[str]] = {}

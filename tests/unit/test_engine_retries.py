@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.engine.failing import delay
+from crossdock.engine.tries import delay
 from crossdock.model.commands import Bury, Requeue, Terms
 from crossdock.model.events import Failed, Lapsed
 from crossdock.model.job import Failure

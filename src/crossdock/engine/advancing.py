@@ -3,11 +3,12 @@
 from msgspec.structs import replace
 
 from crossdock.engine import faces, placing
+from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import closing, end_lease, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import front
 from crossdock.engine.putting import open_needs, stand
+from crossdock.engine.releasing import end_lease
 from crossdock.engine.settle import leave_lock, room
 from crossdock.engine.standing import edges_of, face_of
 from crossdock.engine.stats import RUN

@@ -11,12 +11,12 @@ from math import inf
 from msgspec.structs import replace
 
 from crossdock.engine import faces, intervals, placing
+from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, exhausted, out_of_retries, put_off
-from crossdock.engine.lease import closing, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
+from crossdock.engine.tries import Told, exhausted, out_of_retries, put_off
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
 from crossdock.model.faces import What

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from crossdock.engine import faces, placing
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding

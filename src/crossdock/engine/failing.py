@@ -1,50 +1,28 @@
-"""Failing: reported by a worker, or found out when a lease has run out; and what the job's rules make of it."""
+"""Failing: reported by a worker, or found out when a lease has run out; what the rules make of it is in `tries`."""
 
-from math import floor
 from random import Random
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from crossdock.engine import faces, freely, links, needs, placing
-from crossdock.engine.decision import Decision, just_after, later
-from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, last_rows, leased_via, to_old_place, unleased
+from crossdock.engine.closing import closing, last_rows, leased_via
+from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
-from crossdock.engine.settle import DONE, ENDS, UNKNOWN, claimed, room
+from crossdock.engine.releasing import end_lease, to_old_place
+from crossdock.engine.settle import DONE, UNKNOWN, claimed, room
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import FAILED, FAILURE, RETRY
+from crossdock.engine.tries import Told, exhausted, failure, out_of_retries, used_up
 from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
-from crossdock.model.job import BAND_NORMAL, Extra, Failure, Job, Lease, Result
-from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Then
+from crossdock.model.job import BAND_NORMAL, Extra, Job, Result
+from crossdock.model.rules import Lapse
 from crossdock.model.states import GONE, READY, State
 
 _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
-
-
-class Told(NamedTuple):
-    """What is said about a failure, and by whom."""
-
-    via: str
-    worker: str
-    group: str
-    message: str
-    backtrace: tuple[str, ...] = ()
-    result: bytes = b""
-    lost: bool = False
-    counted: bool = True
-    t: float | None = None
-    payload: bytes | None = None
-    delay: float | None = None
-    said: bool = True
-    booked: str = ""
-    unbooked: bool = False
-    named: bool = False
-    quiet: bool = False
 
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
@@ -103,7 +81,7 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
     rules, at = job.rules, later(memory, now)
     if rules.lapse is Lapse.DROP:
         return Removed(at, "lapsed", via, last_rows([job], at))
-    if rules.lapse is Lapse.RETURN and not _used_up(job):
+    if rules.lapse is Lapse.RETURN and not used_up(job):
         return Lapsed(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
     if rules.lapse is Lapse.LAZY:  # its holder is gone for certain: there is nobody to warn
         if job.failures < rules.max_failures:
@@ -112,100 +90,6 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
     counted = rules.lapse is Lapse.FAILURE
     told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(memory, job, lease, now, told, random, final=not counted)
-
-
-def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> Told:
-    """What qless says of a job whose lease ran out once too often."""
-    face = face_of(job)
-    queue = face.queue if face is not None and face.queue else job.queue
-    message = (text or 'Job exhausted retries in queue "%s"') % queue
-    return Told(via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text))
-
-
-def _used_up(job: Job) -> bool:
-    return 0 < job.rules.max_attempts <= job.attempts
-
-
-def failure(
-    memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told, random: Random, *, final: bool = False
-) -> Failed:
-    at = later(memory, now)
-    if final or job.failures >= job.rules.max_failures or _used_up(job):
-        return exhausted(job, lease, at, now, told)
-    before = job.extra.error if job.extra else None
-    next_at = before.next_at if before else 0.0
-    if told.delay is not None:
-        then = State.RETRYING if told.delay > 0 else READY
-        due = next_at = now.wall + max(0.0, told.delay)
-    elif lease is None:
-        then, due = job.state, job.due
-    elif job.rules.backoff is Backoff.NONE:
-        then, due = READY, now.wall
-        next_at = due
-    else:
-        then = State.RETRYING
-        due = next_at = now.wall + delay(job.rules.backoff, job.failures, random)
-    return _event(job, lease, at, now, told, then, due, next_at)
-
-
-def put_off(job: Job, lease: Lease, at: float, now: Now, told: Told) -> Failed:
-    """A try is over and the next one waits as long as is told."""
-    due = now.wall + (told.delay or 0.0)
-    return _event(job, lease, at, now, told, State.RETRYING, due, due)
-
-
-def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
-    """The job's tries are over, however many it had left."""
-    before = job.extra.error if job.extra else None
-    rules, to_queue = job.rules, ""
-    if rules.exhausted is Then.DEAD_QUEUE:
-        to_queue = job.extra.deadqueue if job.extra is not None else ""
-        then = READY if to_queue else GONE
-        if to_queue and not told.lost:  # several lapses of one look at the clock are one instant
-            at = just_after(at)
-    else:
-        then = ENDS[rules.exhausted]
-    next_at = before.next_at if before else 0.0
-    return _event(job, lease, at, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
-
-
-def _event(
-    job: Job,
-    lease: Lease | None,
-    at: float,
-    now: Now,
-    told: Told,
-    then: State,
-    due: float,
-    next_at: float,
-    to_queue: str = "",
-    result: bytes = b"",
-) -> Failed:
-    before = job.extra.error if job.extra else None
-    first_at = before.first_at if before else at
-    t = told.t
-    when = t if t is None or not told.said else float(floor(t))
-    worker = told.worker if t is not None and (told.said or told.named) else ""
-    error = Failure(told.group, told.message, told.backtrace, first_at, at, next_at, told.lost, when, worker)
-    close = closing(job, lease, at, told.via, t) if lease is not None else unleased(job, at, told.via, told.worker)
-    event = Failed(*close, told.lost, then, due, error, result, to_queue, told.counted, kept(job, then, now))
-    event.t, event.payload, event.booked, event.unbooked = t, told.payload, told.booked, told.unbooked
-    event.quiet = told.quiet
-    event.leased_via, event.faced = leased_via(lease, told.via), face_of(job) is not None
-    if told.delay is not None:
-        event.stamp = at if t is None else t
-        event.due_t = None if t is None or then is READY else t + told.delay
-        event.said = told.said
-    return event
-
-
-def delay(backoff: Backoff, failures: int, random: Random) -> float:
-    """Seconds until the next try of a job that had `failures` before this one."""
-    if backoff is Backoff.POLYNOMIAL:
-        return float(failures**4 + 15 + random.randrange(30) * (failures + 1))
-    if backoff is Backoff.QUARTIC:
-        return float((failures + 1) ** 4)
-    return 0.0
 
 
 def failed(memory: Memory, event: Failed) -> None:

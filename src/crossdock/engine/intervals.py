@@ -5,9 +5,9 @@ from math import ceil, floor, inf
 from msgspec.structs import replace
 
 from crossdock.engine import faces, placing, throttles
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.enqueue import enter
-from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest, rules, stand, unneeding
 from crossdock.engine.standing import face_of, row

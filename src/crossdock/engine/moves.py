@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from crossdock.engine import ends, faces, links, needs, placing, throttles
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import last_rows
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, stamped
 from crossdock.engine.standing import face_of, failed_at, row

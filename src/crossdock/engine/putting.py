@@ -7,8 +7,8 @@ from math import floor
 from msgspec.structs import replace
 
 from crossdock.engine import faces, placing, throttles
+from crossdock.engine.closing import ended
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import ended
 from crossdock.engine.memory import Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped

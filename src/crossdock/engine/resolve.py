@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from crossdock.engine import ends, placing
 from crossdock.engine.decision import Decision, just_after, later
-from crossdock.engine.failing import Told, exhausted
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, needs_of, row
+from crossdock.engine.tries import Told, exhausted
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
 from crossdock.model.events import AnyEvent, Readied, Row, Scheduled

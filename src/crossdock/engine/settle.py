@@ -4,10 +4,11 @@ Failing is in `failing`, what a job with a freer door allows in `freely`.
 """
 
 from crossdock.engine import faces, freely, links, needs, notebook, placing
+from crossdock.engine.closing import closing, unleased
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.ends import kept
-from crossdock.engine.lease import closing, end_lease, unleased
 from crossdock.engine.memory import Memory
+from crossdock.engine.releasing import end_lease
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from crossdock.engine import faces, placing, throttles
+from crossdock.engine.closing import ended
 from crossdock.engine.decision import later
-from crossdock.engine.lease import ended
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import blocked_key, face_of, place_of

@@ -9,11 +9,12 @@ from math import inf
 from random import Random
 
 from crossdock.engine import ends, faces, groups, links, recur, throttles, tracks
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse, stirred_by
-from crossdock.engine.lease import last_rows, to_old_place
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
+from crossdock.engine.releasing import to_old_place
 from crossdock.engine.resqu import mapping, stages, uniques
 from crossdock.engine.standing import row
 from crossdock.model.clock import Now

@@ -1,24 +1,22 @@
-"""One connection, any door: reads with bounds, hands requests to the session, writes what the turn releases.
+"""One connection, any door: hands requests to the session and writes what the turn releases.
 
-Flow control both ways: a client that does not read is not read from, and a client that floods is served a slice at a
-time, between the turns of others.
+A client that floods is served a slice at a time, between the turns of others.
 """
 
 import asyncio
 import time
 from collections import deque
-from typing import Any, Final, Protocol, cast
+from typing import Any, Protocol
 
 from crossdock.model.commands import GiveBack
 from crossdock.model.job import Held
-from crossdock.server.limits import PUSHED_UNREAD, READ_AHEAD, REQUESTS_A_PASS, Limits
+from crossdock.server.flow import Flow
+from crossdock.server.limits import PUSHED_UNREAD, REQUESTS_A_PASS, Limits
+from crossdock.server.pending import Slicing, Waiting
+from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
-from crossdock.server.waits import Waiter
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.session import Door, Told, Watched
-
-#: A peer that was told goodbye may go on sending this long before it is cut off.
-_LINGER_S: Final = 1.0
 
 
 class Host(Protocol):
@@ -28,40 +26,30 @@ class Host(Protocol):
     limits: Limits
 
 
-class Connection(asyncio.Protocol):
+class Connection(Flow):
     def __init__(self, host: Host, door: Door, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop, host.limits.unread_bytes)
         self._host = host
         self._door = door
         self._turn = turn
-        self._loop = loop
         self._session = door.session(turn, self.abort)
         if isinstance(self._session, Told):
             self._session.push = self.push
         self._receive = self._session.receive
         self._handle = self._session.handle
         self._reply = turn.reply
-        self._unread_bytes = host.limits.unread_bytes
         self._requests: deque[Any] = deque()
-        self._ahead = 0  #: bytes read since requests began to pile up
         self._unreleased = 0  #: bytes of replies the turn still holds
         self._handshake: asyncio.TimerHandle | None = None
-        self._waiter: Waiter | None = None
-        self._deadline: asyncio.TimerHandle | None = None
-        self._linger: asyncio.TimerHandle | None = None
-        self._silence: asyncio.TimerHandle | None = None
-        self._slices: Slices | None = None
+        self._silence: Silence | None = None
+        self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
         self._pump_queued = False
-        self._reading = True
-        self._choked = False  #: the peer does not read
         self._ended = False  #: the peer sends no more
-        self._closing = False
         self._lost = False
         self._left = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._write = self._transport.write
-        self._transport.set_write_buffer_limits(high=self._unread_bytes)
+        super().connection_made(transport)
         self._host.connections.add(self)
         greeting = self._session.greeting()
         if greeting:
@@ -71,14 +59,14 @@ class Connection(asyncio.Protocol):
         else:
             self._welcome()
         if isinstance(self._session, Watched):
-            self._watch(self._session, self._session.silence_s)
+            self._silence = Silence(self, self._session, self._turn, self._loop)
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
-        if self._requests or self._choked or self._waiter is not None or self._slices is not None:
+        if self._requests or self._choked or self._pending is not None:
             self._requests.extend(requests)
             self._ahead += len(data)
             self._control_reading()
@@ -117,7 +105,7 @@ class Connection(asyncio.Protocol):
                 self._welcome()
         if requests:
             if not left:
-                self._queue_pump()
+                self._go_on()
             self._control_reading()
         elif not self._closing:
             self._ahead = 0
@@ -127,9 +115,9 @@ class Connection(asyncio.Protocol):
             elif not self._reading:
                 self._control_reading()
 
-    def _queue_pump(self) -> None:
-        """Go on with the requests that wait, after the others' turn. Nothing to do while something blocks."""
-        if self._pump_queued or self._closing or self._choked or self._waiter is not None or self._slices is not None:
+    def _go_on(self) -> None:
+        """With the requests that wait, after the others' turn. Nothing to do while something blocks."""
+        if self._pump_queued or self._closing or self._choked or self._pending is not None:
             return
         if self._requests:
             self._pump_queued = True
@@ -167,75 +155,36 @@ class Connection(asyncio.Protocol):
         if isinstance(answer, Wait):
             if self._ended:
                 return self._take(Bye(b""))
-            self._waiter = self._turn.waits.add(answer, self._stirred)
-            self._deadline = self._loop.call_later(max(0.0, answer.until - self._turn.now.steady), self._too_late)
+            self._pending = Waiting(answer, self._turn, self._loop, self._answered)
             return False
-        self._slices = answer
-        return self._slice()
+        work = self._pending = Slicing(answer, self._turn, self._loop, self._answered)
+        return self._slice(work)
 
-    def _slice(self) -> bool:
-        """One step of long work. True when it has ended and was answered."""
-        if self._slices is None:
+    def _slice(self, work: Slicing) -> bool:
+        """One step of it. True when it has ended and was answered."""
+        answer = work.step()
+        if answer is None:
             return False
-        try:
-            pause: float | None = next(self._slices)
-        except StopIteration as end:
-            self._slices = None
-            return self._take(end.value)
-        if pause:
-            self._loop.call_later(pause, self._next_slice)
-        else:
-            self._loop.call_soon(self._next_slice)
-        return False
+        self._pending = None
+        return self._take(answer)
 
-    def _next_slice(self) -> None:
-        self._turn.begin()
-        if self._slice():
-            self._queue_pump()
-
-    def _stirred(self, answer: Answer) -> None:
-        """A queue this connection waited on had something to say."""
-        self._end_wait()
+    def _answered(self, answer: Answer) -> None:
+        """What was pending has come to this."""
+        self._pending = None
         if self._take(answer):
-            self._queue_pump()
+            self._go_on()
 
-    def _too_late(self) -> None:
-        waiter = self._waiter
-        if waiter is not None:
-            self._turn.begin()
-            self._turn.waits.remove(waiter)
-            self._stirred(waiter.wait.ask(True))
+    def _leave_pending(self) -> None:
+        """Unheard."""
+        if self._pending is not None:
+            self._pending.leave()
+            self._pending = None
 
-    def _end_wait(self) -> None:
-        self._waiter = None
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def is_owed(self) -> bool:
+        return bool(self._pending is not None or self._unreleased or (self._requests and not self._choked))
 
-    def _leave_wait(self) -> None:
-        """Unheard: nobody asks this one any more."""
-        if self._waiter is not None:
-            self._turn.waits.remove(self._waiter)
-        self._end_wait()
-
-    def _watch(self, session: Watched, seconds: float) -> None:
-        self._silence = self._loop.call_later(seconds, self._look, session)
-
-    def _look(self, session: Watched) -> None:
-        """Was the peer silent for too long, while it was its turn? Looked at when it might have been: hearing it costs
-        no timer."""
-        if self._closing:
-            return
-        self._turn.begin()
-        owed = self._waiter is not None or self._slices is not None or self._unreleased
-        if owed or (self._requests and not self._choked):
-            left = session.silence_s
-        else:
-            left = session.heard + session.silence_s - self._turn.now.steady
-        if left > 0:
-            self._watch(session, left)
-        else:
-            self._take(session.silent())
+    def cut_off(self, last: Bye) -> None:
+        self._take(last)
 
     def push(self, data: bytes) -> None:
         """Tell the peer what it did not ask for, behind all that was said before. Unlike with replies nobody can be
@@ -267,63 +216,35 @@ class Connection(asyncio.Protocol):
             if not self._unreleased:
                 self._hang_up()
         elif self._requests:
-            self._queue_pump()
+            self._go_on()
         elif self._ended and not self._owes():
             self._take(Bye(b""))
 
     def _owes(self) -> bool:
-        return bool(self._unreleased or self._requests or self._slices is not None)
+        return bool(self._unreleased or self._requests or self._pending is not None)
 
     def eof_received(self) -> bool:
         """The peer sends no more. Whether it still listens cannot be told: so what it asked for is answered, but it
         waits for nothing any more and is given no job, which would be lost with it. True: keep the connection."""
         self._ended = True
-        if self._waiter is not None:
-            self._leave_wait()
+        if isinstance(self._pending, Waiting):
+            self._leave_pending()
             self._take(Bye(b""))
         return self._owes()
 
-    def _hang_up(self) -> None:
-        """Close, but let the peer hear the last words: a socket closed with bytes unread would cut them off."""
-        if self._transport.is_closing() or self._linger is not None:
-            return
-        self._linger = self._loop.call_later(_LINGER_S, self.abort)
-        self._transport.write_eof()
-        if not self._reading:
-            self._reading = True
-            self._transport.resume_reading()
-
-    def _control_reading(self) -> None:
-        """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
-        reading = (not self._choked and self._ahead <= READ_AHEAD) or self._linger is not None
-        if reading is not self._reading and not self._transport.is_closing():
-            self._reading = reading
-            if reading:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
-
-    def pause_writing(self) -> None:
-        self._choked = True
-        self._control_reading()
-
-    def resume_writing(self) -> None:
-        self._choked = False
-        self._control_reading()
-        self._queue_pump()
-
     def connection_lost(self, error: Exception | None) -> None:
         self._host.connections.discard(self)
-        for timer in (self._handshake, self._linger, self._silence):
-            if timer is not None:
-                timer.cancel()
+        super().connection_lost(error)
+        if self._handshake is not None:
+            self._handshake.cancel()
+        if self._silence is not None:
+            self._silence.end()
         self._lose()
 
     def _lose(self) -> None:
         """Nothing reaches the peer any more."""
         self._lost = self._closing = True
-        self._leave_wait()
-        self._slices = None
+        self._leave_pending()
         self._requests.clear()
         if not self._unreleased:
             self._leave()
@@ -341,10 +262,8 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._finish, work)
 
     def abort(self) -> None:
-        """Close at once, without a word."""
-        self._closing = True
         self._requests.clear()
-        self._transport.abort()
+        super().abort()
 
     def shut_down(self, give_up: float) -> None:
         """Answer what was read, end a wait with its empty answer, say goodbye, close. A request that would wait on all
@@ -352,16 +271,20 @@ class Connection(asyncio.Protocol):
         if self._closing:
             return
         self._turn.begin()
-        self._too_late()
+        self._end_wait()
         while not self._closing:
-            while self._slices is not None and time.monotonic() < give_up:
-                self._slice()
-            self._too_late()  # of a FETCH that went on in slices and then waits
-            if self._slices is not None:
+            while isinstance(self._pending, Slicing) and time.monotonic() < give_up:
+                self._slice(self._pending)
+            self._end_wait()  # of a FETCH that went on in slices and then waits
+            if isinstance(self._pending, Slicing):
                 self.abort()
-            elif self._requests and self._waiter is None:
+            elif self._requests and self._pending is None:
                 answer = self._session.handle(self._requests.popleft())
                 self._take(answer.ask(True) if isinstance(answer, Wait) else answer)
             else:
-                self._leave_wait()
+                self._leave_pending()
                 self._take(Bye(self._session.farewell()))
+
+    def _end_wait(self) -> None:
+        if isinstance(self._pending, Waiting):
+            self._pending.too_late()

@@ -5,14 +5,15 @@ from random import Random
 from msgspec.structs import replace
 
 from crossdock.engine import admit, links, placing
+from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, just_after, later
-from crossdock.engine.failing import Told, failure
-from crossdock.engine.lease import closing, end_lease, leased_via
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
+from crossdock.engine.releasing import end_lease
 from crossdock.engine.resqu.uniques import face_of, lock_of, routed
 from crossdock.engine.settle import DONE, UNKNOWN, claimed, room, success
 from crossdock.engine.stats import FAILURE, RUN
+from crossdock.engine.tries import Told, failure
 from crossdock.model.clock import Now
 from crossdock.model.commands import Refused, Succeed, Verdict
 from crossdock.model.event_resqu import Rescheduled

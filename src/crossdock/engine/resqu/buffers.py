@@ -3,13 +3,14 @@
 from random import Random
 
 from crossdock.engine import placing
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, just_after, later
-from crossdock.engine.failing import Told, failure, lapse, stirred_by
-from crossdock.engine.lease import last_rows
+from crossdock.engine.failing import lapse, stirred_by
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu.uniques import buffered
 from crossdock.engine.settle import room, success
 from crossdock.engine.standing import row
+from crossdock.engine.tries import Told, failure
 from crossdock.model import event_resqu as e
 from crossdock.model import resqu_lists as c
 from crossdock.model.clock import Now

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from crossdock.engine import admit
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.failing import Told, failure, stirred_by
+from crossdock.engine.failing import stirred_by
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import again, reads
 from crossdock.engine.resqu.uniques import buffered, face_of, lock_of
+from crossdock.engine.tries import Told, failure
 from crossdock.model.clock import Now
 from crossdock.model.event_resqu import DeferralDropped, Said
 from crossdock.model.events import AnyEvent, Pushed

@@ -5,8 +5,9 @@ from random import Random
 from msgspec.structs import replace
 
 from crossdock.engine import placing
+from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.lease import last_rows, lease_next
+from crossdock.engine.lease import lease_next
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu import lanes, reads

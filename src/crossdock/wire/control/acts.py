@@ -19,7 +19,8 @@ from crossdock.wire.control import choose, cursor, holders, messages
 from crossdock.wire.control.messages import reply
 from crossdock.wire.control.reads import counted
 from crossdock.wire.control.request import Invalid
-from crossdock.wire.control.walk import PAUSE_S, Looked, Wanted, go
+from crossdock.wire.control.walk import PAUSE_S, Looked, go
+from crossdock.wire.control.wanted import Wanted
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import QUIET, TERMINATE, Workers
 

@@ -9,7 +9,7 @@ from crossdock.model.job import Job, Number
 from crossdock.model.states import State
 from crossdock.wire.control.messages import Chosen
 from crossdock.wire.control.request import Invalid
-from crossdock.wire.control.walk import ENDED, Wanted, states
+from crossdock.wire.control.wanted import ENDED, Wanted, states
 
 #: MODEL section 12.
 NAME_BYTES: Final = 255

@@ -16,7 +16,8 @@ from crossdock.wire.control import choose, cursor, holders, messages, views
 from crossdock.wire.control.messages import error, reply
 from crossdock.wire.control.pages import by_name, longest
 from crossdock.wire.control.vitals import House
-from crossdock.wire.control.walk import Looked, Wanted, count_at_once, go, spot_of
+from crossdock.wire.control.walk import Looked, count_at_once, go, spot_of
+from crossdock.wire.control.wanted import Wanted
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.workers import Workers
 

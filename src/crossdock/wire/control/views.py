@@ -17,7 +17,7 @@ from crossdock.model.job import Form, Job
 from crossdock.model.records import Interval, Recurrence
 from crossdock.model.states import State
 from crossdock.wire.control.timeline import timeline
-from crossdock.wire.control.walk import entered
+from crossdock.wire.control.wanted import entered
 from crossdock.wire.faktory.times import stamp
 from crossdock.wire.faktory.workers import RUNNING, Worker
 from crossdock.wire.json import compact

@@ -10,65 +10,30 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from crossdock.engine.failures import key as failure_key
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.rerouting import hindrance
 from crossdock.engine.resqu import reads
-from crossdock.engine.standing import group_of, shelf_key
+from crossdock.engine.standing import shelf_key
 from crossdock.model.job import Job
-from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
 from crossdock.wire.control.cursor import Spot
+from crossdock.wire.control.wanted import ENDED, ORDER, Wanted, sieve, states
 
 #: Jobs looked at in one go: less than a millisecond between the turns of others.
 SLICE: Final = 1_000
+
 #: After each slice. A loop that never rests keeps the journal's thread waiting for the interpreter, milliseconds at a
 #: time, and with it every reply.
 PAUSE_S: Final = 0.001
+
 #: Jobs looked at for one request. A walk that found less than a page by then hands out its cursor.
 LOOKED_AT_MOST: Final = 30_000
+
 #: Names looked at in one go: about as long.
 _NAMES: Final = 2_000
 _QUEUES: Final = 1_000
-
-#: What is being worked on first, what has ended last.
-_ORDER: Final = (
-    State.LEASED,
-    State.READY,
-    State.RETRYING,
-    State.SCHEDULED,
-    State.BLOCKED,
-    State.HELD,
-    State.FAILED,
-    State.DEAD,
-    State.COMPLETE,
-)
-
-
-#: States that began with the last error.
-_BY_ERROR: Final = frozenset({State.RETRYING, State.FAILED})
-#: In which a job has failed for good.
-ENDED: Final = frozenset({State.FAILED, State.DEAD})
-
-
-def states(memory: Memory) -> list[State]:
-    """Those a job may be in, in the order of a walk."""
-    return [state for state in _ORDER if state is State.READY or state in memory.shelves]
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """Which jobs; an empty text lets all pass."""
-
-    states: frozenset[State]
-    queue: str = ""
-    kind: str = ""
-    tag: str | None = None
-    failure: str | None = None  #: failed or dead, in this group
-    before: float | None = None  #: wall; in its state since then or longer
-    to: str = ""  #: only those that can be taken to this queue
 
 
 class Looked(NamedTuple):
@@ -77,19 +42,6 @@ class Looked(NamedTuple):
     jobs: list[Job]  #: those wanted
     number: int  #: looked at
     spot: Spot  #: of the last one
-
-
-def entered(job: Job) -> float:
-    """Wall: since when it is in its state."""
-    if job.state is State.READY:
-        return job.since
-    if job.lease is not None:
-        return job.lease.at
-    if job.state is State.DEAD:
-        return job.due - DEAD_FOR
-    if job.state in _BY_ERROR and job.extra is not None and job.extra.error is not None:
-        return job.extra.error.at
-    return job.created
 
 
 def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
@@ -144,7 +96,11 @@ def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Itera
 
 
 def _is_behind(spot: Spot, state: State) -> bool:
-    return spot.state is not None and _ORDER.index(state) < _ORDER.index(spot.state)
+    return spot.state is not None and ORDER.index(state) < ORDER.index(spot.state)
+
+
+#: The order as it is now: between two slices a queue may be forgotten, and a FLUSH puts others in place of all.
+_Current = Callable[[], Order[Any] | None]
 
 
 def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
@@ -154,20 +110,7 @@ def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[L
         return
     if begin.key:
         yield from _slices(memory, wanted, begin, size, _lane(memory, begin.queue))
-    name = begin.queue
-    while True:
-        names: list[str] = []
-        for best in first_names(memory.queues, name, _QUEUES):
-            names = best
-            yield Looked([], min(size, len(memory.queues)), Spot(State.READY, name, ()))
-        for name in names:
-            yield from _slices(memory, wanted, Spot(State.READY, name, ()), size, _lane(memory, name))
-        if len(names) < _QUEUES:
-            return
-
-
-#: The order as it is now: between two slices a queue may be forgotten, and a FLUSH puts others in place of all.
-_Current = Callable[[], Order[Any] | None]
+    yield from _by_name(memory, wanted, begin, size, lambda: memory.queues, _lane)
 
 
 def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
@@ -176,14 +119,26 @@ def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Lo
         yield from _slices(memory, wanted, begin, size, _shelf(memory, State.HELD))
     elif begin.key:
         yield from _slices(memory, wanted, begin, size, _batch(memory, begin.queue))
-    name = begin.queue
+    yield from _by_name(memory, wanted, begin, size, lambda: memory.resqu.stages, _batch)
+
+
+def _by_name(
+    memory: Memory,
+    wanted: Wanted,
+    begin: Spot,
+    size: int,
+    those: Callable[[], Collection[str]],
+    order: Callable[[Memory, str], _Current],
+) -> Iterator[Looked]:
+    """The orders of all names behind the one where it begins."""
+    state, name = begin.state, begin.queue
     while True:
         names: list[str] = []
-        for best in first_names(memory.resqu.stages, name, _QUEUES):
+        for best in first_names(those(), name, _QUEUES):
             names = best
-            yield Looked([], min(size, len(memory.resqu.stages)), Spot(State.HELD, name, ()))
+            yield Looked([], min(size, len(those())), Spot(state, name, ()))
         for name in names:
-            yield from _slices(memory, wanted, Spot(State.HELD, name, ()), size, _batch(memory, name))
+            yield from _slices(memory, wanted, Spot(state, name, ()), size, order(memory, name))
         if len(names) < _QUEUES:
             return
 
@@ -217,36 +172,12 @@ def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _C
             return
         jobs = [memory.jobs[key[-1]] for key in keys]
         spot = Spot(spot.state, spot.queue, keys[-1])
-        found = _sieve(jobs, spot.state, wanted)
+        found = sieve(jobs, spot.state, wanted)
         if wanted.to:
             found = [job for job in found if not hindrance(memory, job, wanted.to)]
         yield Looked(found, len(keys), spot)
         if len(keys) < size:
             return
-
-
-def _sieve(jobs: list[Job], state: State | None, wanted: Wanted) -> list[Job]:
-    """One plain loop a filter: a call for each job would cost three times as much."""
-    if state is None:
-        jobs = [job for job in jobs if job.state in wanted.states]
-        if wanted.failure is not None:
-            jobs = [job for job in jobs if group_of(job) == wanted.failure]
-    if wanted.queue and state is not State.READY:
-        jobs = [job for job in jobs if job.queue == wanted.queue]
-    if wanted.kind:
-        jobs = [job for job in jobs if job.kind == wanted.kind]
-    before = wanted.before
-    if before is not None:
-        if state is None or state is State.DEAD:
-            jobs = [job for job in jobs if _since(job, before)]
-        else:
-            jobs = [job for job in jobs if entered(job) <= before]
-    return jobs
-
-
-def _since(job: Job, before: float) -> bool:
-    """In its state by then. A dead one's time is compared as it was added up, so that it is exact."""
-    return job.due <= before + DEAD_FOR if job.state is State.DEAD else entered(job) <= before
 
 
 def count_at_once(memory: Memory, wanted: Wanted) -> int | None:

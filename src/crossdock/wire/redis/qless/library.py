@@ -10,10 +10,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from crossdock.wire.redis.qless import perscript, unified
+from crossdock.wire.redis.qless import unified
 from crossdock.wire.redis.qless.call import Answer
 from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.perscript import answering as perscript
 
 UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {
     "qless": UNIFIED,

@@ -9,7 +9,7 @@ from crossdock.engine.keys import Entry
 from crossdock.model.keys import ChangeMembers, Kind
 from crossdock.model.moves import CatchUp, LeaseThese, Pop
 from crossdock.model.states import State
-from crossdock.wire.redis.qless import cjson, config, jobtext, queues, workers
+from crossdock.wire.redis.qless import cjson, config, job_lists, jobtext, workers
 from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, index, number, spanned
 
 TOPICS: Final = b"ql:topics"
@@ -39,12 +39,12 @@ def jobs(call: Call) -> Reply:
     count = index(call[3], 'Jobs(): Arg "count" not a number: ', 25)
     if word == "complete":
         if queue == "":
-            return queues.jobs(call.also(word, *call.rest(2)))
+            return job_lists.jobs(call.also(word, *call.rest(2)))
         newest = (call.memory.jobs[each[2]] for each in reversed(call.memory.completed))
         here = (one.jid for one in newest if one.queue == queue)
         return list(islice(here, max(0, offset), max(0, offset) + max(0, count)))
     if word != "waiting":
-        return queues.jobs(call)
+        return job_lists.jobs(call)
     known = call.memory.queues.get(call.text(1, 'Jobs(): Arg "queue" missing'))
     if known is None:
         return []

@@ -6,7 +6,19 @@ A call is put into the unified order and carried out by the same functions; the 
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.wire.redis.qless import cjson, config, patterns, putting, queues, recur, settling, throttling, workers
+from crossdock.wire.redis.qless import (
+    cjson,
+    config,
+    job_lists,
+    patterns,
+    popping,
+    putting,
+    queues,
+    recur,
+    settling,
+    throttling,
+    workers,
+)
 from crossdock.wire.redis.qless.call import Call, Raised, Reply, number
 
 
@@ -53,19 +65,19 @@ def _depends(word: str) -> Callable[[Call], Reply]:
 
 
 def jobs_completed(call: Call) -> Reply:
-    return _written(queues.jobs(call.also("complete", *call.rest(0))))
+    return _written(job_lists.jobs(call.also("complete", *call.rest(0))))
 
 
 def jobs_by_state(call: Call) -> Reply:
-    return _written(queues.jobs(call))
+    return _written(job_lists.jobs(call))
 
 
 def failed_by_group(call: Call) -> Reply:
-    return queues.failed(call)
+    return job_lists.failed(call)
 
 
 def failure_groups(call: Call) -> Reply:
-    return queues.failed(call.also())
+    return job_lists.failed(call.also())
 
 
 def counts(call: Call) -> Reply:
@@ -85,7 +97,7 @@ def unfail(call: Call) -> Reply:
     call.text(1, 'Unfail(): Arg "group" missing')
     if number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0) <= 0:
         raise Raised('Unfail(): Arg "count" must be greater than zero')
-    return queues.unfail(call)
+    return job_lists.unfail(call)
 
 
 def recur_at_interval(call: Call) -> Reply:
@@ -141,8 +153,8 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "queue.jobsByState": jobs_by_state,
     "queue.length": queues.length,
     "queue.pause": queues.pause,
-    "queue.peek": queues.peek,
-    "queue.pop": queues.pop,
+    "queue.peek": popping.peek,
+    "queue.pop": popping.pop,
     "queue.put": putting.put,
     "queue.recurAtInterval": recur_at_interval,
     "queue.stats": queues.stats,

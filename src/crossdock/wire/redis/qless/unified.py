@@ -4,7 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless import config, lua, php, putting, queues, recur, reqless, settling, throttling, workers
+from crossdock.wire.redis.qless import (
+    config,
+    job_lists,
+    lua,
+    php,
+    popping,
+    putting,
+    queues,
+    recur,
+    reqless,
+    settling,
+    throttling,
+    workers,
+)
 from crossdock.wire.redis.qless.call import Answer, Call, Grant, Publish, Raised, Reply, decode, unheard
 from crossdock.wire.redis.qless.dialect import PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 
@@ -19,14 +32,14 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "tag": putting.tag,
     "track": putting.track,
     "log": putting.log,
-    "pop": queues.pop,
-    "peek": queues.peek,
-    "jobs": queues.jobs,
+    "pop": popping.pop,
+    "peek": popping.peek,
+    "jobs": job_lists.jobs,
     "queues": queues.queues,
     "length": queues.length,
     "stats": queues.stats,
-    "failed": queues.failed,
-    "unfail": queues.unfail,
+    "failed": job_lists.failed,
+    "unfail": job_lists.unfail,
     "pause": queues.pause,
     "unpause": queues.unpause,
     "queue.forget": queues.forget,

@@ -1,0 +1,68 @@
+"""A request that is not answered at once: it waits for queues to stir, or is long work that goes on slice by slice."""
+
+import asyncio
+
+from crossdock.server.turn import Turn
+from crossdock.server.waits import Answered
+from crossdock.wire.answer import Answer, Slices, Wait
+
+
+class Waiting:
+    """It is asked when a queue it waits on has something to say, and for the last time when its time is over."""
+
+    def __init__(self, wait: Wait, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
+        self._turn = turn
+        self._answered = answered
+        self._waiter = turn.waits.add(wait, self._stirred)
+        self._deadline = loop.call_later(max(0.0, wait.until - turn.now.steady), self.too_late)
+
+    def _stirred(self, answer: Answer) -> None:
+        self._deadline.cancel()
+        self._answered(answer)
+
+    def too_late(self) -> None:
+        self._turn.begin()
+        self._turn.waits.remove(self._waiter)
+        self._stirred(self._waiter.wait.ask(True))
+
+    def leave(self) -> None:
+        """Unheard: nobody asks this one any more."""
+        self._turn.waits.remove(self._waiter)
+        self._deadline.cancel()
+
+
+class Slicing:
+    """Others are served between the steps."""
+
+    def __init__(self, work: Slices, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
+        self._work = work
+        self._turn = turn
+        self._loop = loop
+        self._answered = answered
+        self._over = False
+
+    def step(self) -> Answer | None:
+        """One slice. What the work came to, if that was the last; else the next one follows by itself."""
+        try:
+            pause: float | None = next(self._work)
+        except StopIteration as end:
+            self._over = True
+            answer: Answer = end.value
+            return answer
+        if pause:
+            self._loop.call_later(pause, self._next)
+        else:
+            self._loop.call_soon(self._next)
+        return None
+
+    def _next(self) -> None:
+        if self._over:
+            return
+        self._turn.begin()
+        answer = self.step()
+        if answer is not None:
+            self._answered(answer)
+
+    def leave(self) -> None:
+        """It is not gone on with."""
+        self._over = True

@@ -1,0 +1,44 @@
+"""A peer that may not be silent for long: cut off when it was, while it was its turn to speak."""
+
+import asyncio
+from typing import Protocol
+
+from crossdock.server.turn import Turn
+from crossdock.wire.answer import Bye
+from crossdock.wire.session import Watched
+
+
+class Peer(Protocol):
+    """The connection, as this clock sees it."""
+
+    def is_closing(self) -> bool: ...
+
+    def is_owed(self) -> bool:
+        """It is the server's turn to speak."""
+
+    def cut_off(self, last: Bye) -> None: ...
+
+
+class Silence:
+    """Looked at when the peer might have been silent for too long: hearing it costs no timer."""
+
+    def __init__(self, peer: Peer, session: Watched, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
+        self._peer = peer
+        self._session = session
+        self._turn = turn
+        self._loop = loop
+        self._timer = loop.call_later(session.silence_s, self._look)
+
+    def _look(self) -> None:
+        if self._peer.is_closing():
+            return
+        self._turn.begin()
+        session = self._session
+        left = session.silence_s if self._peer.is_owed() else session.heard + session.silence_s - self._turn.now.steady
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._look)
+        else:
+            self._peer.cut_off(session.silent())
+
+    def end(self) -> None:
+        self._timer.cancel()

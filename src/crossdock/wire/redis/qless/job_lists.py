@@ -1,0 +1,117 @@
+"""Lists of jobs: those of a queue by what becomes of them, completed ones, failures by their group."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from math import inf, nextafter
+from typing import Any, Final
+
+from crossdock.engine.memory import Memory
+from crossdock.engine.standing import face_of
+from crossdock.model.job import Job
+from crossdock.model.moves import Unfail
+from crossdock.model.states import State
+from crossdock.wire.redis.qless import cjson, job
+from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, index, number, ranged, spanned
+from crossdock.wire.redis.qless.queues import move_due
+
+_MERGED_AT_MOST: Final = 10_000
+
+
+def jobs(call: Call) -> Reply:
+    word = call[0]
+    if word is None:
+        raise Raised('Jobs(): Arg "state" missing')
+    complete = word == "complete"
+    queue = "" if complete else call.text(1, 'Jobs(): Arg "queue" missing')
+    offset = index(call[1 if complete else 2], 'Jobs(): Arg "offset" not a number: ', 0)
+    count = index(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25)
+    memory = call.memory
+    if complete:
+        newest = Reversed(merged(memory.completed, list(memory.stale.done)))
+        return [jid for _, jid, _ in newest[spanned(len(newest), offset, offset + count - 1)]]
+    lazy = memory.lazy.of(queue)
+    if word in ("running", "stalled"):
+        locks = merged(lazy.locks, list(memory.strays.locks.get(queue, ())))
+        over, gone = lazy.over(call.t), lazy.expired(call.t)
+        if locks is not lazy.locks:
+            over, gone = bisect_left(locks, (call.t, "", 0)), bisect_left(locks, (nextafter(call.t, inf), "", 0))
+        begin, end = (over, len(locks)) if word == "running" else (0, gone)
+        page = ranged(end - begin, offset, count)
+        found = [jid for _, jid, _ in locks[begin + (page.start or 0) : begin + page.stop]]
+        return found + _elsewhere(memory, queue, len(found), count) if word == "running" else found
+    by_time: Sequence[Any]
+    if word == "scheduled":
+        call.writes()
+        move_due(call, queue)
+        return _scheduled(memory, queue, offset, count)
+    if word == "depends":
+        by_time = merged(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
+    elif word == "recurring":
+        by_time = lazy.slots
+    elif word == "throttled" and call.dialect.throttled:
+        by_time = memory.held_in.get(queue, [])
+    else:
+        raise Raised(f'Jobs(): Unknown type "{word}"')
+    return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
+
+
+def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
+    """By callers' times, and behind them what other doors put off. A page costs what it shows and what is before it."""
+    due = memory.lazy.of(queue).due
+    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
+    others = (one.jid for one in waiting if not _lazy(one))
+    last = offset + count - 1
+    if offset < 0 or last < 0:  # counted from the end
+        every = [*(jid for _, jid, _ in due), *others]
+        return every[spanned(len(every), offset, last)]
+    found = [jid for _, jid, _ in due[spanned(len(due), offset, last)]]
+    behind = max(0, offset - len(due))
+    return found + list(islice(others, behind, behind + count - len(found)))
+
+
+def _lazy(one: Job) -> bool:
+    face = face_of(one)
+    return face is not None and face.due is not None
+
+
+def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
+    """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
+    there = memory.leased_in.get(queue, 0) - len(memory.lazy.of(queue).locks)
+    wanted = there if count < 0 else min(there, count - before)
+    if wanted <= 0:
+        return []
+    leased = (memory.jobs[number_] for _, number_ in memory.shelves[State.LEASED])
+    here = (one.jid for one in leased if one.queue == queue and one.lease is not None and one.lease.until is None)
+    return list(islice(here, wanted))
+
+
+def failed(call: Call) -> Reply:
+    groups, group = call.memory.failed_in, call[0]
+    if group is None:
+        counts = Counter({name: len(order) for name, order in groups.items()})
+        counts.update(name for name, _, _ in call.memory.stale.failed)
+        return cjson.write(dict(sorted(counts.items())))
+    start = index(call[1], 'Failed(): Arg "start" is not a number: ', 0)
+    limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
+    stale = [(order, number_) for name, order, number_ in call.memory.stale.failed if name == group]
+    order = Reversed(merged(groups.get(group, []), stale))
+    page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
+    found = [call.memory.jobs[number_] for _, number_ in page]
+    if call.dialect.in_scripts:
+        return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
+    return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
+
+
+def unfail(call: Call) -> Reply:
+    queue = call.queue()
+    group = call.text(1, 'Unfail(): Arg "group" missing')
+    count = number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0)
+    call.writes()
+    return call.desk.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
+
+
+def merged(order: Sequence[Any], stale: list[Any]) -> Sequence[Any]:
+    """With those that the scripts forgot there, which are few. A list too long to be sorted anew is shown without."""
+    return sorted([*order, *stale]) if stale and len(order) <= _MERGED_AT_MOST else order

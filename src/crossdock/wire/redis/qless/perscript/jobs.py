@@ -1,0 +1,140 @@
+"""Scripts about one job or the next ones: put, pop, settle, edit, follow."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from crossdock.model.job import Job
+from crossdock.wire.redis.qless import cjson, job, lua, popping, putting, settling
+from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, index, number
+from crossdock.wire.redis.qless.perscript.script import Script
+
+
+def put(script: Script) -> Reply:
+    queue = script.given(0, "Put(): Expected 1 KEYS argument")
+    jid = script.given(1, 'Put(): Arg "jid" missing')
+    kind = script.given(2, 'Put(): Arg "klass" missing')
+    data(script[3], 'Put(): Arg "data" missing or not JSON: ')
+    t = script.time(4, 'Put(): Arg "now" missing or not a number: ')
+    number(script[5], 'Put(): Arg "delay" not a number: ')
+    more = script.rest(6)
+    return putting.put(script.unified(t, queue, jid, kind, script[3], script[5], *more[: len(more) // 2 * 2]))
+
+
+def pop(script: Script) -> Reply:
+    queue = script.given(0, "Pop(): Expected 1 KEYS argument")
+    worker = script.given(1, 'Pop(): Arg "worker" missing')
+    count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
+    call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
+    call.writes()
+    return _texts(call, popping.popped(call, queue, worker, count))
+
+
+def peek(script: Script) -> Reply:
+    queue = script.given(0, "Peek(): Expected 1 KEYS argument")
+    wrong = 'Peek(): Arg "count" missing or not a number: '
+    if lua.number(script[1]) is None:
+        raise Raised(f"{wrong}nil")
+    call = script.unified(script.time(2, 'Peek(): Arg "now" missing or not a number: '))
+    call.writes()
+    return _texts(call, popping.peeked(call, queue, max(0, min(1_000_000, index(script[1], wrong, 0)))))
+
+
+def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
+    """Of those that are popped, or would be: to these scripts they need nothing."""
+    return [cjson.write(job.show(call.memory, each, call.dialect) | {"dependencies": []}) for each in jobs]
+
+
+def complete(script: Script) -> Reply:
+    words = ("jid", "worker", "queue")
+    jid, worker, queue = (script.given(at, f'Complete(): Arg "{word}" missing.') for at, word in enumerate(words))
+    t = script.time(3, 'Complete(): Arg "now" not a number or missing: ')
+    return settling.complete(script.unified(t, jid, worker, queue, *script.rest(4)))
+
+
+def fail(script: Script) -> Reply:
+    words = ("jid", "worker", "group", "message")
+    given = [script.given(at, f'Fail(): Arg "{word}" missing') for at, word in enumerate(words)]
+    t = script.time(4, 'Fail(): Arg "now" missing or malformed: ')
+    return settling.fail(script.unified(t, *given, script[5]))
+
+
+def retry(script: Script) -> Reply:
+    words = ("jid", "queue", "worker")
+    given = [script.given(at, f'Retry(): Arg "{word}" missing') for at, word in enumerate(words)]
+    t = script.time(3, 'Retry(): Arg "now" missing or not a number: ')
+    return settling.retry(script.unified(t, *given, script[4]))
+
+
+def heartbeat(script: Script) -> Reply:
+    jid = script.given(0, 'Heartbeat(): Arg "jid" missing')
+    worker = script.given(1, 'Heartbeat(): Arg "worker" missing')
+    script.given(2, 'Heartbeat(): Arg "now" missing')
+    t = script.time(2, 'Heartbeat(): Arg "now" missing or not a number: ')
+    return settling.heartbeat(script.unified(t, jid, worker, script[3]))
+
+
+def cancel(script: Script) -> Reply:
+    jid = script.given(0, 'Cancel(): Arg "jid" missing.')
+    call = script.unified(None, jid)
+    found = call.job(jid)
+    if found is not None and call.memory.needed_by.get(found.number):
+        raise Raised(f"Cancel(): {jid} has un-canceled jobs that depend on it")
+    putting.cancel(call)
+    return None
+
+
+def get(script: Script) -> Reply:
+    return putting.get(script.unified(None, script.given(0, 'Get(): Arg "jid" missing')))
+
+
+def priority(script: Script) -> Reply:
+    jid = script.given(0, 'Priority(): Arg "jid" missing')
+    call = script.unified(None, jid, script[1])
+    if call.job(jid) is None:
+        raise Raised("attempt to concatenate local 'queue' (a boolean value)")
+    return putting.priority(call)
+
+
+def depends(script: Script) -> Reply:
+    jid = script.given(0, 'Depends(): Arg "jid" missing')
+    word = script.given(1, "Depends(): Arg 2 missing")
+    if word not in ("on", "off"):
+        raise Raised('Depends(): Second arg must be "on" or "off"')
+    return putting.depends(script.unified(None, jid, word, *script.rest(2)))
+
+
+def tag(script: Script) -> Reply:
+    word = script.given(0, 'Tag(): Missing first arg "add", "remove" or "get"')
+    if word not in ("add", "remove"):
+        return putting.tag(script.unified(None, word, *script.rest(1)))
+    jid = script.given(1, 'Tag(): Arg "jid" missing')
+    if lua.number(script[2]) is None:
+        raise Raised('Tag(): Arg "now" is not a number')
+    return putting.tag(script.unified(lua.number(script[2]), word, jid, *script.rest(3)))
+
+
+def track(script: Script) -> Reply:
+    if script[0] is None:
+        return putting.track(script.unified(None))
+    word, jid = script[0], script.given(1, 'Track(): Arg "jid" missing')
+    t = script.time(2, 'Track(): Arg "now" missing or not a number: ')
+    if word not in ("track", "untrack"):
+        raise Raised(f'Track(): Unknown action "{word}"')
+    return putting.watch(script.unified(t, jid), jid, on=word == "track")
+
+
+SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
+    "put": put,
+    "pop": pop,
+    "peek": peek,
+    "complete": complete,
+    "fail": fail,
+    "retry": retry,
+    "heartbeat": heartbeat,
+    "cancel": cancel,
+    "get": get,
+    "priority": priority,
+    "depends": depends,
+    "tag": tag,
+    "track": track,
+}

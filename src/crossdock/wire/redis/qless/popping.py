@@ -1,0 +1,73 @@
+"""The next jobs of a queue: leased to a worker by pop, only shown by peek."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final
+
+from crossdock.engine.resqu import lanes
+from crossdock.model.job import Job
+from crossdock.model.moves import CatchUp, Pop
+from crossdock.wire.redis.qless import config, jobtext
+from crossdock.wire.redis.qless.call import VIA, Call, Reply, index, number
+from crossdock.wire.redis.qless.job_lists import merged
+from crossdock.wire.redis.qless.settling import EXHAUSTED
+
+_POP: Final = ("Queue(): no queue name provided", 'Pop(): Arg "worker" missing')
+
+
+def pop(call: Call) -> Reply:
+    queue, worker = call.names(0, _POP)
+    count = call.number(2, 'Pop(): Arg "count" missing or not a number: ')
+    call.writes()
+    return jobtext.texts(call.memory, popped(call, queue, worker, count), call.dialect)
+
+
+def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
+    dialect = call.dialect
+    abrupt = EXHAUSTED if dialect.in_scripts else ""
+    term = config.heartbeat(call.memory, queue)
+    limitless = dialect.throttled
+    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless))
+    if jobs:
+        call.grant(jobs)
+    return jobs
+
+
+def peek(call: Call) -> Reply:
+    queue = call.queue()
+    if call.dialect.renamed or (call.dialect.throttled and call[2] is not None):
+        return _page(call, queue)
+    count = int(max(0.0, min(1e6, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
+    call.writes()
+    return jobtext.texts(call.memory, peeked(call, queue, count), call.dialect)
+
+
+def _page(call: Call, queue: str) -> Reply:
+    """What is before it is moved to where it belongs as well."""
+    word = "limit" if call.dialect.renamed else "count"
+    offset = index(call[1], 'Peek(): Arg "offset" missing or not a number: ', None)
+    count = index(call[2], f'Peek(): Arg "{word}" missing or not a number: ', None)
+    call.writes()
+    found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
+    return jobtext.texts(call.memory, found[max(0, offset) :], call.dialect)
+
+
+def peeked(call: Call, queue: str, count: int) -> list[Job]:
+    memory = call.memory
+    lazy = memory.lazy.of(queue)
+    over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
+    if memory.strays.jobs:
+        over = sorted([*over, *memory.strays.expired(queue, call.t)])[:count]
+    found = [memory.jobs[number_] for _, _, number_ in over]
+    left = count - len(found)
+    abrupt = EXHAUSTED if call.dialect.in_scripts else ""
+    call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
+    known = memory.queues.get(queue)
+    if known is not None:
+        strays = list(memory.strays.work.get(queue, ()))
+        if known.lanes is None or strays:
+            first = merged(list(known.ready.front(left)), strays)
+            found += [memory.jobs[place[4]] for place in first[:left]]
+        else:
+            found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
+    return found

@@ -1,0 +1,112 @@
+"""What the journal says of leases: given, settled, run out, given back, renewed."""
+
+from typing import Final
+
+from crossdock.model import events as e
+from crossdock.model.clock import Now
+from crossdock.model.job import Freed
+from crossdock.model.records import Per
+from crossdock.model.rules import Lapse
+from crossdock.model.states import State
+from tests.model.ledger.lives import GONE, Life, Lives
+
+#: I5: what may lie between two deliveries of one job.
+_CAUSES: Final = frozenset({"failed", "ran out", "given back"})
+
+
+class Leases(Lives):
+    def _leased(self, event: e.Leased, now: Now) -> None:
+        life = self._live(event.number)
+        assert life.lease is None, f"job {life.number} is leased twice at a time"
+        assert _CAUSES.issuperset(life.freed), f"job {life.number} is leased again though it {life.freed[-1]}"
+        assert life.state is State.READY
+        assert event.token > self.token
+        assert event.attempt == life.attempt + 1
+        assert event.end > event.began == now.steady
+        assert event.queue not in self.paused
+        self._within_throttle(event, now)
+        self.token = event.token
+        self.leases[event.token] = event.number
+        self.leased[event.number] = life
+        life.state, life.lease, life.attempt, life.end = State.LEASED, event, event.attempt, event.end
+        if life.lock is not None and life.lock.freed is Freed.START:
+            self._let_go(life)
+
+    def _within_throttle(self, event: e.Leased, now: Now) -> None:
+        if event.queue in self.throttles:
+            maximum, per, timeout = self.throttles[event.queue]
+            leases = [life.lease for life in self.leased.values() if life.lease and life.queue == event.queue]
+            leases = [lease for lease in leases if not timeout or lease.began + timeout > now.steady]
+            assert len([lease for lease in leases if per is Per.QUEUE or lease.worker == event.worker]) < maximum
+
+    def _ended_lease(self, event: e.ClosingEvent, how: str) -> Life:
+        life = self._live(event.number)
+        if not event.token:
+            assert life.lease is None, f"the lease of job {life.number} was passed over"
+            assert event.via in ("", event.origin), "only its own door settles a job without a lease"
+            return life
+        assert life.lease is not None
+        assert life.lease.token == event.token, f"job {life.number} was settled with an older lease"
+        assert life.lease.worker == event.worker
+        self.closed[event.token] = how
+        self._free(life, how)
+        return life
+
+    def _succeeded(self, event: e.Succeeded, now: Now) -> None:
+        life = self._ended_lease(event, "succeeded")
+        life.succeeded = life.executed = True
+        life.state = event.then
+        life.age = event.end or life.age
+        self._let_go(life)
+        for other in self.live.values():
+            other.needs.discard(event.number)
+        if event.then is GONE:
+            self._ended(life, "succeeded")
+
+    def _failed(self, event: e.Failed, now: Now) -> None:
+        life = self._ended_lease(event, "ran out" if event.lost else "failed")
+        rules = life.spec.rules
+        used_up = 0 < rules.max_attempts <= life.attempt
+        assert not event.lost or (used_up or rules.lapse is Lapse.FAILURE)
+        assert not event.lost or event.via or life.end <= now.steady, "no door said that its holder is gone"
+        need_lost = not event.token and not event.counted
+        assert not need_lost or any(self.lives[need].hopeless for need in life.needs), "all it needs may still come"
+        again = life.failures < rules.max_failures and not used_up and not need_lost
+        ends = event.then in (State.DEAD, State.FAILED, GONE) or bool(event.to_queue)
+        assert again != ends, "the rules say how often it is tried"
+        assert event.token or ends or event.then is life.state
+        life.failures += event.counted
+        life.executed = True
+        if event.token or ends:
+            life.due = event.due
+        life.state = event.then
+        life.age = event.end or life.age
+        life.hopeless = ends
+        self._over(life)
+        if event.to_queue:
+            self.pushed_to[event.to_queue] += 1
+            self.ended_in[life.queue] += 1
+            life.queue, life.failures, life.needs = event.to_queue, 0, set()
+        if event.then is GONE:
+            self._ended(life, "failed")
+
+    def _lapsed(self, event: e.Lapsed, now: Now) -> None:
+        life = self._ended_lease(event, "ran out")
+        assert event.via or life.end <= now.steady, "no door said that its holder is gone"
+        life.state = State.READY
+
+    def _returned(self, event: e.Returned, now: Now) -> None:
+        self._back(self._ended_lease(event, "given back"))
+
+    def _back(self, life: Life) -> None:
+        life.attempt -= 1
+        life.state = State.READY
+        if life.lock is not None and life.lock.freed is Freed.START and not life.attempt:
+            self.locks.setdefault(life.lock.name, (life.number, life.lock.end))
+
+    def _renewed(self, event: e.Renewed, now: Now) -> None:
+        life = self._live(event.number)
+        assert life.lease is not None
+        assert life.lease.token == event.token
+        assert event.end > life.end, "a lease is never cut short"
+        life.end = event.end

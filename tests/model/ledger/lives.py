@@ -1,0 +1,94 @@
+"""The life of every job as far as the journal has told it, and who holds which lock."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from crossdock.model import events as e
+from crossdock.model.job import Call, Freed, LockTerms, Number, Spec, Token
+from crossdock.model.records import Per
+from crossdock.model.states import State
+
+GONE: Final = State.GONE
+
+
+@dataclass
+class Life:
+    number: int
+    spec: Spec
+    state: State
+    due: float
+    attempt: int = 0
+    failures: int = 0
+    lease: e.Leased | None = None
+    end: float = 0.0  #: steady; of the lease, renewals included
+    freed: list[str] = field(default_factory=list)  #: how each lease of it ended
+    executed: bool = False  #: it failed, ended or was buried at least once
+    succeeded: bool = False
+    ended: str = ""  #: how it ended; empty: it is live
+    acknowledged_success: bool = False
+    hopeless: bool = False  #: it cannot succeed any more, unless it is brought back
+    queue: str = ""
+    needs: set[int] = field(default_factory=set)
+    age: float = 0.0  #: steady; gone then, 0: never
+
+    @property
+    def lock(self) -> LockTerms | None:
+        extra = self.spec.extra
+        return extra.links.lock if extra and extra.links else None
+
+    def has_expired(self, wall: float) -> bool:
+        extra = self.spec.extra
+        return self.lease is None and bool(extra and extra.links and 0 < extra.links.expires <= wall)
+
+    @property
+    def group(self) -> str:
+        extra = self.spec.extra
+        return extra.links.group if extra and extra.links else ""
+
+
+class Lives:
+    def __init__(self) -> None:
+        self.lives: dict[int, Life] = {}
+        self.live: dict[int, Life] = {}
+        self.leased: dict[int, Life] = {}
+        self.members: dict[str, list[Life]] = {}  #: by group
+        self.leases: dict[Token, Number] = {}
+        self.closed: dict[Token, str] = {}
+        self.attempted: dict[bytes, str] = {}  #: payload → jid, of every push that any client ever tried
+        self.born: dict[bytes, int] = {}  #: payload → number
+        self.bulks: list[list[bytes]] = []  #: what was decided to go in together, whether it was committed or not
+        self.acknowledged: set[bytes] = set()
+        self.locks: dict[str, tuple[int, float]] = {}
+        self.throttles: dict[str, tuple[int, Per, float]] = {}
+        self.paused: set[str] = set()
+        self.calls: set[tuple[str, Call]] = set()
+        self.number = self.token = self.epoch = self.unused = 0
+        self.at = 0.0
+        self.pushed_to: Counter[str] = Counter()  #: by queue
+        self.ended_in: Counter[str] = Counter()
+
+    def _live(self, number: Number) -> Life:
+        life = self.lives[number]
+        assert not life.ended, f"job {number} is back after it {life.ended}"
+        return life
+
+    def _free(self, life: Life, how: str) -> None:
+        life.lease = None
+        life.freed.append(how)
+        del self.leased[life.number]
+
+    def _over(self, life: Life) -> None:
+        """Kept for a person: its tries are over, and some locks go with them."""
+        if life.state in (State.DEAD, State.FAILED) and life.lock is not None and life.lock.freed is Freed.END:
+            self._let_go(life)
+
+    def _ended(self, life: Life, how: str) -> None:
+        life.state, life.ended, life.executed = GONE, how, True
+        del self.live[life.number]
+        self.ended_in[life.queue] += 1
+        self._let_go(life)
+
+    def _let_go(self, life: Life) -> None:
+        if life.lock is not None and self.locks.get(life.lock.name, (0, 0.0))[0] == life.number:
+            del self.locks[life.lock.name]

@@ -1,0 +1,82 @@
+"""All that the reference keeps, and what can be asked: found by looking at all jobs and sorting."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from crossdock.model.clock import Now
+from crossdock.model.records import Recurrence
+from crossdock.model.states import State
+from tests.model.reference.jobs import AT_REST, DAY, Job, Lease, Queue
+from tests.model.reference.records import Records, Throttle
+
+
+@dataclass
+class Book:
+    random: Random
+    jobs: dict[int, Job] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    records: Records = field(default_factory=Records)
+    throttles: dict[str, Throttle] = field(default_factory=dict)
+    recurrences: dict[str, Recurrence] = field(default_factory=dict)
+    booked: list[tuple[str, int, str, float]] = field(default_factory=list)  #: queue, UTC day, what, value
+    number: int = 0
+    token: int = 0
+    at: float = 0.0  #: when anything last happened; never decreases
+    epoch: int = 0
+    first_token: int = 1
+    processed: int = 0
+    failures: int = 0
+    evicted: int = 0
+    stirred: set[str] = field(default_factory=set)
+    freed: list[int] = field(default_factory=list)  #: what needs nothing any more, in this command
+    lost: list[int] = field(default_factory=list)  #: what can never succeed any more
+
+    def ready(self, queue: str) -> list[Job]:
+        """Higher priority first, then first come first served."""
+        waiting = [job for job in self.jobs.values() if job.state is State.READY and job.queue == queue]
+        return sorted(waiting, key=lambda job: (-job.spec.priority, job.band, job.stamp, job.number))
+
+    def shelf(self, state: State) -> list[Job]:
+        """Sorted by when time will act on them."""
+        there = [job for job in self.jobs.values() if job.state is state]
+        return sorted(there, key=lambda job: (job.lease.end if job.lease else job.due, job.number))
+
+    def due_in(self, now: Now) -> float | None:
+        """How long until time acts on anything."""
+        on_shelves = [job for state in (*AT_REST, State.LEASED) for job in self.shelf(state)]
+        waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
+        waits += [each.next - now.wall for each in self.recurrences.values()]
+        waits += [end - now.steady for end, _, _ in self._slots()]
+        waits += [end - now.steady for ends in self.records.ends() for end, _ in ends]
+        waits += [job.end - now.steady for job in self.jobs.values() if job.end]
+        waits = [wait for wait in waits if wait < math.inf]
+        return max(0.0, min(waits)) if waits else None
+
+    def _slots(self) -> list[tuple[float, str, Lease]]:
+        """When leases will count for their throttle no longer, and wake who waits: throttle by throttle."""
+        return [
+            (job.lease.began + throttle.timeout_s, queue, job.lease)
+            for queue, throttle in self.throttles.items()
+            for job in sorted(self.jobs.values(), key=lambda job: job.lease.token if job.lease else 0)
+            if throttle.timeout_s and job.lease and job.queue == queue and not job.lease.slot_over
+        ]
+
+    def _those(self, numbers: Iterable[int], states: Iterable[State]) -> list[Job]:
+        there = [self.jobs[number] for number in dict.fromkeys(numbers) if number in self.jobs]
+        return [job for job in there if job.state in states]
+
+    def _happens(self, now: Now) -> float:
+        self.at = max(self.at, now.wall)
+        return self.at
+
+    def _tail_of_this_instant(self) -> None:
+        """What joins a queue now stands behind all that came before, though the clock has not moved since."""
+        self.at = math.nextafter(self.at, math.inf)
+
+    def _register(self, name: str) -> None:
+        self.queues.setdefault(name, Queue(self.at))
+
+    def _book(self, job: Job, what: str, value: float) -> None:
+        self.booked.append((job.queue, int(self.at // DAY), what, value))

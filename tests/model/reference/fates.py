@@ -1,0 +1,139 @@
+"""What becomes of a job: ready, back in its place, tried again, ended, gone; and of those that need it."""
+
+from msgspec.structs import replace
+
+from crossdock.model.clock import Now
+from crossdock.model.job import Result
+from crossdock.model.rules import Backoff, Lapse, Then
+from crossdock.model.states import State
+from tests.model.reference.book import Book
+from tests.model.reference.jobs import DAY, EXHAUSTED, Error, Job, Said, used_up
+
+
+class Fates(Book):
+    def _make_ready(self, job: Job, since: float, due: float) -> None:
+        by_time = bool(due) and job.rules.due_band != 1
+        job.band, job.stamp = (job.rules.due_band, due) if by_time else (1, since)
+        job.state, job.since = State.READY, since
+        self._register(job.queue)
+        self.stirred.add(job.queue)
+
+    def _to_old_place(self, job: Job, *, counted: bool) -> None:
+        job.state, job.lease = State.READY, None
+        job.attempts -= not counted
+        self._register(job.queue)
+        self.stirred.add(job.queue)
+        self.records.back(job.number, job.spec.jid, job.links, self.at, started=job.attempts > 0)
+
+    def _begin(self, job: Job, now: Now) -> None:
+        """The time of a job begins to run when it is due, however late that is found."""
+        if job.links.ttl_s and not job.end:
+            job.end = now.steady + job.links.ttl_s - max(0.0, now.wall - job.due if job.due else 0.0)
+
+    def _settled(self, job: Job) -> None:
+        """A lease less may let another one in."""
+        if self.throttles:
+            self.stirred.add(job.queue)
+
+    def _lapse(self, job: Job, now: Now) -> None:
+        self.stirred.add(job.queue)
+        told: Said = ("lease-expired", "the lease ran out", ())
+        if job.rules.lapse is Lapse.DROP:
+            self._gone(job, self.at, success=False)
+        elif job.rules.lapse is Lapse.FAILURE:
+            final = job.failures >= job.rules.max_failures or used_up(job)
+            self._failed(job, now, told, lost=True, final=final)
+        elif used_up(job):
+            self._failed(job, now, told, lost=True, final=True, counted=False)
+        else:
+            self._to_old_place(job, counted=True)
+
+    def _failed(
+        self, job: Job, now: Now, told: Said, *, lost: bool, final: bool, counted: bool = True, result: bytes = b""
+    ) -> None:
+        after = job.rules.exhausted
+        if final and after is Then.DEAD_QUEUE and job.deadqueue and not lost:
+            self._tail_of_this_instant()
+        at, before, leased = self.at, job.error, job.lease is not None
+        next_at = before.next_at if before else 0.0
+        self.processed += leased
+        if counted and leased:
+            self.failures += 1
+            self._book(job, "failure", 1.0)
+        waited = job.failures
+        job.failures += counted
+        if final:
+            self._exhausted(job, now, result)
+        elif leased and job.rules.backoff is Backoff.NONE:
+            next_at = now.wall
+            self._to_old_place(job, counted=True)
+        elif leased:
+            job.state, job.lease, job.stamp = State.RETRYING, None, None
+            job.due = next_at = now.wall + self._delay(job, waited)
+        group, message, trace = told
+        job.error = Error(group, message, trace, before.first_at if before else at, at, next_at, lost)
+        if job.state is State.GONE:
+            self._gone(job, at, success=False)
+        else:
+            shown = "dead" if final and after is Then.DEAD else "failed"
+            over = job.state in (State.DEAD, State.FAILED)
+            self.records.failed(job.number, job.spec.jid, job.links, at, shown, over=over)
+
+    def _exhausted(self, job: Job, now: Now, result: bytes) -> None:
+        after = job.rules.exhausted
+        if after is Then.DEAD_QUEUE and job.deadqueue:
+            job.spec = replace(job.spec, queue=job.deadqueue)
+            job.deadqueue, job.spent, job.lease, job.failures, job.due, job.needs = "", True, None, 0, 0.0, []
+            self._make_ready(job, self.at, 0.0)
+            self.lost.append(job.number)
+            return
+        end = EXHAUSTED.get(after, State.GONE)
+        if end is State.FAILED:
+            self._keep(job, end, Result(False, result), now)
+        job.state, job.lease, job.stamp, job.due = end, None, None, now.wall + 180 * DAY
+        if end is not State.GONE:  # else it is lost when it goes
+            self.lost.append(job.number)
+
+    def _delay(self, job: Job, count: int) -> float:
+        if job.rules.backoff is Backoff.POLYNOMIAL:
+            return count**4 + 15 + self.random.randrange(30) * (count + 1)
+        return (count + 1) ** 4 if job.rules.backoff is Backoff.QUARTIC else 0.0
+
+    def _keep(self, job: Job, state: State, result: Result, now: Now) -> None:
+        if job.links.ttl_s and not job.end:
+            job.end = now.steady + job.due - now.wall + job.links.ttl_s
+        job.state, job.lease, job.result = state, None, result
+
+    def _gone(self, job: Job, at: float, *, success: bool) -> None:
+        del self.jobs[job.number]
+        if not success:
+            self.lost.append(job.number)
+        if job.state is not State.COMPLETE:  # that one has told of its end already
+            self.records.gone(job.number, job.spec.jid, job.links, at, success=success)
+
+    def _follow_needs(self, now: Now) -> None:
+        """Who lost a need fails, too, and so do its own dependents, one after the other; then the freed go on."""
+        lost, self.lost = self.lost, []
+        freed, self.freed = self.freed, []
+        for number in lost:
+            self._fail_dependents(number, now)
+        jobs = [job for number in freed if (job := self.jobs.get(number)) and job.state is State.BLOCKED]
+        if jobs:
+            self._happens(now)
+        if any(job.due <= now.wall for job in jobs):
+            self._tail_of_this_instant()
+        for job in jobs:
+            if job.due > now.wall:
+                job.state = State.SCHEDULED
+            else:
+                self._begin(job, now)
+                due, job.due = job.due, 0.0
+                self._make_ready(job, self.at, due)
+
+    def _fail_dependents(self, number: int, now: Now) -> None:
+        for job in sorted(self.jobs.values(), key=lambda each: each.number):
+            if job.state is State.BLOCKED and number in job.needs:
+                self._happens(now)
+                told = ("need-lost", f"job {number}, which it needed, cannot succeed", ())
+                self._failed(job, now, told, lost=False, final=True, counted=False, result=told[1].encode())
+                self._fail_dependents(job.number, now)

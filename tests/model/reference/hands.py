@@ -1,0 +1,116 @@
+"""What an operator does with jobs and queues, and what programs say of groups, tracks, throttles and recurrences."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from crossdock.model import commands as c
+from crossdock.model.clock import Now
+from crossdock.model.states import State
+from tests.model.reference.fates import Fates
+from tests.model.reference.jobs import AT_REST, DAY
+from tests.model.reference.records import Records, Throttle, next_run
+
+
+class Hands(Fates):
+    def requeue(self, command: c.Requeue, now: Now) -> int:
+        jobs = self._those(command.numbers, AT_REST)
+        for job in jobs:
+            self._begin(job, now)
+            job.due = 0.0
+            self._make_ready(job, self._happens(now), 0.0)
+        return len(jobs)
+
+    def bury(self, command: c.Bury, now: Now) -> int:
+        jobs = self._those(command.numbers, (State.READY, *AT_REST))
+        for job in jobs:
+            at = self._happens(now)
+            job.state, job.due = State.DEAD, now.wall + 180 * DAY
+            self.records.failed(job.number, job.spec.jid, job.links, at, "dead", over=True)
+            self.lost.append(job.number)
+        return len(jobs)
+
+    def reroute(self, command: c.Reroute, now: Now) -> int:
+        """As they are: state, place in line, times, tries and what they wait for go along."""
+        jobs = self._those(command.numbers, (State.READY, State.SCHEDULED, State.RETRYING, State.BLOCKED))
+        jobs = [job for job in jobs if job.queue != command.queue]
+        for job in jobs:
+            self._happens(now)
+            self._register(command.queue)
+            job.spec = replace(job.spec, queue=command.queue)
+            self.stirred.add(command.queue)
+        return len(jobs)
+
+    def remove(self, command: c.Remove, now: Now) -> int:
+        jobs = self._those(command.numbers, command.states)
+        for job in jobs:
+            if job.lease:
+                self._settled(job)
+            self._gone(job, self._happens(now), success=False)
+        return len(jobs)
+
+    def pause(self, command: c.PauseQueues, now: Now) -> None:
+        self._set_paused(command.queues, now, paused=True)
+
+    def resume(self, command: c.ResumeQueues, now: Now) -> None:
+        self.stirred = self._set_paused(command.queues, now, paused=False)
+
+    def _set_paused(self, names: Iterable[str] | None, now: Now, *, paused: bool) -> set[str]:
+        chosen = set(self.queues if names is None else names)
+        changed = {name for name, queue in self.queues.items() if name in chosen and queue.paused is not paused}
+        for name in changed:
+            self._happens(now)
+            self.queues[name].paused = paused
+        return changed
+
+    def forget(self, command: c.ForgetQueue, now: Now) -> None:
+        if command.queue in self.queues and not self.ready(command.queue):
+            self._happens(now)
+            del self.queues[command.queue]
+
+    def flush(self, command: c.Flush, now: Now) -> None:
+        self._happens(now)
+        self.jobs, self.queues, self.records, self.booked = {}, {}, Records(), []
+        self.processed = self.failures = self.evicted = 0
+
+    def open_group(self, command: c.OpenGroup, now: Now) -> bool:
+        groups = self.records.groups
+        if command.name in groups or (command.parent and command.parent not in groups):
+            return False
+        self.records.open(command, self._happens(now), now)
+        return True
+
+    def commit_group(self, command: c.CommitGroup, now: Now) -> bool:
+        if command.name not in self.records.groups:
+            return False
+        if not self.records.groups[command.name].committed:
+            self._happens(now)
+            self.records.commit(command.name, now)
+        return True
+
+    def set_track(self, command: c.SetTrack, now: Now) -> None:
+        self.records.note(command.jid, self._happens(now), None, command.percent, command.text)
+        for job in self.jobs.values():
+            if command.until and job.spec.jid == command.jid and job.lease:
+                job.lease.end = max(job.lease.end, now.steady + min(command.until - now.wall, DAY))
+
+    def set_throttles(self, command: c.SetThrottles, now: Now) -> None:
+        wanted = {queue: Throttle(maximum, per, timeout) for queue, maximum, per, timeout in command.throttles}
+        if list(wanted.items()) != list(self.throttles.items()):
+            self._happens(now)
+            self.stirred = set(self.throttles)
+            self.throttles = wanted
+            for job in self.jobs.values():
+                if job.lease:
+                    job.lease.slot_over = False
+
+    def set_recurrences(self, command: c.SetRecurrences, now: Now) -> None:
+        before = self.recurrences
+        self.recurrences = {}
+        for wanted in command.recurrences:
+            known = before.get(wanted.name)
+            same = known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone)
+            due = known.next if known is not None and same else next_run(wanted, now.wall)
+            self.recurrences[wanted.name] = replace(wanted, next=due)
+        if self.recurrences != before:
+            self._happens(now)

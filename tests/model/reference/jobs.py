@@ -1,0 +1,90 @@
+"""A job as the reference keeps it: its lease, its last error, and which states are an end."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from crossdock.model.clock import Now
+from crossdock.model.job import Bound, Links, Result, Spec
+from crossdock.model.rules import Rules, Then
+from crossdock.model.states import State
+
+DAY: Final = 86_400
+EXHAUSTED: Final = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.FAILED: State.FAILED}
+ENDED: Final = (State.COMPLETE, State.FAILED, State.DEAD)
+AT_REST: Final = (State.SCHEDULED, State.RETRYING, State.DEAD)
+
+#: Group, message and backtrace of a failure
+Said = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass
+class Lease:
+    token: int
+    via: str
+    worker: str
+    at: float
+    began: float  #: steady, as the end
+    end: float
+    wait_s: float
+    bound: Bound
+    slot_over: bool = False  #: it was told that it counts for its throttle no longer
+
+
+@dataclass
+class Error:
+    group: str
+    message: str
+    backtrace: tuple[str, ...]
+    first_at: float
+    at: float
+    next_at: float
+    lost: bool
+
+
+@dataclass
+class Job:
+    number: int
+    spec: Spec
+    origin: str
+    state: State
+    created: float
+    since: float  #: wall; when it last became ready
+    due: float
+    failures: int
+    band: int = 1
+    stamp: float | None = None  #: its place among the ready of its priority and band; kept while leased
+    attempts: int = 0
+    lease: Lease | None = None
+    error: Error | None = None
+    needs: list[int] = field(default_factory=list)
+    deadqueue: str = ""
+    spent: bool = False  #: it went there
+    end: float = 0.0  #: steady; gone then, 0: never
+    result: Result | None = None
+
+    @property
+    def rules(self) -> Rules:
+        return self.spec.rules
+
+    @property
+    def queue(self) -> str:
+        return self.spec.queue
+
+    @property
+    def links(self) -> Links:
+        return (self.spec.extra and self.spec.extra.links) or Links()
+
+
+@dataclass
+class Queue:
+    first_seen: float
+    paused: bool = False
+
+
+def used_up(job: Job) -> bool:
+    return 0 < job.rules.max_attempts <= job.attempts
+
+
+def is_due(job: Job, now: Now) -> bool:
+    """Leases run on the steady clock, everything else on the wall's."""
+    return job.lease.end <= now.steady if job.lease else job.due <= now.wall

@@ -1,0 +1,85 @@
+"""Which job is leased next and for how long, and leases that come back without a settlement."""
+
+from collections.abc import Iterator
+
+from crossdock.engine.lease import DRAWS
+from crossdock.model import commands as c
+from crossdock.model.clock import Now
+from crossdock.model.job import Held, Number, Token
+from crossdock.model.records import Per
+from crossdock.model.states import State
+from tests.model.reference.fates import Fates
+from tests.model.reference.jobs import Job, Lease
+
+
+class Leasing(Fates):
+    def lease_next(self, command: c.LeaseNext, now: Now) -> Held | None:
+        names = list(command.queues)
+        if command.terms.registers:
+            for name in names:
+                if name not in self.queues:
+                    self._happens(now)
+                    self._register(name)
+        for name in self._drawn(names) if command.at_random else names:
+            if (
+                name in self.queues
+                and not self.queues[name].paused
+                and not self._is_throttled(name, command.worker, now)
+            ):
+                for job in self.ready(name):
+                    if not 0 < job.links.expires <= now.wall:
+                        return self._lease(job, command, now)
+                    self._gone(job, self._happens(now), success=False)
+        return None
+
+    def _drawn(self, names: list[str]) -> Iterator[str]:
+        """Each name that has jobs, as likely as the others: a few blind draws, then what is left, drawn one by one."""
+        distinct = list(dict.fromkeys(names))
+        blind = (distinct[int(self.random.random() * len(distinct))] for _ in range(DRAWS if distinct else 0))
+        first = next((name for name in blind if self.ready(name)), None)
+        if first is not None:
+            yield first
+        left = [name for name in distinct if name != first and self.ready(name)]
+        while left:
+            yield left.pop(int(self.random.random() * len(left)) if len(left) > 1 else 0)
+
+    def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> Held:
+        at = self._happens(now)
+        self.token += 1
+        job.state = State.LEASED
+        job.attempts += 1
+        end = now.steady + lease_seconds(job.rules.lease_s, command.terms)
+        wait = max(0.0, at - job.since)
+        job.lease = Lease(self.token, command.via, command.worker, at, now.steady, end, wait, command.terms.bound)
+        self._book(job, "wait", wait)
+        self.records.leased(job.number, job.spec.jid, job.links, at)
+        return Number(job.number), Token(self.token)
+
+    def _is_throttled(self, queue: str, worker: str, now: Now) -> bool:
+        throttle = self.throttles.get(queue)
+        if throttle is None:
+            return False
+        leases = [job.lease for job in self.jobs.values() if job.lease and job.queue == queue]
+        if throttle.timeout_s:
+            leases = [lease for lease in leases if lease.began + throttle.timeout_s > now.steady]
+        if throttle.per is Per.WORKER:
+            leases = [lease for lease in leases if lease.worker == worker]
+        return len(leases) >= throttle.maximum
+
+    def give_back(self, command: c.GiveBack, now: Now) -> None:
+        for number, token in command.leases:
+            job = self.jobs.get(number)
+            if job and job.lease and job.lease.token == token:
+                self._happens(now)
+                self._to_old_place(job, counted=False)
+
+    def lose_lease(self, command: c.LoseLease, now: Now) -> None:
+        number, token = command.lease
+        job = self.jobs.get(number)
+        if job and job.lease and job.lease.token == token:
+            self._happens(now)
+            self._lapse(job, now)
+
+
+def lease_seconds(own: float, terms: c.Terms) -> float:
+    return min(max(own, terms.least_s), terms.most_s) if own else terms.default_s

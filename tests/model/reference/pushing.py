@@ -1,0 +1,57 @@
+"""Jobs come in, if no lock and no group is in the way."""
+
+from crossdock.model import commands as c
+from crossdock.model.clock import Now
+from crossdock.model.job import Links, Spec
+from crossdock.model.states import State
+from tests.model.reference.fates import Fates
+from tests.model.reference.jobs import ENDED, Job
+
+
+class Pushing(Fates):
+    def enqueue(self, command: c.Enqueue, now: Now) -> list[c.Refused | None] | tuple[()]:
+        refused: list[c.Refused | None] = []
+        first = self.number + 1
+        for spec in command.specs:
+            live = command.unless_live and any(job.spec.jid == spec.jid for job in self.jobs.values())
+            refused.append(c.Refused.DUPLICATE if live else self._refused(spec, now))
+            if refused[-1] is None:
+                self._push(spec, command.via, self._happens(now), now.wall, first, now)
+        return refused if any(refused) else ()
+
+    def _refused(self, spec: Spec, now: Now) -> c.Refused | None:
+        links = (spec.extra and spec.extra.links) or Links()
+        if links.group and links.group not in self.records.groups:
+            return c.Refused.NO_GROUP
+        held = links.lock and self.records.locks.get(links.lock.name)
+        if not held or held.end <= now.steady:
+            return None
+        holder = self.jobs[held.holder]
+        over = 0 < holder.links.expires <= now.wall and not holder.lease
+        return None if over else c.Refused.NOT_UNIQUE
+
+    def _push(self, spec: Spec, via: str, at: float, wall: float, first: int = 0, now: Now | None = None) -> None:
+        self.number += 1
+        self._register(spec.queue)
+        job = Job(self.number, spec, via, State.SCHEDULED, at, at, spec.due, spec.failures)
+        job.deadqueue = spec.extra.deadqueue if spec.extra else ""
+        named = [self.number + need if need < 0 else need for need in job.links.needs]
+        job.needs = [need for need in dict.fromkeys(named) if self._can_succeed(need, first)]
+        self.jobs[self.number] = job
+        if job.links.ttl_s and now is not None and spec.due <= wall:
+            job.end = now.steady + job.links.ttl_s - (now.wall - spec.due if spec.due else 0.0)
+        if job.needs:
+            job.state = State.BLOCKED
+        elif spec.due <= wall:
+            self._make_ready(job, at, spec.due)
+        self.records.entered(job.number, spec.jid, job.links, at, failed_before=spec.failures > 0)
+
+    def _can_succeed(self, number: int, first: int) -> bool:
+        """By its own power, as far as anybody knows; those from `first` on come in with who asks."""
+        job = self.jobs.get(number)
+        return job is not None and (number >= first > 0 or (job.state not in ENDED and not job.spent))
+
+    def draw_numbers(self, command: c.DrawNumbers, now: Now) -> None:
+        if command.count > 0:
+            self._happens(now)
+            self.number += command.count

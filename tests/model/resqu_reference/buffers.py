@@ -1,0 +1,75 @@
+"""Buffers: what a consumer or an allocator holds, filled, emptied, lost, put on."""
+
+from math import inf, nextafter
+
+from crossdock.model import resqu_lists as b
+from crossdock.model.clock import Now
+from tests.model.resqu_reference.fates import Fates
+from tests.model.resqu_reference.jobs import Buffer
+
+
+class Buffers(Fates):
+    def fill(self, command: b.FillBuffer, now: Now) -> None:
+        self._happens(now)
+        self._lost(command.key)
+        self.buffers[command.key] = Buffer(command.number, command.token, command.text)
+
+    def _lost(self, key: str) -> None:
+        buffer = self.buffers.get(key)
+        job = self.jobs.get(buffer.number) if buffer is not None else None
+        if buffer is not None and job is not None and self._in_buffer(job) is buffer:
+            self._back(job, counted=True)
+
+    def lose(self, command: b.LoseBuffer, now: Now) -> None:
+        buffer = self.buffers.get(command.key)
+        if buffer is not None and self._in_buffer(self.jobs.get(buffer.number)) is buffer:
+            self._happens(now)
+            self._lost(command.key)
+
+    def empty(self, command: b.EmptyBuffer, now: Now) -> bytes | None:
+        buffer = self.buffers.get(command.key)
+        if buffer is None:
+            return None
+        self._happens(now)
+        job = self.jobs.get(buffer.number)
+        if job is not None and not buffer.token and job.state == "held":
+            job.state, job.place = "ready", (self.at, job.number)
+        elif command.lost or buffer.said == "again":
+            self._lost(command.key)
+        elif job is not None and self._in_buffer(job) is buffer:
+            self._gone(job, now)
+        del self.buffers[command.key]
+        return buffer.text
+
+    def take_next(self, command: b.TakeNext, now: Now) -> int | None:
+        waiting = self.ready(command.queue)
+        if not waiting:
+            return None
+        self._happens(now)
+        waiting[0].state = "held"
+        return waiting[0].number
+
+    def discard(self, command: b.DiscardBuffer, now: Now) -> bool:
+        buffer = self.buffers.get(command.key)
+        if buffer is None or buffer.text != command.text:
+            return False
+        self._happens(now)
+        job = self.jobs.get(buffer.number)
+        del self.buffers[command.key]
+        if job is not None and not buffer.token and job.state == "held":
+            self._gone(job, now)
+        return True
+
+    def put_on(self, command: b.PutOn, now: Now) -> bytes | None:
+        buffer = self.buffers.get(command.key)
+        if buffer is None:
+            return None
+        self._happens(now)
+        job = self.jobs.get(buffer.number)
+        if job is not None and not buffer.token and job.state == "held":
+            self.at = nextafter(self.at, inf)
+            job.queue, job.state, job.place = command.queue, "ready", (self.at, job.number)
+        else:
+            self._lost(command.key)
+        del self.buffers[command.key]
+        return buffer.text

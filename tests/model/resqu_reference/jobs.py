@@ -1,0 +1,76 @@
+"""A job, a batch, a buffer and a plan as the reference keeps them, and what a spec says of Resqu."""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+from msgspec.structs import replace
+
+from crossdock.model import resqu as r
+from crossdock.model.job import ResquFace, Spec
+
+TRIES: Final = 2  #: failures after which another one ends the job
+
+
+@dataclass
+class Job:
+    number: int
+    jid: str
+    text: bytes
+    stamped: bool
+    uid: str
+    source: str
+    name: str
+    queue: str
+    state: str  #: ready, scheduled, leased, held
+    place: tuple[float, int] = (0.0, 0)
+    due: float = 0.0
+    failures: int = 0
+    attempts: int = 0
+    token: int = 0
+    stage: str = ""
+    end: float = inf  #: steady; of its lease
+
+
+@dataclass
+class Stage:
+    source: str
+    name: str
+    end: float
+    numbers: list[int] = field(default_factory=list)  #: that nobody has begun
+    phase: str = "open"  #: open, committed, backlog, active
+    queue: str = ""
+    by_hand: bool = False
+    since: float = 0.0
+
+
+@dataclass
+class Buffer:
+    number: int
+    token: int
+    text: bytes
+    said: str = ""
+    by: int = 0
+
+
+@dataclass
+class Plan:
+    words: str
+    next: float
+    spec: Spec
+    source: str
+
+
+def face(spec: Spec) -> ResquFace:
+    assert spec.extra is not None
+    assert isinstance(spec.extra.face, ResquFace)
+    return spec.extra.face
+
+
+def uid_of(spec: Spec) -> str:
+    lock = spec.extra.links.lock if spec.extra is not None and spec.extra.links is not None else None
+    return r.uid_of(lock.name) if lock is not None else ""
+
+
+def due_at(spec: Spec, due: float) -> Spec:
+    return replace(spec, due=due)

@@ -1,0 +1,201 @@
+"""A story with each kind of event in it, in a plausible order; what Resqu's words make is in resqu_story.py."""
+
+from typing import Any
+
+import msgspec
+
+from crossdock.model import commands as c
+from crossdock.model import keys as k
+from crossdock.model import loads
+from crossdock.model import moves as m
+from crossdock.model.faces import Entry, What
+from crossdock.model.job import Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
+from crossdock.model.records import Interval, Per, Recurrence
+from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from tests.model.bench import RULES, Bench, held, spec
+from tests.model.resqu_story import story_of_resqu
+
+
+def story() -> Bench:
+    """At least one of each kind of event, in a plausible order."""
+    bench = Bench()
+    bench.do(c.Start())
+    bench.push("flushed")
+    bench.do(c.Flush("faktory"))
+    face = FaktoryFace("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
+    far = bench.now.wall + 9e6
+    rich = Rules(25, 3, 90.0, Backoff.POLYNOMIAL, Then.DEAD, Then.GONE, Lapse.FAILURE)
+    scheduled = Spec("scheduled", "default", "kind", b'{"a":1.0}', Form.JSON, 4, rich, far, Extra(b'{"b":2}', face))
+    bench.do(c.Enqueue("faktory", [scheduled]))
+    for jid in ("succeeded", "failed"):
+        bench.push(jid, priority=2)
+        bench.lease()
+        bench.clock.pass_by(0.25)
+    bench.succeed("succeeded")
+    bench.fail("failed")
+    for jid, rules in (("dead", Rules(-1, exhausted=Then.DEAD)), ("gone", Rules(0))):
+        bench.push(jid, rules=rules)
+        bench.lease()
+        bench.fail(jid)
+    bench.push("lost", priority=1)
+    bench.push("lapsed", rules=Rules(3, lapse=Lapse.RETURN))
+    bench.lease()
+    bench.lease()
+    bench.after(1_800.0)
+    _, requeued, buried, removed = bench.push("waiting", "requeued", "buried", "removed", due=far)
+    bench.do(c.Requeue("faktory", [requeued]))
+    bench.do(c.Bury("faktory", [buried]))
+    bench.do(c.Remove("faktory", "discarded", [removed], frozenset({State.SCHEDULED})))
+    bench.push("leased", "returned", priority=3)
+    bench.lease(worker="somebody")
+    bench.give_back(held(bench.lease()))
+    bench.do(c.SetTrack("leased", 50, "half", bench.now.wall + 7_200.0))
+    bench.nothing_to_lease("seen", "forgotten", terms=c.Terms(1.0, 1.0, 1.0, registers=True))
+    bench.do(c.ForgetQueue("forgotten"))
+    for name in ("paused", "resumed"):
+        [number] = bench.push(name, queue=name)
+        bench.do(c.Remove("faktory", "queue removed", [number], frozenset({State.READY})))
+        bench.do(c.PauseQueues([name]))
+    bench.do(c.ResumeQueues(["resumed"]))
+    return bench
+
+
+def story_of_records(bench: Bench) -> Bench:
+    steady = bench.now.steady
+    bench.push("locked", links=Links(LockTerms("lock", steady + 9e6, Freed.SUCCESS)))
+    called = Spec(
+        "called", "default", "call", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(calls="group", call=Call.SUCCESS))
+    )
+    bench.do(c.OpenGroup("forgotten", "faktory", "", "never committed", called, None))
+    bench.after(1_800.0)
+    bench.do(c.OpenGroup("group", "faktory", "", "text", None, called))
+    bench.push("member", priority=9, links=Links(group="group"))
+    bench.do(c.CommitGroup("group"))
+    bench.lease()
+    bench.succeed("member")
+    bench.do(c.OpenGroup("finished", "faktory", "", "", None, None))
+    bench.do(c.CommitGroup("finished"))
+    bench.do(c.SetThrottles([("throttled", 2, Per.WORKER, 60.0)]))
+    again = Spec("", "cron", "spawned", b"[]", Form.JSON, 0, RULES)
+    bench.do(c.SetRecurrences([Recurrence("again", "faktory", "0 * * * *", "Europe/Berlin", again, 0.0)]))
+    bench.after(3_600.0)
+    bench.do(c.SetTrack("leased", 75, None))
+    bench.restart()
+    bench.do(c.SetTrack("dated", 25, "quarter"))
+    return bench
+
+
+def story_of_needs(bench: Bench) -> Bench:
+    [need] = bench.push("need", queue="needs")
+    bench.push("met", queue="needs", links=Links(needs=(need,)))
+    bench.push("scheduled again", queue="needs", due=bench.now.wall + 9e6, links=Links(needs=(need,)))
+    bench.lease("needs")
+    bench.succeed("need")
+    bench.do(c.DrawNumbers(2))
+    return bench
+
+
+def story_of_keys(bench: Bench) -> Bench:
+    bench.do(k.SetKey(b"string", b"value", bench.now.steady + 9e6))
+    bench.do(k.KeepKey(b"string", 0.0))
+    bench.do(k.ChangeList(b"list", 0, 0, [b"a", b"b", b"c"]))
+    bench.do(k.ChangeList(b"list", 0, drop=[1]))
+    bench.do(k.ChangeMembers(b"set", k.Kind.SET, [(b"member", None)]))
+    bench.do(k.ChangeMembers(b"hash", k.Kind.HASH, [(b"field", b"value"), (b"dropped", b"")]))
+    bench.do(k.ChangeMembers(b"hash", k.Kind.HASH, drop=[b"dropped"]))
+    bench.do(k.ChangeMembers(b"sorted", k.Kind.SORTED, [(b"member", 1.5)]))
+    bench.do(k.SetKey(b"dropped", b""))
+    bench.do(k.DropKeys([b"dropped"]))
+    bench.do(k.KnowScript("forgotten", "dialect"))
+    bench.do(k.ForgetScripts())
+    bench.do(k.KnowScript("0123", "dialect"))
+    return bench
+
+
+def story_of_moves(bench: Bench) -> Bench:
+    """A queue of qless' jobs: each is put, some are held, moved, edited, warned of and brought back."""
+
+    def put(jid: str, t: float, **more: Any) -> int:
+        bench.do(m.Put("qless", t, "w", jid, "moves", "klass", b"{}", Form.JSON, **more))
+        return newest_number(bench, jid)
+
+    def pop(t: float, count: int = 1) -> None:
+        bench.do(m.Pop("qless", t, "moves", "w", count, 60.0))
+
+    put("moved", 1.0)
+    put("moved", 2.0, delay=5.0, priority=3, tags=("red", 7), retries=2)
+    advanced = put("advanced", 3.0)
+    pop(4.0)
+    bench.do(m.Advance("qless", 5.0, advanced, b"[]", "moves", 9e6))
+    stalled = put("stalled", 6.0)
+    pop(7.0, 2)
+    bench.do(m.TakeBack("qless", 7.5, [stalled]))
+    pop(8.0)
+    pop(1_000.0)
+    bench.do(m.SetPriority("qless", 1_001.0, stalled, 1.5))
+    bench.do(m.EditTags("qless", 1_002.0, stalled, add=("blue",), drop=("green",)))
+    bench.do(m.Note("qless", 1_003.0, stalled, Entry(1_003.0, What.SAID, "text", data=b'{"a":1}')))
+    blocked = put("blocked", 1_004.0, needs=["stalled"])
+    bench.do(m.EditNeeds("qless", 1_005.0, blocked, ()))
+    revived = put("revived", 1_006.0, priority=9)
+    pop(1_007.0)
+    claim = c.Claim("qless", "w", held(bench.job(revived)))
+    bench.do(c.Fail("revived", claim, "group", "message", t=1_008.0, final=True))
+    bench.do(m.Unfail("qless", 1_009.0, "group", "elsewhere", 25))
+    bench.do(m.Configure("heartbeat", "90"))
+    bench.do(m.Watch("stalled", 1_010.0))
+    bench.do(m.Watch("blocked", 1_010.0))
+    bench.do(m.Unwatch("blocked"))
+    bench.do(m.Pop("qless", 1_011.0, "elsewhere", "forgotten", 0, 60.0))
+    bench.do(m.ForgetWorkers(["forgotten"], with_jobs=True))
+    wall = bench.now.wall
+    every = Interval("every", "intervals", "klass", b"{}", Form.JSON, 60, 1_012.0, wall, 1, ("red",), 2, 3)
+    bench.do(m.SetInterval(every, 1_012.0))
+    bench.do(m.SetInterval(msgspec.structs.replace(every, jid="cleared"), 1_013.0))
+    bench.do(m.ClearInterval("cleared"))
+    bench.do(m.CatchUp("qless", "intervals", 1_100.0, 5))
+    return bench
+
+
+def story_of_throttles(bench: Bench) -> Bench:
+    """A throttle with one place: the second job is held, and freed by hand."""
+    bench.do(m.SetThrottle("gate", 1, 9e6))
+    for jid in ("holder", "unheld"):
+        put = m.Put("qless", 1_200.0, "w", jid, "gates", "klass", b"{}", Form.JSON)
+        bench.do(msgspec.structs.replace(put, throttles=("gate", "ql:q:gates"), keeps=True))
+        bench.do(m.Pop("qless", 1_201.0, "gates", "w", 1, 60.0))
+    bench.do(m.FreeThrottle("gate", ("holder",), 1_202.0))
+    return bench
+
+
+def story_of_strays(bench: Bench) -> Bench:
+    """A completion that names another queue leaves a lock behind, which is handed over when it is over."""
+    bench.do(m.Put("qless", 1_300.0, None, "surfaced", "strays", "klass", b"{}", Form.JSON, old=True))
+    for t in (1_301.0, 1_400.0):  # leased, then warned of
+        bench.do(m.Pop("qless", t, "strays", "w", 1, 60.0))
+    number = newest_number(bench, "surfaced")
+    bench.do(m.Advance("qless", 1_401.0, number, b"{}", "beyond", under="another"))
+    bench.do(m.Pop("qless", 1_500.0, "strays", "w", 1, 60.0))
+    return bench
+
+
+def story_of_loads(bench: Bench) -> Bench:
+    bench.do(loads.LoadJobs("crossdock", "run", [spec("loaded"), spec("loaded")]))
+    bench.do(loads.CloseLoad("run"))
+    return bench
+
+
+def story_of_rerouting(bench: Bench) -> Bench:
+    numbers = bench.push("rerouted", queue="from")
+    bench.do(c.Reroute("control", "to", numbers))
+    return bench
+
+
+def newest_number(bench: Bench, jid: str) -> int:
+    return [job.number for job in bench.memory.named(jid)][-1]
+
+
+def whole_story() -> Bench:
+    bench = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
+    return story_of_rerouting(story_of_loads(story_of_resqu(story_of_strays(bench))))

@@ -1,0 +1,141 @@
+"""Locks that let one job in, and jobs that expire before anybody leases them."""
+
+import pytest
+
+from crossdock.model.commands import Bury, Enqueue, Refused, Remove, Requeue, Terms
+from crossdock.model.events import Removed
+from crossdock.model.job import Bound, Freed, Links, LockTerms
+from crossdock.model.states import State
+from tests.model.bench import Bench, held, spec
+
+DAY = 86_400.0
+
+
+def lock(bench: Bench, seconds: float = 600.0, freed: Freed = Freed.SUCCESS) -> Links:
+    return Links(LockTerms("lock", bench.now.steady + seconds, freed))
+
+
+def is_locked(bench: Bench) -> bool:
+    refused = bench.do(Enqueue("faktory", [spec("other", links=lock(bench))]))
+    return list(refused) == [Refused.NOT_UNIQUE]
+
+
+def test_a_lock_lets_one_in(bench: Bench) -> None:
+    bench.push("a", links=lock(bench))
+    assert is_locked(bench)
+    assert len(bench.memory.jobs) == 1
+    bench.push("without a lock")
+    assert len(bench.memory.jobs) == 2
+
+
+def test_of_two_in_one_push_the_first_gets_it(bench: Bench) -> None:
+    specs = [spec("a", links=lock(bench)), spec("b"), spec("c", links=lock(bench))]
+    assert list(bench.do(Enqueue("faktory", specs))) == [None, None, Refused.NOT_UNIQUE]
+    assert [job.jid for job in bench.memory.jobs.values()] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("freed", "when", "locked"),
+    [
+        (Freed.SUCCESS, "leased", True),
+        (Freed.SUCCESS, "given back", True),
+        (Freed.SUCCESS, "failed", True),
+        (Freed.SUCCESS, "dead", True),
+        (Freed.SUCCESS, "succeeded", False),
+        (Freed.SUCCESS, "removed", False),
+        (Freed.START, "leased", False),
+        (Freed.START, "given back", True),
+        (Freed.START, "failed", False),
+    ],
+)
+def test_what_frees_a_lock(bench: Bench, freed: Freed, when: str, locked: bool) -> None:
+    [number] = bench.push("a", links=lock(bench, freed=freed))
+    lease = held(bench.lease())
+    if when == "given back":
+        bench.give_back(lease)
+    elif when in ("failed", "dead", "removed"):
+        bench.fail("a")
+    elif when == "succeeded":
+        bench.succeed("a")
+    if when == "dead":
+        bench.do(Bury("faktory", [number]))
+    elif when == "removed":
+        bench.do(Remove("faktory", "discarded", [number], frozenset({State.RETRYING})))
+    assert is_locked(bench) is locked
+
+
+def test_a_lock_until_start_is_not_held_again_by_one_that_did_start(bench: Bench) -> None:
+    [number] = bench.push("a", links=lock(bench, freed=Freed.START))
+    bench.lease()
+    bench.fail("a")
+    bench.do(Requeue("faktory", [number]))
+    bench.give_back(held(bench.lease()))
+    assert not is_locked(bench)
+
+
+def test_a_lock_until_start_stays_with_who_took_it_meanwhile(bench: Bench) -> None:
+    bench.push("a", links=lock(bench, freed=Freed.START))
+    lease = held(bench.lease())
+    [other] = bench.push("b", links=lock(bench))
+    bench.give_back(lease)
+    assert bench.memory.locks["lock"].holder == other
+
+
+def test_a_lock_until_start_is_held_again_after_a_restart(bench: Bench) -> None:
+    bench.push("a", links=lock(bench, freed=Freed.START))
+    bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    bench.restart()
+    assert is_locked(bench)
+
+
+@pytest.mark.parametrize("looked", [True, False])
+def test_a_lock_ends_by_the_steady_clock(bench: Bench, looked: bool) -> None:
+    bench.push("a", links=lock(bench))
+    bench.clock.jump(DAY)
+    assert is_locked(bench)
+    bench.clock.pass_by(600.0)
+    if looked:
+        bench.tick()
+        assert bench.memory.locks == {}
+    assert not is_locked(bench)
+
+
+def test_who_lost_its_lock_does_not_free_the_next_ones(bench: Bench) -> None:
+    bench.push("a", links=lock(bench))
+    bench.lease()
+    bench.clock.pass_by(600.0)
+    bench.push("b", links=lock(bench))
+    bench.succeed("a")
+    assert is_locked(bench)
+
+
+def test_an_expired_job_is_dropped_when_it_would_be_leased(bench: Bench) -> None:
+    bench.push("old", "old too", links=Links(expires=bench.now.wall + 10.0))
+    bench.push("fresh")
+    bench.clock.pass_by(10.0)
+    assert bench.lease().jid == "fresh"
+    [gone] = [event for event in bench.events if isinstance(event, Removed)]
+    assert (gone.why, [row.jid for row in gone.rows]) == ("expired", ["old", "old too"])
+    assert len(bench.memory.jobs) == 1
+
+
+def test_a_queue_of_expired_jobs_is_empty(bench: Bench) -> None:
+    bench.push("old", links=Links(expires=bench.now.wall + 10.0))
+    bench.push("next queue", queue="other")
+    bench.clock.pass_by(10.0)
+    assert bench.lease("default", "other").jid == "next queue"
+    assert bench.nothing_to_lease()
+
+
+def test_a_queue_of_expired_jobs_that_is_named_twice(bench: Bench) -> None:
+    bench.push("old", links=Links(expires=bench.now.wall + 10.0))
+    bench.push("next queue", queue="other")
+    bench.clock.pass_by(10.0)
+    assert bench.lease("default", "default", "other").jid == "next queue"
+    assert len(bench.memory.jobs) == 1
+
+
+def test_it_is_leased_until_then(bench: Bench) -> None:
+    bench.push("a", links=Links(expires=bench.now.wall + 10.0))
+    bench.clock.pass_by(9.999)
+    assert bench.lease().jid == "a"

@@ -1,0 +1,82 @@
+"""Throttles of the configuration: how many jobs of a queue at a time."""
+
+import pytest
+
+from crossdock.model.commands import Flush, Remove, SetThrottles, Terms
+from crossdock.model.job import Bound
+from crossdock.model.records import Per
+from crossdock.model.states import State
+from tests.model.bench import Bench, held
+
+
+def test_at_most_so_many_of_a_queue_at_a_time(bench: Bench) -> None:
+    bench.do(SetThrottles([("default", 2, Per.QUEUE, 0.0)]))
+    bench.push("a", "b", "c", "d")
+    first = held(bench.lease(worker="w1"))
+    bench.lease(worker="w2")
+    assert bench.nothing_to_lease(worker="w3")
+    assert bench.nothing_to_lease("default", "default")
+    bench.give_back(first)
+    bench.lease()
+    assert bench.nothing_to_lease()
+    bench.succeed("b")
+    assert list(bench.notices) == ["default"]
+    assert bench.lease().jid == "c"
+    bench.fail("c")
+    assert bench.lease().jid == "d"
+    assert bench.nothing_to_lease()
+    bench.after(1_800.0)
+    assert not bench.nothing_to_lease()
+
+
+def test_for_each_worker(bench: Bench) -> None:
+    bench.do(SetThrottles([("default", 1, Per.WORKER, 0.0)]))
+    bench.push("a", "b", "c")
+    bench.lease(worker="w1")
+    assert bench.nothing_to_lease(worker="w1")
+    assert bench.lease(worker="w2").jid == "b"
+
+
+def test_a_lease_counts_no_longer_than_the_timeout(bench: Bench) -> None:
+    bench.do(SetThrottles([("default", 1, Per.QUEUE, 30.0)]))
+    bench.push("a", "b")
+    bench.lease()
+    bench.clock.pass_by(29.999)
+    assert bench.nothing_to_lease()
+    bench.clock.pass_by(0.001)
+    assert bench.lease().jid == "b"
+
+
+def test_leases_from_before_the_throttle_count(bench: Bench) -> None:
+    bench.push("a", "b")
+    bench.lease()
+    bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
+    assert bench.nothing_to_lease()
+    bench.do(SetThrottles([]))
+    assert list(bench.notices) == ["default"], "who waits is asked again"
+    assert not bench.nothing_to_lease()
+
+
+@pytest.mark.parametrize("how", ["flushed", "removed", "restarted"])
+def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
+    bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
+    [number] = bench.push("a")
+    bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    if how == "flushed":
+        bench.do(Flush("faktory"))
+    elif how == "removed":
+        bench.do(Remove("faktory", "discarded", [number], frozenset({State.LEASED})))
+    else:
+        bench.restart()
+    assert how != "removed" or list(bench.notices) == ["default"], "who waits is asked again"
+    bench.push("b")
+    assert not bench.nothing_to_lease()
+    assert bench.nothing_to_lease()
+
+
+def test_other_queues_are_not_throttled(bench: Bench) -> None:
+    bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
+    bench.push("a", "b")
+    bench.push("c", queue="other")
+    bench.lease()
+    assert bench.lease("default", "other").jid == "c"

@@ -1,0 +1,116 @@
+"""Tracks: how far a job is, told by whoever works on it."""
+
+import pytest
+
+from crossdock.model.commands import Requeue, SetTrack, Terms
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, TracksDated, encode_batch
+from crossdock.model.job import Bound, Links, Number
+from crossdock.model.rules import Lapse, Rules, Then
+from tests.model.bench import Bench, held
+
+DAY = 86_400.0
+
+
+def shown(bench: Bench, jid: str = "a") -> str | None:
+    track = bench.memory.tracks.get(jid)
+    return track.state if track else None
+
+
+def test_a_track_follows_its_job(bench: Bench) -> None:
+    rules = Rules(1, exhausted=Then.DEAD)
+    seen = [shown(bench)]
+    bench.push("a", links=Links(tracked=True), rules=rules)
+    seen.append(shown(bench))
+    for _ in range(2):
+        bench.lease()
+        seen.append(shown(bench))
+        bench.fail("a")
+        seen.append(shown(bench))
+        bench.tick()
+    bench.do(Requeue("faktory", [Number(1)]))
+    bench.lease()
+    bench.succeed("a")
+    seen.append(shown(bench))
+    assert seen == [None, "enqueued", "working", "failed", "working", "dead", "success"]
+
+
+@pytest.mark.parametrize("how", ["given back", "lapsed", "restarted"])
+def test_a_track_follows_a_job_that_is_back_in_its_place(bench: Bench, how: str) -> None:
+    bench.push("a", links=Links(tracked=True), rules=Rules(1, lapse=Lapse.RETURN))
+    job = bench.lease(terms=Terms(60.0, 60.0, 60.0, Bound.CONNECTION))
+    if how == "given back":
+        bench.give_back(held(job))
+    elif how == "lapsed":
+        bench.after(60.0)
+    else:
+        bench.restart()
+    assert shown(bench) == "enqueued"
+
+
+def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> None:
+    bench.push("a", links=Links(tracked=True))
+    bench.clock.pass_by(1_000.0)
+    bench.do(SetTrack("a", 50, None))
+    bench.after(1_799.0)
+    assert shown(bench) == "enqueued"
+    assert bench.memory.tracks["a"].percent == 50
+    bench.after(1.0)
+    assert shown(bench) is None
+
+
+def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> None:
+    bench.push("dated by a wrong clock")
+    bench.clock.jump(-DAY)
+    bench.do(SetTrack("a", 50, None))
+    bench.after(1_800.0)
+    assert bench.memory.tracks == {}
+
+
+def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:
+    bench.push("a", links=Links(tracked=True))
+    bench.clock.jump(DAY)
+    bench.after(1_799.0)
+    assert shown(bench) == "enqueued"
+    bench.after(1.0)
+    assert shown(bench) is None
+
+
+def test_a_track_of_an_old_journal_is_kept_half_an_hour_after_the_next_start(bench: Bench) -> None:
+    """Its events did not say until when by the steady clock."""
+    bench.push("a", links=Links(tracked=True))
+    old: list[AnyEvent] = [event for event in bench.events if not isinstance(event, TracksDated)]
+    bench.batches = [encode_batch(Batch(EVENT_VERSION, bench.now.wall, bench.now.steady, old))]
+    bench.clock.jump(-DAY)
+    bench.restart()
+    bench.after(1_799.0)
+    assert shown(bench) == "enqueued"
+    bench.after(1.0)
+    assert shown(bench) is None
+
+
+def test_a_track_outlives_the_lease_it_tells_of(bench: Bench) -> None:
+    """A lease lasts 1,800 s and so does a track: one tick finds both over, and notes the failure in the track."""
+    bench.push("a", links=Links(tracked=True))
+    bench.lease()
+    bench.after(1_800.0)
+    assert shown(bench) == "failed"
+    bench.after(1_799.0)
+    assert shown(bench) == "failed"
+    bench.after(1.0)
+    assert shown(bench) is None
+
+
+def test_anybody_may_track_any_name(bench: Bench) -> None:
+    bench.do(SetTrack("nobody", None, "text"))
+    assert shown(bench, "nobody") == "unknown"
+
+
+@pytest.mark.parametrize(("until", "end"), [(60.0, 1_800.0), (3_600.0, 3_600.0), (9 * DAY, DAY)])
+def test_a_lease_is_extended_never_cut_and_by_a_day_at_most(bench: Bench, until: float, end: float) -> None:
+    bench.push("a")
+    job = bench.lease()
+    bench.do(SetTrack("a", None, None, bench.now.wall + until))
+    assert job.lease is not None
+    assert job.lease.end - bench.now.steady == end
+    assert bench.after(end - 0.001).lapsed == 0
+    assert bench.after(0.001).lapsed == 1
