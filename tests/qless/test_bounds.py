@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from crossdock.engine import editing
+from crossdock.engine import editing, faces
 from crossdock.engine.workers import Workers
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless import cjson, config
@@ -136,6 +136,7 @@ def test_what_is_kept_beside_jobs_needs_room() -> None:
         ("tag", "1", "add", "j", "new"),
         ("tag", "1", "remove", "j", "new"),
         ("complete", "1", "j", "w", "q", "{}", "next", "other"),
+        ("pause", "1", "q", "other"),
     ):
         with pytest.raises(Raised, match="no room"):
             desk.call(*call)
@@ -143,6 +144,7 @@ def test_what_is_kept_beside_jobs_needs_room() -> None:
     desk.call("recur.update", "1", "r", "priority", "5")
     desk.call("config.set", "1", "known", "2")
     desk.call("tag", "1", "remove", "j", "known")
+    desk.call("pause", "1", "q")
     assert desk.call("complete", "1", "j", "w", "q", "{}", "next", "q") == "waiting"
 
 
@@ -181,3 +183,25 @@ def test_recurring_jobs_wait_while_there_is_no_room() -> None:
     assert desk.call("pop", "1000", "q", "w", "50") == desk.call("peek", "1000", "q", "50") == "{}"
     desk.memory.room = 1_000
     assert len(json.loads(desk.call("pop", "1000", "q", "w", "50"))) == 50
+
+
+@pytest.mark.parametrize("most", ["0", "-1", "1e300", "5000"])
+def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
+    monkeypatch.setattr(faces, "_HISTORY_AT_MOST", 10)
+    desk = QlessDesk()
+    desk.call("config.set", "1", "max-job-history", most)
+    put(desk, "j")
+    for n in range(30):
+        desk.call("log", "1", "j", f"message {n}")
+    assert [each["what"] for each in json.loads(desk.call("get", "1", "j"))["history"]] == [
+        "put",
+        *(f"message {n}" for n in range(21, 30)),
+    ]
+
+
+def test_what_is_logged_by_hand_has_a_length() -> None:
+    desk = QlessDesk()
+    put(desk, "j")
+    desk.call("log", "1", "j", "x" * 65_534, "{}")
+    with pytest.raises(Raised, match=r"Log\(\): message and data have more than 65536 characters"):
+        desk.call("log", "1", "j", "x" * 65_535, "{}")

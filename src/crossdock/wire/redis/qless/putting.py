@@ -31,6 +31,9 @@ from crossdock.wire.redis.qless.call import (
     spanned,
 )
 
+#: Of what is written into a job's history by hand: a hundred of them are kept, and shown with the job.
+LOG_AT_MOST: Final = 65_536
+
 _PUT: Final = ("Queue(): no queue name provided", 'Put(): Arg "jid" missing', 'Put(): Arg "klass" missing')
 
 
@@ -224,6 +227,8 @@ def log(call: Call) -> Reply:
     jid = call.text(0, "Log(): Argument 'jid' missing")
     message = call.text(1, "Log(): Argument 'message' missing")
     extra = data(call[2], "Log(): Argument 'data' not JSON: ")[0] if call[2] is not None else b""
+    if len(message) + len(extra) > LOG_AT_MOST:
+        raise Raised(f"Log(): message and data have more than {LOG_AT_MOST} characters")
     found = call.job(jid)
     if found is None:
         raise Raised(f"Log(): Job {jid} does not exist")
