@@ -9,8 +9,9 @@ import pytest
 from crossdock.engine import editing, faces
 from crossdock.engine.workers import Workers
 from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless import cjson, config
+from crossdock.wire.redis.qless import cjson, config, popping, unified
 from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import REQLESS, UNIFIED
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.redis.values import Error
 from tests.qless.replay import QlessDesk
@@ -205,3 +206,14 @@ def test_what_is_logged_by_hand_has_a_length() -> None:
     desk.call("log", "1", "j", "x" * 65_534, "{}")
     with pytest.raises(Raised, match=r"Log\(\): message and data have more than 65536 characters"):
         desk.call("log", "1", "j", "x" * 65_535, "{}")
+
+
+@pytest.mark.parametrize("call", [("peek", "1", "q", "1e300"), ("queue.peek", "1", "q", "1", "1000000")])
+def test_so_many_jobs_are_peeked_at(monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...]) -> None:
+    monkeypatch.setattr(popping, "PEEKED_AT_MOST", 3)
+    desk = QlessDesk()
+    for jid in "abcde":
+        put(desk, jid)
+    answer = unified.answering(REQLESS if call[0] == "queue.peek" else UNIFIED)
+    shown = answer(desk, [], [word.encode() for word in call], desk.tell)
+    assert len(json.loads(str(shown))) == 3
