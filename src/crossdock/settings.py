@@ -60,6 +60,10 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(description="Names of JSON fields, commas between them, whose values never get there: password, token"),
     ] = ""
+    errors: Annotated[
+        Literal["full", "group"],
+        Meta(description="What of an error goes there. group: its type or group, without message and backtrace"),
+    ] = "full"
     segment_mib: Annotated[
         int, Meta(ge=1, le=1_024, description="A file is finished when so much of the journal is in it")
     ] = 64

@@ -182,7 +182,7 @@ def test_the_masenko_load_judges_each_reply() -> None:
 
 def test_the_bench_prints_no_table_when_a_load_has_failed(tmp_path: Path) -> None:
     with liar("no job") as port:
-        done = bench("--quick", "--against", f"faktory://127.0.0.1:{port}", "--folder", str(tmp_path))
+        done = bench("--quick", "--jobs", "300", "--against", f"faktory://127.0.0.1:{port}", "--folder", str(tmp_path))
     assert done.returncode == 1
     assert "bench: no figures: " in done.stderr
     assert rows(done.stdout) == {}

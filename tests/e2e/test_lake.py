@@ -58,7 +58,7 @@ def work(server: Server) -> None:
             got = worker.fetch(queue)
             assert got is not None
             if n == 0:
-                assert worker.fail(got.ident)
+                assert worker.fail(got.ident, "hunter2 is wrong")
             elif n > 1:
                 assert worker.succeed(got.ident)
     for peer in peers:
@@ -82,6 +82,8 @@ def test_jobs_of_all_doors_are_rows_that_add_up_to_the_live_statistics(
     pushed = [row for row in rows if row["event"] == "pushed"]
     assert len(pushed) == EACH * len(doors)
     assert all(b"hunter2" not in _payload(row) and b"[redacted]" in _payload(row) for row in pushed)
+    said = {row["error_message"] for row in rows if row["event"] == "failed"}
+    assert "[redacted] is wrong" in said and not any("hunter2" in text for text in said)
     memory = recover(Reader(tmp_path / "data")).memory
     assert same_pages(memory.stats, booked(rows))
     assert open_leases(rows) == {job.lease.token for job in memory.jobs.values() if job.lease is not None}

@@ -21,6 +21,14 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """At one server for all that is refused."""
+    folder = tmp_path_factory.mktemp("refused")
+    with Server(folder / "data", doors=DOORS) as running:
+        yield Operator.at(folder, running.ports)
+
+
 @pytest.fixture
 def raw(server: Server) -> Iterator[Raw]:
     peer = Raw(server)
@@ -133,8 +141,7 @@ def test_the_conversation_of_the_reference(raw: Raw) -> None:
 class TestCommandLine:
     @pytest.fixture
     def operator(self, server: Server, tmp_path: Path) -> Operator:
-        ports = {f"listen_{name}": f"127.0.0.1:{port}" for name, port in server.ports.items()}
-        return Operator(tmp_path, server_data="data", **ports)
+        return Operator.at(tmp_path, server.ports)
 
     def test_push_and_try(self, operator: Operator) -> None:
         said = operator.tell("push", "mail", "welcome", '{"to": [42, 1.50]}', "--via", "masenko", "--retry", "3")
@@ -182,7 +189,7 @@ class TestCommandLine:
             (["try", "a", "--via", "masenko", "--done", "--listen", "masenko=off"], "the Masenko door is closed"),
         ],
     )
-    def test_refusals(self, operator: Operator, arguments: list[str], sentence: str) -> None:
-        ended = operator.run(*arguments)
+    def test_refusals(self, refused: Operator, arguments: list[str], sentence: str) -> None:
+        ended = refused.run(*arguments)
         assert ended.code != 0
         assert sentence in ended.err

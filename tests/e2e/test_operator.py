@@ -22,13 +22,21 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def operator(server: Server, tmp_path: Path) -> Operator:
-    return Operator(tmp_path, server_data="data", listen_faktory=f"127.0.0.1:{server.port}")
+    return Operator.at(tmp_path, server.ports)
 
 
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
     with server.client(wid="worker-1") as connected:
         yield connected
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Operator, Client]]:
+    """One server for all that is refused: none of it may leave a trace."""
+    folder = tmp_path_factory.mktemp("untouched")
+    with Server(folder / "data") as running, running.client() as connected:
+        yield Operator.at(folder, running.ports), connected
 
 
 def dead(client: Client, *jids: str) -> None:
@@ -101,12 +109,15 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         (["terminate", "w9"], "there is no worker w9; crossdock workers lists them"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_sentence(operator: Operator, arguments: list[str], sentence: str) -> None:
+def test_what_is_wrong_is_told_in_one_sentence(
+    untouched: tuple[Operator, Client], arguments: list[str], sentence: str
+) -> None:
+    operator, client = untouched
     ended = operator.run(*arguments)
     assert ended.code in (1, 2)
     assert ended.err.startswith(f"crossdock: {sentence}")
     assert ended.err.count("\n") == 1
-    assert operator.json("queues")["queues"] == []
+    assert client.info()["faktory"]["queues"] == {}
 
 
 def test_retry_kill_and_delete_by_name(operator: Operator, client: Client) -> None:

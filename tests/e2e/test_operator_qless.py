@@ -13,17 +13,26 @@ from tests.support.faktory_client import Client
 from tests.support.qless_peer import ViaQless
 from tests.support.server import Server
 
+DOORS = ("faktory", "redis")
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", doors=("faktory", "redis")) as running:
+    with Server(tmp_path / "data", doors=DOORS) as running:
         yield running
 
 
 @pytest.fixture
 def operator(server: Server, tmp_path: Path) -> Operator:
-    addresses = {f"listen_{door}": f"127.0.0.1:{port}" for door, port in server.ports.items()}
-    return Operator(tmp_path, server_data="data", **addresses)
+    return Operator.at(tmp_path, server.ports)
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """At one server for all that is refused."""
+    folder = tmp_path_factory.mktemp("refused")
+    with Server(folder / "data", doors=DOORS) as running:
+        yield Operator.at(folder, running.ports)
 
 
 @pytest.fixture
@@ -184,8 +193,8 @@ def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Cli
         (["try", "mail", "--via", "qless", "--done", "--listen", "redis=127.0.0.1:1"], "no Redis door answers at"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_sentence(operator: Operator, arguments: list[str], sentence: str) -> None:
-    ended = operator.run(*arguments)
+def test_what_is_wrong_is_told_in_one_sentence(refused: Operator, arguments: list[str], sentence: str) -> None:
+    ended = refused.run(*arguments)
     assert ended.code in (1, 2)
     assert ended.err.startswith(f"crossdock: {sentence}")
     assert ended.err.count("\n") == 1

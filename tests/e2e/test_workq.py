@@ -29,6 +29,14 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """At one server for all that is refused."""
+    folder = tmp_path_factory.mktemp("refused")
+    with Server(folder / "data", doors=BOTH) as running:
+        yield Operator.at(folder, running.ports)
+
+
 @pytest.fixture
 def peer(server: Server) -> Iterator[WorkqPeer]:
     with WorkqPeer(server.ports["workq"]) as connected:
@@ -242,8 +250,7 @@ def test_the_conversation_of_the_reference(peer: WorkqPeer) -> None:
 class TestCommandLine:
     @pytest.fixture
     def operator(self, server: Server, tmp_path: Path) -> Operator:
-        ports = {f"listen_{name}": f"127.0.0.1:{port}" for name, port in server.ports.items()}
-        return Operator(tmp_path, server_data="data", **ports)
+        return Operator.at(tmp_path, server.ports)
 
     def test_push_and_try(self, operator: Operator, peer: WorkqPeer) -> None:
         jid = operator.tell("push", "ping", "any text", "--via", "workq", "--priority", "-3", "--retry", "1").strip()
@@ -326,9 +333,9 @@ class TestCommandLine:
         ],
     )
     def test_what_is_wrong_is_told_in_one_sentence(
-        self, operator: Operator, arguments: list[str], sentence: str
+        self, refused: Operator, arguments: list[str], sentence: str
     ) -> None:
-        ended = operator.run(*arguments)
+        ended = refused.run(*arguments)
         assert ended.code in (1, 2)
         assert ended.out == ""
         assert ended.err.startswith(f"crossdock: {sentence}")

@@ -123,6 +123,15 @@ def test_every_short_write_is_gone_on_with(house: House, monkeypatch: pytest.Mon
     assert writes > 5
 
 
+def test_the_last_room_of_the_disk_is_left_to_the_journal(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    for free in (31 * 1024 * 1024, 0):
+        monkeypatch.setattr(disk, "free_bytes", lambda folder, free=free: free)
+        with pytest.raises(OSError, match="would be left on the disk"):
+            compaction.compact(house.folder, house.journal.last)
+        house.check()
+        assert not house.new.exists() and not list(house.folder.path.glob("*.tmp"))
+
+
 def test_a_compaction_after_all_that_is_installed(house: House) -> None:
     made = compaction.compact(house.folder, house.journal.last)
     house.journal.install(Snapshot(made.seq, house.folder.path / made.file))

@@ -125,10 +125,13 @@ def keeper(settings: Settings, last: int = 0) -> tuple[LakeKeeper, Any, Scribe]:
 
 
 def test_the_settings_become_options(tmp_path: Path) -> None:
-    lake = LakeSettings(dir=Path("history"), payloads="hash", redact=" a, b,,", segment_mib=2, keep_days=9)
+    lake = LakeSettings(
+        dir=Path("history"), payloads="hash", redact=" a, b,,", errors="group", segment_mib=2, keep_days=9
+    )
     settings = Settings(server=ServerSettings(data=tmp_path), lake=lake)
     made = options_of(settings)
     assert folder_of(settings) == tmp_path / "history"
+    assert made.errors == "group"
     assert (made.payloads, made.redact, made.segment_bytes, made.keep_days) == ("hash", ("a", "b"), 2 * 1024**2, 9)
     elsewhere = Settings(server=ServerSettings(data=tmp_path), lake=LakeSettings(dir=Path("/mnt/lake")))
     assert folder_of(elsewhere) == Path("/mnt/lake")

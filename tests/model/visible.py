@@ -111,9 +111,12 @@ def _job(job: Job) -> dict[str, Any]:
 
 def of_reference(model: Reference) -> dict[str, Any]:
     jobs = model.jobs.values()
+    jids: dict[str, list[int]] = {}
+    for job in jobs:
+        jids.setdefault(job.spec.jid, []).append(job.number)
     return {
         "jobs": {job.number: _reference_job(job) for job in jobs},
-        "jids": {job.spec.jid: [each.number for each in jobs if each.spec.jid == job.spec.jid] for job in jobs},
+        "jids": jids,
         "queues": [(name, queue.first_seen, queue.paused) for name, queue in model.queues.items()],
         "ready": {name: [job.number for job in model.ready(name)] for name in model.queues},
         "shelves": {state: [job.number for job in model.shelf(state)] for state in SHELVES},

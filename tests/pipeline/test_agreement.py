@@ -7,9 +7,13 @@ from typing import Any
 
 from crossdock.engine.stats import Moments, QueueDay
 from crossdock.model.states import OVER
+from crossdock.pipeline.run import run
+from crossdock.pipeline.works import Works
 from tests.pipeline.conftest import Grown
-from tests.pipeline.lakes import EPOCH
+from tests.pipeline.lakes import EPOCH, Lake
+from tests.pipeline.loads import Elsewhere
 from tests.pipeline.pictures import rows
+from tests.support.floor import Floor, InProcess
 
 
 def together(parts: list[tuple[int, float, float]]) -> tuple[int, float, float]:
@@ -83,3 +87,24 @@ def test_a_queue_s_depth_is_what_waits_there(grown: Grown) -> None:
     assert +Counter({row["queue"]: row["depth"] for row in by_hour}) == live, "in its last hour"
     assert min(row["depth"] for row in by_hour) >= 0
     assert live.total() > 3 and any(job.state in OVER for job in jobs)
+
+
+def test_failed_is_below_0_where_the_live_statistics_are(works: Works) -> None:
+    """A caller whose clock is behind fails a job; another puts it into another queue, where nothing happened that day
+    (docs/explain/pipeline.md)."""
+    floor, lake = Floor(), Lake(works.lake)
+    behind, peer = Elsewhere(InProcess(floor.desk, floor.doors["redis"])), floor.qless()
+    behind.hours = -40.0
+    jid = behind.push("mail", {})
+    assert behind.fetch("mail") is not None
+    behind.call("fail", jid, behind.name, "oops", "no luck")
+    peer.call("put", peer.name, "billing", jid, "Mail", "{}", 0)
+    lake.add(floor.desk.events)
+    lake.close()
+    run(works)
+    live = {
+        (queue, day): page.failed for queue, days in floor.desk.memory.stats.days.items() for day, page in days.items()
+    }
+    assert (min(live.values()), max(live.values())) == (-1, 1)
+    found = {(row["queue"], seconds(row["date"])): row["failed"] for row in rows(works.tables_folder, "daily")}
+    assert found == live

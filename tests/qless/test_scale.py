@@ -10,7 +10,7 @@ import pytest
 from tests.qless.replay import QlessDesk
 
 FEW: Final = 300
-MANY: Final = 6_000
+MANY: Final = 3_000
 
 #: Of every kind as many as there are jobs; the pages are small.
 QUESTIONS: Final = {

@@ -4,8 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 #: The tests' own surroundings must not count.
 CLEAN: Final = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
@@ -26,6 +27,13 @@ class Operator:
     def __init__(self, folder: Path, **settings: object) -> None:
         self.folder = folder
         self.environment = CLEAN | {f"CROSSDOCK_{name.upper()}": str(value) for name, value in settings.items()}
+
+    @classmethod
+    def at(cls, folder: Path, ports: Mapping[str, int]) -> Self:
+        """At the doors of the server whose data is in that folder."""
+        return cls(
+            folder, server_data="data", **{f"listen_{door}": f"127.0.0.1:{port}" for door, port in ports.items()}
+        )
 
     def run(self, *arguments: str, says: str = "") -> Ended:
         """`says` is what the operator types; then its input ends."""

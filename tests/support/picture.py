@@ -5,7 +5,8 @@ replayed, and either with what a snapshot brings back.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,8 @@ from crossdock.engine.stats import Stats
 
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
 _NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
-_SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
+_SCALARS: Final = (str, bytes, int, float, bool, type(None))
+_OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots", "slots_at")
 
 
 def picture(memory: Memory) -> dict[str, Any]:
@@ -29,27 +31,36 @@ def picture(memory: Memory) -> dict[str, Any]:
 
 
 def plain(value: object) -> Any:
-    if type(value) in _SCALARS:
-        return value
+    way = _ways.get(type(value))
+    if way is None:
+        way = _ways[type(value)] = _way(value)
+    return way(value)
+
+
+#: How a value of each type becomes plain. Pictures are taken after every step of long walks.
+_ways: Final[dict[type, Callable[[Any], Any]]] = {kind: lambda value: value for kind in _SCALARS}
+
+
+def _way(value: object) -> Callable[[Any], Any]:
     if isinstance(value, msgspec.Struct):
-        return _struct(value)
+        return _struct
     if isinstance(value, Stats):
-        return plain(value.days)
+        return lambda stats: plain(stats.days)
     if isinstance(value, Jids):
-        return {jid: value.all(jid) for jid in value}
+        return lambda jids: {jid: jids.all(jid) for jid in jids}
     if isinstance(value, Lazy):  # when something is next due is a guess, from below
-        return {"queues": plain(value.queues), "wall": plain(value.wall)}
+        return lambda lazy: {"queues": plain(lazy.queues), "wall": plain(lazy.wall)}
     if isinstance(value, LazyQueue):
-        return {name: plain(getattr(value, name)) for name in ("due", "due_at", "late", "locks", "slots", "slots_at")}
+        return lambda queue: {name: plain(getattr(queue, name)) for name in _OF_LAZY_QUEUE}
     if isinstance(value, defaultdict):  # counts: none is as good as zero
-        return {key: count for key, count in value.items() if count}
+        return lambda counts: {key: count for key, count in counts.items() if count}
     if isinstance(value, set):
-        return sorted(value)
+        return sorted
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return lambda mapping: {key: plain(each) for key, each in mapping.items()}
     if isinstance(value, Iterable):
-        return msgspec.to_builtins(list(value), builtin_types=(bytes,), order="deterministic")
-    return {name: plain(each) for name, each in _attributes(value).items()}
+        return lambda some: msgspec.to_builtins(list(some), builtin_types=(bytes,), order="deterministic")
+    return lambda it: {name: plain(each) for name, each in _attributes(it).items()}
 
 
 def _struct(value: msgspec.Struct) -> Any:
@@ -59,5 +70,12 @@ def _struct(value: msgspec.Struct) -> Any:
 
 
 def _attributes(value: object) -> dict[str, Any]:
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    return {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
+    """But functions, such as one that remembers what it was asked."""
+    kind: type = type(value)
+    slots = {name: getattr(value, name) for name in _slots(kind) if hasattr(value, name)}
+    return {name: each for name, each in (slots | getattr(value, "__dict__", {})).items() if not callable(each)}
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    return tuple(name for each in kind.__mro__ for name in getattr(each, "__slots__", ()))

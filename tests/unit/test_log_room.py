@@ -47,6 +47,31 @@ def test_after_a_crash_the_log_is_read_and_not_made_longer(folder: Folder) -> No
     crashed.close()
 
 
+def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(folder: Folder) -> None:
+    journal = SqliteJournal(folder)
+    journal.keep_short(True)
+    for n in range(300):
+        journal.append(b"%d" % n)
+    short = log_bytes(folder)
+    assert short < 100 * 4_096
+    journal.keep_short(False)
+    for n in range(300, 600):
+        journal.append(b"%d" % n * 100)
+    assert log_bytes(folder) > 2 * short, "it may grow again"
+    assert len(list(journal.read(0))) == 600
+    journal.close()
+
+
+def test_where_there_is_hardly_any_room_it_takes_none_in_advance(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("crossdock.journal.sqlite.free_bytes", lambda path: 1024 * 1024)
+    journal = SqliteJournal(folder)
+    assert log_bytes(folder) < 100 * 4_096
+    assert "hardly any room" in caplog.text
+    journal.close()
+
+
 def test_a_disk_without_room_for_it_is_no_reason_not_to_start(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -170,13 +170,15 @@ def test_a_failure_is_final_and_nothing_after_it_is_answered(
 ) -> None:
     if reserve:
         desk.ballast.write_bytes(b"room")
-    desk.journal.trouble = trouble
+    desk.journal.trouble = list(trouble)
     for text in ("one", "two", "three"):
         desk.append(text)
     assert appended(desk) == tried
     assert desk.durable == ["one"]
     assert len(desk.failures) == 1
     assert isinstance(desk.failures[0], JournalFailed)
+    if trouble[-1] is FULL:
+        assert "free some space" in str(desk.failures[0])
 
 
 def test_no_reply_of_a_failed_batch_leaves(desk: Desk) -> None:

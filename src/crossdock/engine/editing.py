@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, placing
+from crossdock.engine import concealing, faces, placing
 from crossdock.engine.closing import last_rows
+from crossdock.engine.concealing import Conceal
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
@@ -83,9 +84,10 @@ def needs_edited(memory: Memory, event: NeedsEdited) -> None:
     stand(memory, job, job.queue, event.at, event.t, listed=False)
 
 
-def note(memory: Memory, command: c.Note, now: Now) -> Decision[None]:
+def note(memory: Memory, command: c.Note, now: Now, conceal: Conceal | None = None) -> Decision[None]:
     job = memory.jobs[command.number]
-    return (Noted(*_head(memory, job, command.via, now), command.t, command.entry),), None, ()
+    shown = None if conceal is None else concealing.note(conceal, job, command.entry.name)
+    return (Noted(*_head(memory, job, command.via, now), command.t, command.entry, shown),), None, ()
 
 
 def noted(memory: Memory, event: Noted) -> None:

@@ -37,6 +37,7 @@ from crossdock.engine import (
     tracks,
     transaction,
 )
+from crossdock.engine.concealing import Conceal
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import table as resqu
@@ -116,14 +117,15 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
 
 
 class Engine:
-    def __init__(self, memory: Memory, random: Random) -> None:
+    def __init__(self, memory: Memory, random: Random, conceal: Conceal | None = None) -> None:
+        """`conceal` says how words about a job go into history, where its payload has secrets."""
         self.memory = memory
         #: What decides a command; None is said of one that has to be carried out in steps
         self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any] | None]] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: settle.succeed,
-            c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random),
+            c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random, conceal),
             c.GiveBack: releasing.give_back,
             c.LoseLease: lambda memory, command, now: failing.lose(memory, command, now, random),
             c.Requeue: moves.requeue,
@@ -166,7 +168,7 @@ class Engine:
             m.SetPriority: editing.set_priority,
             m.EditTags: editing.edit_tags,
             m.EditNeeds: editing.edit_needs,
-            m.Note: editing.note,
+            m.Note: partial(editing.note, conceal=conceal),
             m.Configure: notebook.configure,
             m.Watch: notebook.watch,
             m.Unwatch: notebook.unwatch,

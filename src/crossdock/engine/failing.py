@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from crossdock.engine import faces, freely, links, needs, placing
 from crossdock.engine.closing import closing, last_rows, leased_via
+from crossdock.engine.concealing import Conceal, shown
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
@@ -25,7 +26,7 @@ from crossdock.model.states import GONE, READY, State
 _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
 
 
-def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Verdict]:
+def fail(memory: Memory, command: Fail, now: Now, random: Random, conceal: Conceal | None = None) -> Decision[Verdict]:
     claim = command.claim
     found = claimed(memory, command.jid, claim)
     if found is None:
@@ -53,6 +54,8 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random) -> Decision[Ve
         quiet=command.quiet,
     )
     event = failure(memory, job, lease, now, told, random, final=command.final)
+    if conceal is not None:
+        event.shown = shown(conceal, job, event.failure, command.payload)
     stirred = dict.fromkeys(room(memory, job))
     if event.then is READY and (event.token or event.to_queue):
         stirred[event.to_queue or job.queue] = None

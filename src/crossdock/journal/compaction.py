@@ -12,13 +12,18 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from crossdock.journal import snapshot
+from crossdock.journal.disk import total_bytes
 from crossdock.journal.folder import Folder, snapshot_name
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
+
+#: Of the disk's last room, or a twentieth of a small disk: a snapshot is large, and batches need a place meanwhile.
+_LEAVE_BYTES: Final = 32 * 1024 * 1024
 
 
 class Made(msgspec.Struct):
@@ -37,7 +42,8 @@ def compact(folder: Folder, until: int) -> Made:
     finally:
         journal.close()
     path = folder.path / snapshot_name(found.seq)
-    size = snapshot.write(path, found.memory, found.seq, found.wall, found.steady)
+    leave = min(_LEAVE_BYTES, total_bytes(folder.path) // 20)
+    size = snapshot.write(path, found.memory, found.seq, found.wall, found.steady, leave)
     jobs = len(found.memory.jobs)
     del found
     if len(snapshot.load(path).memory.jobs) != jobs:
@@ -57,7 +63,10 @@ def main() -> None:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     threading.Thread(target=_end_with_server, daemon=True).start()
     gc.disable()
-    made = compact(Folder(Path(folder)), int(until))
+    try:
+        made = compact(Folder(Path(folder)), int(until))
+    except OSError as error:
+        sys.exit(f"the snapshot was not written: {error}")
     print(msgspec.json.encode(made).decode(), flush=True)
 
 

@@ -3,6 +3,7 @@
 A file is written beside its name, synced as it grows, renamed, and its folder synced: it is there whole or not at all.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,13 +13,18 @@ from typing import Final
 _SYNC_EVERY: Final = 8 * 1024 * 1024
 
 
-def write_whole(path: Path, chunks: Iterable[bytes]) -> int:
-    """Put the chunks into `path`, atomically and durably. Returns the number of bytes."""
+def write_whole(path: Path, chunks: Iterable[bytes], leave: int = 0) -> int:
+    """Put the chunks into `path`, atomically and durably. Returns the number of bytes.
+
+    `leave` are bytes of the disk that it must not take: rather than that it fails, as on a full one.
+    """
     beside = path.with_name(path.name + ".tmp")
     written = unsynced = 0
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         for chunk in chunks:
+            if leave and free_bytes(path.parent) < leave + len(chunk):
+                raise OSError(errno.ENOSPC, f"less than {leave // 1024} KiB would be left on the disk", str(path))
             view = memoryview(chunk)
             while view:
                 done = os.write(fd, view)
@@ -60,6 +66,18 @@ def reserve(path: Path, size: int) -> None:
         raise
     finally:
         os.close(fd)
+
+
+def has_room(folder: Path, size: int = 64 * 1024) -> bool:
+    """Whether a file of this size can still be made there. Tried out: what is said to be free may be root's alone, or
+    more than a quota leaves."""
+    path = folder / "room.tmp"
+    try:
+        reserve(path, size)
+    except OSError as error:
+        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+    path.unlink()
+    return True
 
 
 def free_bytes(folder: Path) -> int:

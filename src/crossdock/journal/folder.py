@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -56,8 +57,9 @@ class Folder:
             raise FolderInUse(
                 f"{self.path} is in use by process {holder}; stop it, or give this server another folder with --data"
             ) from error
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+        with suppress(OSError):  # a full disk has no room for it; the lock itself needs none
+            pid = b"%d\n" % os.getpid()
+            os.ftruncate(fd, os.pwrite(fd, pid, 0))  # in this order: what was cut off may be taken by others
         self._lock = fd
 
     def unlock(self) -> None:

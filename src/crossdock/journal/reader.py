@@ -11,7 +11,8 @@ from pathlib import Path
 import apsw
 
 from crossdock.journal.folder import DATABASE, LOCK, Folder
-from crossdock.journal.sqlite import _FORMAT, SqliteJournal
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.tables import check_format, is_new
 from crossdock.model.errors import CrossdockError, Damaged
 
 
@@ -37,13 +38,11 @@ class Reader(SqliteJournal):
     def whole(self) -> None:
         """As the server does it before it starts: the tables are ours, and SQLite finds its pages sound."""
         try:
-            if self._is_new():
+            if is_new(self._db):
                 raise NoJournal(f"{self._folder.path / DATABASE} is empty: no server has used it yet")
-            stored = self.format
+            check_format(self._db)
         except (apsw.Error, UnicodeDecodeError) as error:
             raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
-        if stored != _FORMAT:
-            raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
 
     @property
     def format(self) -> int:

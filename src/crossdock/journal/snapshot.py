@@ -96,9 +96,10 @@ _decode = msgspec.msgpack.Decoder(Columns).decode
 _decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
 
 
-def write(path: Path, memory: Memory, seq: int, wall: float, steady: float) -> int:
+def write(path: Path, memory: Memory, seq: int, wall: float, steady: float, leave: int = 0) -> int:
+    """`leave` as in `write_whole`."""
     header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(memory.jobs))
-    return write_whole(path, _blocks(memory, header))
+    return write_whole(path, _blocks(memory, header), leave)
 
 
 def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:

@@ -1,19 +1,23 @@
 """The journal on SQLite: one row a batch, one connection that writes and checkpoints.
 
-WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence. Every row carries a
-CRC over its sequence number and its bytes. A failed check raises `Damaged`; nothing here deletes or repairs on one.
+Every row carries a CRC over its sequence number and its bytes. A failed check raises `Damaged`; nothing here deletes or
+repairs on one.
 """
 
 import logging
 import os
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
+from crossdock.journal import tables
+from crossdock.journal.disk import free_bytes, has_room
 from crossdock.journal.folder import DATABASE, Folder, snapshot_name
 from crossdock.journal.port import JournalFailed, Snapshot
+from crossdock.journal.tables import LOG_BYTES, PAGE_BYTES
 from crossdock.model.errors import CrossdockError, Damaged
 
 log = logging.getLogger("crossdock.journal")
@@ -21,31 +25,17 @@ log = logging.getLogger("crossdock.journal")
 #: 3.51.3 is the first release without the WAL-reset bug.
 LEAST_SQLITE: Final = (3, 51, 3)
 
-_FORMAT: Final = 1
 #: Rows a statement reads: more would pin the write-ahead log, or fill the memory.
 _ROWS: Final = 250
 _ROWS_BYTES: Final = 8 * 1024 * 1024
-_PAGE_BYTES: Final = 4_096
 _CHECKPOINT_PAGES: Final = 1_000
 #: So much that SQLite, which keeps 500 pages in memory, writes more than a checkpoint's.
 _ROOM_PAGES: Final = 1_600
+#: While the disk is nearly full the log is no longer than this: a batch takes two pages of it, and in the database,
+#: once it is copied there, little more than its own bytes.
+_SHORT_PAGES: Final = 64
 
-#: A database up to this size is checked as a whole when it is opened: half a second for a gigabyte.
-_CHECKED_BYTES: Final = 2 * 1024 * 1024 * 1024
-
-_SCHEMA: Final = (
-    "CREATE TABLE journal (seq integer primary key, crc integer not null, batch blob not null)",
-    "CREATE TABLE meta (key text primary key, value integer not null) without rowid",
-    "CREATE TABLE hold (name text primary key, seq integer not null) without rowid",
-)
-_PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
-    ("journal_mode", "wal", "wal"),
-    ("wal_autocheckpoint", "0", 0),
-    ("mmap_size", "0", 0),
-    ("trusted_schema", "off", 0),
-    ("cell_size_check", "on", 1),
-    ("journal_size_limit", str(64 * 1024 * 1024), 64 * 1024 * 1024),
-)
+_INSERT: Final = "insert into journal values (?, ?, ?)"
 
 
 def checksum(seq: int, batch: bytes) -> int:
@@ -70,7 +60,7 @@ class SqliteJournal:
         try:
             self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
         except apsw.Error as error:
-            raise Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup") from error
+            raise _cannot_open(path, error) from error
         try:
             self._db.set_busy_timeout(5_000)
             if read_only:
@@ -80,22 +70,27 @@ class SqliteJournal:
             self._prepare("full" if durability == "always" else "normal")
         except (apsw.Error, UnicodeDecodeError) as error:
             self._db.close()
-            raise Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup") from error
+            raise _cannot_open(path, error) from error
         except CrossdockError:
             self._db.close()
             raise
         self.always = durability == "always"
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
-        if os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * _PAGE_BYTES:
-            self._make_room()
+        self._checkpoint_at = _CHECKPOINT_PAGES
+        self._no_room_told = False
+        if os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
+            if free_bytes(folder.path) > 4 * _ROOM_PAGES * PAGE_BYTES:
+                self._make_room()
+            else:  # the database needs the little there is as well
+                log.warning("hardly any room on the disk: the log grows batch by batch")
 
     def _make_room(self) -> None:
         """Give the log its size before the first batch: a sync that makes its file longer takes half as long again.
         What is too much for SQLite's memory goes there, though it is never committed."""
         try:
             self._db.execute("begin")
-            self._db.execute("insert into journal values (0, 0, zeroblob(?))", (_ROOM_PAGES * _PAGE_BYTES,))
+            self._db.execute("insert into journal values (0, 0, zeroblob(?))", (_ROOM_PAGES * PAGE_BYTES,))
             self._db.execute("rollback")
             os.fdatasync(self._wal)
         except apsw.FullError as error:  # has rolled back by itself
@@ -104,36 +99,9 @@ class SqliteJournal:
             raise JournalFailed(f"the log cannot be written: {error}") from error
 
     def _prepare(self, synchronous: str) -> None:
-        is_new = self._is_new()
-        level = {"normal": 1, "full": 2}[synchronous]
-        for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
-            self._db.execute(f"pragma {name}={value}").fetchall()
-            found = self._scalar(f"pragma {name}")
-            if found != expected:
-                raise JournalFailed(f"SQLite answers {name} = {found!r} where {expected!r} was set")
-        if is_new:
-            with self._db:
-                self._db.execute(";".join(_SCHEMA))
-                self._db.execute("insert into meta values ('format', ?)", (_FORMAT,))
-        stored = self._scalar("select value from meta where key = 'format'")
-        if stored != _FORMAT:
-            raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
+        tables.prepare(self._db, synchronous)
         newest = self._scalar("select max(seq) from journal") or 0
         self._last = max(newest, self._snapshot_seq("snapshot"))
-
-    def _is_new(self) -> bool:
-        """Nothing in it yet. What is there must be ours and whole: a table whose name rotted is never made anew."""
-        tables = [sql for (sql,) in self._db.execute("select sql from sqlite_schema order by rowid")]
-        pages = self._scalar("pragma page_count")
-        if not tables and pages <= 1:
-            return True
-        if tables != list(_SCHEMA):
-            raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
-        if pages * _PAGE_BYTES <= _CHECKED_BYTES:
-            found = self._scalar("pragma quick_check(1)")
-            if found != "ok":
-                raise Damaged(f"the journal is damaged: {found}; nothing was changed, restore a backup")
-        return False
 
     def _scalar(self, sql: str, *values: Any) -> Any:
         return self._db.execute(sql, values).get
@@ -152,18 +120,23 @@ class SqliteJournal:
 
     def append(self, batch: bytes) -> int:
         # Before the batch, never after it: a full disk must not look like a batch that was not written.
-        if self._wal_pages >= _CHECKPOINT_PAGES:
+        if self._wal_pages >= self._checkpoint_at:
             self._checkpoint()
         seq = self._last + 1
         try:
-            self._db.execute("insert into journal values (?, ?, ?)", (seq, checksum(seq, batch), batch))
+            try:
+                self._db.execute(_INSERT, (seq, checksum(seq, batch), batch))
+            except apsw.FullError:
+                # The log cannot grow. Copied into the database it begins anew, in the room that it has.
+                self._checkpoint()
+                self._db.execute(_INSERT, (seq, checksum(seq, batch), batch))
         except apsw.FullError as error:
             raise DiskFull(f"no room for batch {seq}: {error}") from error
         except apsw.Error as error:
             raise JournalFailed(f"batch {seq} was not written: {error}") from error
         self._last = seq
         # Counted, not asked of SQLite: its hook would take the interpreter's lock once more for each batch.
-        self._wal_pages += 2 + len(batch) // _PAGE_BYTES
+        self._wal_pages += 2 + len(batch) // PAGE_BYTES
         return seq
 
     def _checkpoint(self) -> None:
@@ -171,11 +144,21 @@ class SqliteJournal:
         try:
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.FullError as error:
-            log.error("no room for a checkpoint (%s); the log keeps its pages, the next batch tries again", error)
+            if not self._no_room_told:
+                self._no_room_told = True
+                log.error("no room for a checkpoint (%s); the log keeps its pages, each batch tries again", error)
             return
         except apsw.Error as error:
             raise JournalFailed(f"checkpoint failed: {error}") from error
         self._wal_pages = max(0, in_log - copied)
+        self._no_room_told = False
+
+    def keep_short(self, short: bool) -> None:
+        """Whether the disk is nearly full. The log gives back what it has more when it next begins anew."""
+        at = _SHORT_PAGES if short else _CHECKPOINT_PAGES
+        if at != self._checkpoint_at:
+            self._checkpoint_at = at
+            self._db.execute(f"pragma journal_size_limit={at * PAGE_BYTES if short else LOG_BYTES}").fetchall()
 
     def sync(self) -> None:
         """Make everything appended so far durable (`everysec`). The log's own file is all that is not yet."""
@@ -238,7 +221,10 @@ class SqliteJournal:
 
     def release(self, name: str) -> None:
         if self._scalar("select 1 from hold where name = ?", name):
-            self._db.execute("delete from hold where name = ?", (name,))
+            try:
+                self._db.execute("delete from hold where name = ?", (name,))
+            except apsw.FullError as error:
+                raise DiskFull(f"no room to note that {name} reads no more: {error}") from error
 
     def trim(self, rows: int) -> int:
         held = self._scalar("select min(seq) from hold")
@@ -256,7 +242,7 @@ class SqliteJournal:
 
     @property
     def wal_bytes(self) -> int:
-        return self._wal_pages * _PAGE_BYTES
+        return self._wal_pages * PAGE_BYTES
 
     def close(self) -> None:
         if not self._db.readonly("main"):
@@ -266,3 +252,10 @@ class SqliteJournal:
 
 class DiskFull(JournalFailed):
     """SQLITE_FULL: nothing was changed; the same may be tried again when there is room."""
+
+
+def _cannot_open(path: Path, error: Exception) -> CrossdockError:
+    """Without room for its log SQLite speaks of an I/O error, or of a file that it cannot open."""
+    if isinstance(error, apsw.FullError) or not has_room(path.parent):
+        return DiskFull(f"no room is left on the disk of {path}; free some space there and try again")
+    return Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup")

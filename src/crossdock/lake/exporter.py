@@ -44,7 +44,8 @@ class Exporter:
         self._options = options
         self._tell = tell
         self._tail = Tail(options.data)
-        self._writer = Writer(options.folder, self._tail, Payloads(options.payloads, options.redact), _PATIENCE_S)
+        payloads = Payloads(options.payloads, options.redact, options.errors)
+        self._writer = Writer(options.folder, self._tail, payloads, _PATIENCE_S)
         self._began = 0.0  #: when the first batch of the drafts was taken
         self._told = 0.0
         self._expired = -_EXPIRE_S

@@ -102,11 +102,12 @@ def failed(date: Rows, seq: int, event: e.Failed) -> int:
     _closed(rows, seq, event, t, "failed", outcome, READY if event.to_queue else STATES[event.then], booked)
     if counts:
         rows.book(failures=1, failed=1 if kept else 0)
-    failure = event.failure
+    failure = event.shown or event.failure
     rows.beside("lost", event.lost)
     rows.beside("error_group", failure.group)
-    rows.beside("error_message", failure.message)
-    rows.beside("backtrace", "\n".join(failure.backtrace) or None)
+    if rows.payloads.whole_errors:
+        rows.beside("error_message", failure.message)
+        rows.beside("backtrace", "\n".join(failure.backtrace) or None)
     rows.beside("to_queue", event.to_queue or None)
     if event.then in (State.RETRYING, State.DEAD):
         rows.beside("due", event.due)

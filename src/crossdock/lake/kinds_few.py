@@ -128,7 +128,7 @@ def needs_edited(date: Rows, seq: int, event: e.NeedsEdited) -> int:
 def noted(date: Rows, seq: int, event: e.Noted) -> int:
     rows = date.others
     after = _edited(rows, seq, event, "noted")
-    rows.beside("detail", event.entry.name)
+    rows.beside("detail", event.entry.name if event.shown is None else event.shown)
     return after
 
 

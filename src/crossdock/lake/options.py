@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from crossdock.lake.payloads import Keep
+from crossdock.lake.payloads import Errors, Keep
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -14,6 +14,7 @@ class Options(msgspec.Struct, frozen=True):
     folder: Path  #: the lake's own
     payloads: Keep = "full"
     redact: tuple[str, ...] = ()
+    errors: Errors = "full"
     segment_bytes: int = 64 * 1024 * 1024  #: of the journal
     segment_s: float = 60.0
     keep_days: int = 0  #: 0: for ever

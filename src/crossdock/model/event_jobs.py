@@ -71,6 +71,7 @@ class Failed(ClosingEvent, tag="failed"):
     quiet: bool = False  #: nobody is told
     leased_via: str = ""
     faced: bool = False  #: the job has qless' face: booked only if it is kept, and then as failed too
+    shown: Failure | None = None  #: as the lake may have it, where that is less
 
     @property
     def body(self) -> bytes:

@@ -113,3 +113,4 @@ class Noted(JobEvent, tag="noted"):
 
     t: float
     entry: Entry
+    shown: str | None = None  #: the text as the lake may have it, where that is less

@@ -18,6 +18,7 @@ import msgspec
 from crossdock.journal.disk import sync_folder
 from crossdock.lake import manifest
 from crossdock.lake.options import Options, Position
+from crossdock.lake.quotes import Quotes
 from crossdock.model.errors import Damaged
 from crossdock.server import room
 from crossdock.server.scribe import Scribe
@@ -42,13 +43,23 @@ def folder_of(settings: Settings) -> Path:
     return settings.server.data / settings.lake.dir
 
 
+def redacted(settings: Settings) -> tuple[str, ...]:
+    return tuple(name for part in settings.lake.redact.split(",") if (name := part.strip()))
+
+
+def conceal(settings: Settings) -> Quotes | None:
+    """What hides, in words about a job, values that its payload does not have in the lake."""
+    return Quotes(redacted(settings)) if settings.lake.on and redacted(settings) else None
+
+
 def options_of(settings: Settings) -> Options:
     lake, folder = settings.lake, folder_of(settings)
     return Options(
         data=settings.server.data,
         folder=folder,
         payloads=lake.payloads,
-        redact=tuple(name for part in lake.redact.split(",") if (name := part.strip())),
+        redact=redacted(settings),
+        errors=lake.errors,
         segment_bytes=lake.segment_mib * room.MIB,
         segment_s=lake.segment_s,
         keep_days=lake.keep_days,

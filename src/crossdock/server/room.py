@@ -1,9 +1,14 @@
 """Disk space: new jobs are refused in good time, so that what is there can still be worked off."""
 
+import logging
 from pathlib import Path
 from typing import Final
 
 from crossdock.journal.disk import free_bytes, total_bytes
+from crossdock.journal.folder import BALLAST, Folder
+from crossdock.journal.sqlite import DiskFull, SqliteJournal
+
+log = logging.getLogger("crossdock.journal")
 
 MIB: Final = 1024 * 1024
 
@@ -22,3 +27,16 @@ def refusal(folder: Path, free_mib: int) -> str | None:
     if free >= least:
         return None
     return f"the disk is nearly full ({free // MIB} MiB free, {least // MIB} MiB kept); free some space and push again"
+
+
+def open_journal(folder: Folder, durability: str) -> tuple[SqliteJournal, bool]:
+    """The journal, and whether the reserve is in use now: without room for SQLite's log there is no start."""
+    try:
+        return SqliteJournal(folder, durability), False
+    except DiskFull as error:
+        ballast = folder.path / BALLAST
+        if not ballast.exists():
+            raise
+        log.error("%s; until then the reserve is used", error)
+        ballast.unlink()
+        return SqliteJournal(folder, durability), True

@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import signal
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,14 +18,14 @@ import uvloop
 from crossdock.engine.engine import Engine
 from crossdock.journal.folder import BALLAST, Folder
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.commands import Start
-from crossdock.server import address, control_socket, doors, room, standing
+from crossdock.model.job import Held
+from crossdock.server import address, control_socket, doors, room, sockets, standing
 from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.doors import CannotStart
-from crossdock.server.lake import HOLD, LakeKeeper
+from crossdock.server.lake import HOLD, LakeKeeper, conceal
 from crossdock.server.limits import Limits
 from crossdock.server.pulse import Pulse
 from crossdock.server.scribe import Scribe
@@ -60,6 +59,16 @@ class Ready(msgspec.Struct, frozen=True):
     recovered: Recovered
 
 
+class _Begun:
+    """Hears, as a client would, that the start is durable; or that nothing will be."""
+
+    def __init__(self) -> None:
+        self.said = asyncio.Event()
+
+    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+        self.said.set()
+
+
 class Server:
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self._settings = settings
@@ -71,6 +80,7 @@ class Server:
         self.connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._stopping = asyncio.Event()
+        self._begun = _Begun()
         self._settled = asyncio.Event()  #: at the end: all that was said is durable, or never will be
         self.failure: Exception | None = None
 
@@ -79,7 +89,7 @@ class Server:
         settings = self._settings
         self._folder = Folder(settings.server.data)
         self._folder.lock()
-        journal = SqliteJournal(self._folder, settings.journal.durability)
+        journal, reserve_used = room.open_journal(self._folder, settings.journal.durability)
         self._journal = journal
         gc.disable()  # a fold makes millions of objects and no garbage
         recovered = recover(journal)
@@ -88,7 +98,8 @@ class Server:
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clock = Clock(recovered.wall, recovered.steady)
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
-        engine = Engine(recovered.memory, Random(secrets.randbits(64)))
+        self._scribe.reserve_used = reserve_used
+        engine = Engine(recovered.memory, Random(secrets.randbits(64)), conceal(settings))
         self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
@@ -98,7 +109,7 @@ class Server:
             self._lake = LakeKeeper(settings, self.turn, self._scribe, lambda: journal.last)
             self._lake.hold(journal.first)
         else:
-            journal.release(HOLD)
+            self._scribe.release(HOLD)
         self._pulse = Pulse(
             self._folder.path,
             settings.journal.durability,
@@ -117,24 +128,28 @@ class Server:
         self.turn.do(Start())
         for order in self._orders:
             self.turn.do(order)
+        self.turn.reply(self._begun, b"", None)
         self.turn.start_timers()
         self._keep_house(0)
         return Ready([Listening(name, where) for name, where in self._where.items()], recovered)
 
     async def listen(self) -> list[Listening]:
-        """Open the doors. An address with port 0 gets one that is free."""
+        """Open the doors, once the start is on disk. An address with port 0 gets one that is free."""
+        await self._begun.said.wait()
+        if self.failure is not None:
+            raise self.failure
         opened = []
         for name, where in self._where.items():
             factory = self._factory(self._doors[name])
             try:
                 if where.path:
-                    _remove_dead_socket(Path(where.path))
+                    sockets.remove_dead(Path(where.path))
                     server = await self._loop.create_unix_server(factory, where.path, backlog=1_024)
                     os.chmod(where.path, 0o600)
                 else:
                     server = await self._loop.create_server(factory, where.host, where.port, backlog=1_024)
                     for sock in server.sockets:
-                        _notice_dead_peers(sock)
+                        sockets.notice_dead_peers(sock)
                     where = address.Address(where.host, server.sockets[0].getsockname()[1])
             except OSError as error:
                 raise CannotStart(f"listen.{name} = {where} cannot be opened: {error.strerror or error}") from error
@@ -179,6 +194,7 @@ class Server:
     def _look_at_disk(self) -> None:
         refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
         self.turn.disk_refusal = room.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
+        self._journal.keep_short(self.turn.disk_refusal is not None)
 
     def _fail(self, error: Exception) -> None:
         """The journal failed, or a change did in the middle: nothing may be answered any more. The next start
@@ -187,6 +203,7 @@ class Server:
         self.failure = error
         for connection in list(self.connections):
             connection.abort()
+        self._begun.said.set()
         self._settled.set()
         self._stopping.set()
 
@@ -226,27 +243,6 @@ class Server:
             await asyncio.sleep(0.01)  # transports flush their last bytes
         for connection in list(self.connections):
             connection.abort()
-
-
-def _remove_dead_socket(path: Path) -> None:
-    """A server that was killed leaves its socket behind. A live one answers, and another kind of file is not ours."""
-    if not path.is_socket():
-        return
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-
-
-def _notice_dead_peers(sock: socket.socket) -> None:
-    """A peer that vanished is noticed within a minute. Accepted sockets inherit this."""
-    if sock.family in (socket.AF_INET, socket.AF_INET6):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
 
 
 def run(settings: Settings, on_ready: Callable[[Ready], None]) -> None:

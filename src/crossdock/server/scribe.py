@@ -25,6 +25,9 @@ BALLAST_BYTES: Final = 16 * 1024 * 1024
 _TRIM_ROWS: Final = 100
 _LOOK_EVERY: Final = 1024 * 1024
 _TIMES: Final = 2_000
+_USED_UP: Final = (
+    "the disk is full and the reserve is used up; free some space on the data folder's disk and start again"
+)
 
 
 class Scribe:
@@ -72,12 +75,15 @@ class Scribe:
         try:
             self._journal.append(batch)
         except DiskFull as error:
-            log.error("the disk is full (%s); using the reserve", error)
             if not self._ballast.exists():
-                raise JournalFailed(f"the disk is full and the reserve is used up: {error}") from error
+                raise JournalFailed(f"{_USED_UP}: {error}") from error
+            log.error("the disk is full (%s); using the reserve", error)
             self.reserve_used = True
             self._ballast.unlink()
-            self._journal.append(batch)
+            try:
+                self._journal.append(batch)
+            except DiskFull as again:
+                raise JournalFailed(f"{_USED_UP}: {again}") from again
 
     def _fail(self, error: Exception) -> None:
         self._failed = True
@@ -92,6 +98,9 @@ class Scribe:
     def hold(self, name: str, seq: int) -> None:
         """Trim no further than `seq` for this reader; up to there it may go on."""
         self._trimming |= self._if_room(lambda: self._journal.hold(name, seq), "the journal is trimmed later")
+
+    def release(self, name: str) -> None:
+        self._if_room(lambda: self._journal.release(name), "the journal is trimmed later")
 
     def _trim(self) -> None:
         def trim() -> None:

@@ -1,0 +1,69 @@
+"""The journal's tables in SQLite: made once, and looked at whenever they are opened.
+
+WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence.
+"""
+
+from typing import Any, Final
+
+import apsw
+
+from crossdock.journal.port import JournalFailed
+from crossdock.model.errors import Damaged
+
+_FORMAT: Final = 1
+PAGE_BYTES: Final = 4_096
+LOG_BYTES: Final = 64 * 1024 * 1024
+
+#: A database up to this size is checked as a whole when it is opened: half a second for a gigabyte.
+_CHECKED_BYTES: Final = 2 * 1024 * 1024 * 1024
+
+_SCHEMA: Final = (
+    "CREATE TABLE journal (seq integer primary key, crc integer not null, batch blob not null)",
+    "CREATE TABLE meta (key text primary key, value integer not null) without rowid",
+    "CREATE TABLE hold (name text primary key, seq integer not null) without rowid",
+)
+_PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
+    ("journal_mode", "wal", "wal"),
+    ("wal_autocheckpoint", "0", 0),
+    ("mmap_size", "0", 0),
+    ("trusted_schema", "off", 0),
+    ("cell_size_check", "on", 1),
+    ("journal_size_limit", str(LOG_BYTES), LOG_BYTES),
+)
+
+
+def prepare(db: apsw.Connection, synchronous: str) -> None:
+    """Make them, if there are none, and see that they are ours. Raises Damaged, JournalFailed."""
+    new = is_new(db)
+    level = {"normal": 1, "full": 2}[synchronous]
+    for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
+        db.execute(f"pragma {name}={value}").fetchall()
+        found = db.execute(f"pragma {name}").get
+        if found != expected:
+            raise JournalFailed(f"SQLite answers {name} = {found!r} where {expected!r} was set")
+    if new:
+        with db:
+            db.execute(";".join(_SCHEMA))
+            db.execute("insert into meta values ('format', ?)", (_FORMAT,))
+    check_format(db)
+
+
+def check_format(db: apsw.Connection) -> None:
+    stored = db.execute("select value from meta where key = 'format'").get
+    if stored != _FORMAT:
+        raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
+
+
+def is_new(db: apsw.Connection) -> bool:
+    """Nothing in it yet. What is there must be ours and whole: a table whose name rotted is never made anew."""
+    tables = [sql for (sql,) in db.execute("select sql from sqlite_schema order by rowid")]
+    pages: int = db.execute("pragma page_count").get
+    if not tables and pages <= 1:
+        return True
+    if tables != list(_SCHEMA):
+        raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
+    if pages * PAGE_BYTES <= _CHECKED_BYTES:
+        found = db.execute("pragma quick_check(1)").get
+        if found != "ok":
+            raise Damaged(f"the journal is damaged: {found}; nothing was changed, restore a backup")
+    return False

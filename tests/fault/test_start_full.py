@@ -1,0 +1,213 @@
+"""A start on a full disk: with what is left, or with one sentence that says what to do (RELIABILITY T5)."""
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from crossdock.journal.folder import BALLAST, Folder
+from crossdock.journal.sqlite import DiskFull, SqliteJournal
+from tests.support import volumes
+from tests.support.faktory_client import Client, Gone, Refused, job
+from tests.support.server import Server
+
+MISSING = volumes.missing()
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.fault,
+    pytest.mark.skipif(MISSING is not None, reason=f"NO FULL DISK WAS TESTED: {MISSING}"),
+]
+
+VOLUME_MIB: Final = 64
+JOBS: Final = [f"small-{n:05d}" for n in range(1_000)]
+CURE: Final = "free some space"
+
+
+@pytest.fixture(params=["tmpfs", "ext4"])
+def volume(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    if request.param == "tmpfs":
+        with volumes.tmpfs(tmp_path / "volume", VOLUME_MIB) as volume:
+            yield volume
+    else:
+        volumes.make_ext4(tmp_path / "image", VOLUME_MIB)
+        with volumes.mounted(tmp_path / "image", tmp_path / "volume") as volume:
+            yield volume
+
+
+def fill_up(volume: Path, leave: int = 0) -> Path:
+    """Somebody else's file takes all the room, root's as well, but for so many bytes."""
+    path = volume / "somebody-elses"
+    kept = volume / "kept"
+    with path.open("wb") as file, kept.open("wb") as other:
+        if leave:
+            os.posix_fallocate(other.fileno(), 0, leave)
+        size, step = 0, 8 * 1024 * 1024
+        while step >= 4_096:
+            try:
+                os.posix_fallocate(file.fileno(), size, step)
+                size += step
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                step //= 2
+    os.sync()
+    kept.unlink()
+    return path
+
+
+@pytest.fixture
+def server(volume: Path) -> Iterator[Server]:
+    with closing(Server(volume / "data")) as server:
+        yield server
+
+
+def has_ended(server: Server, *, killed: bool, reserve: bool) -> None:
+    """With jobs."""
+    with server.start().client() as client:
+        client.push_many([job(jid, "small") for jid in JOBS])
+    if killed:
+        server.kill()
+    else:
+        assert server.stop() == 0
+    ballast = server.data / BALLAST
+    assert ballast.exists(), "made when it starts"
+    if not reserve:
+        ballast.unlink()
+
+
+def settled(client: Client, jobs: int) -> list[str]:
+    done = []
+    for _ in range(jobs):
+        found = client.fetch("small")
+        assert found is not None
+        client.ack(found["jid"])
+        done.append(found["jid"])
+    return done
+
+
+def does_not_start(server: Server) -> str:
+    with pytest.raises(AssertionError, match=r"ended with code 1 before it was ready: b''"):
+        server.start()
+    return server.log().splitlines()[-1]
+
+
+def all_there(server: Server) -> None:
+    with server.start().client() as client:
+        assert settled(client, len(JOBS)) == JOBS
+        client.push("job-0001")
+    assert server.stop() == 0
+
+
+def test_without_a_byte_it_says_what_to_do_and_has_changed_nothing(volume: Path, server: Server) -> None:
+    has_ended(server, killed=False, reserve=False)
+    room = fill_up(volume)
+    for _ in range(2):
+        sentence = does_not_start(server)
+        assert sentence.startswith(f"crossdock: no room is left on the disk of {server.data}") and CURE in sentence
+        assert "backup" not in sentence
+    room.unlink()
+    all_there(server)
+
+
+def test_the_room_that_a_killed_server_had_is_enough_to_go_on(volume: Path, server: Server) -> None:
+    has_ended(server, killed=True, reserve=False)
+    room = fill_up(volume)
+    with server.start().client() as client:
+        with pytest.raises(Refused, match=CURE):
+            client.push("job-0001")
+        assert settled(client, 300) == JOBS[:300]
+        client.call("QUEUE REMOVE small")
+        room.unlink()
+        assert server.stop() == 0
+    with server.start().client() as client:
+        assert client.fetch("small") is None
+        client.push("job-0001")
+
+
+def test_the_reserve_is_for_the_start_too(volume: Path, server: Server) -> None:
+    has_ended(server, killed=False, reserve=True)
+    room = fill_up(volume)
+    with server.start().client() as client:
+        assert not (server.data / BALLAST).exists()
+        assert "until then the reserve is used" in server.log()
+        with pytest.raises(Refused, match=CURE):
+            client.push("job-0001")
+        assert settled(client, len(JOBS)) == JOBS
+        assert server.stop() == 0
+    room.unlink()
+    with server.start().client() as client:
+        client.push("job-0001")
+        assert (server.data / BALLAST).exists(), "made anew"
+
+
+def test_what_little_there_is_is_used_up_and_nothing_is_lost(volume: Path, server: Server) -> None:
+    """A quarter of a megabyte: some are settled, then it ends, and says why each time it is started."""
+    has_ended(server, killed=False, reserve=False)
+    room = fill_up(volume, leave=256 * 1024)
+    done: list[str] = []
+    with server.start().client() as client:
+        with pytest.raises(Refused, match=CURE):
+            client.push("job-0001")
+        with pytest.raises(Gone):  # noqa: PT012
+            for _ in JOBS:
+                done += settled(client, 1)
+    assert server.wait(20) == 1
+    assert len(done) >= 50
+    assert "the reserve is used up" in server.log() and CURE in server.log()
+    for _ in range(2):
+        sentence = does_not_start(server)
+        assert sentence.startswith("crossdock: the disk is full and the reserve is used up") and CURE in sentence
+    room.unlink()
+    with server.start().client() as client:
+        left = settled(client, len(JOBS) - len(done) - 1)
+        last = client.fetch("small")
+        seen = [*done, *left, *([last["jid"]] if last is not None else [])]
+        assert len(seen) == len(set(seen)), "what was acknowledged does not come again"
+        assert set(JOBS) - set(seen) <= {JOBS[len(done)]}, "only what was being acknowledged may still be leased"
+        client.push("job-0001")
+
+
+def test_a_compaction_leaves_the_last_room_to_those_who_settle(volume: Path) -> None:
+    with Server(volume / "data", {"lake.on": "false"}, fault="short-tail") as server, server.client() as client:
+        for first in range(0, 300, 50):
+            client.push_many([job(f"large-{n:05d}", "large", ["x" * 40_000]) for n in range(first, first + 50)])
+        client.push_many([job(jid, "small") for jid in JOBS])
+        (server.data / BALLAST).unlink(missing_ok=True)
+        room = fill_up(volume, leave=6 * 1024 * 1024)
+        assert settled(client, len(JOBS)) == JOBS
+        give_up = time.monotonic() + 240  # on a busy machine an idle process waits long
+        while "compaction failed" not in server.log():
+            assert time.monotonic() < give_up, server.log()
+            client.info()
+        assert "would be left on the disk" in server.log()
+        room.unlink()
+        assert server.stop() == 0
+
+
+def appended(journal: SqliteJournal, at_most: int) -> int:
+    for done in range(at_most):
+        try:
+            journal.append(b"x" * 100)
+        except DiskFull:
+            return done
+    return at_most
+
+
+def test_a_short_log_makes_the_room_last(volume: Path) -> None:
+    """On the same last megabyte: more than twice as many batches."""
+    counts = []
+    for short in (False, True):
+        journal = SqliteJournal(Folder(volume / f"short-{short}"), "everysec")
+        journal.append(b"first")
+        room = fill_up(volume, leave=1024 * 1024)
+        journal.keep_short(short)
+        counts.append(appended(journal, 30_000))
+        assert len(list(journal.read(0))) == counts[-1] + 1
+        journal.close()
+        room.unlink()
+    assert counts[1] > 2 * counts[0], counts
