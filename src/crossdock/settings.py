@@ -138,9 +138,13 @@ class ResquSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
-    jobs: Annotated[int, Meta(ge=1, description="Jobs held; beyond it pushes are refused, the rest goes on")] = (
-        10_000_000
-    )
+    jobs: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Jobs held, queues, tags above 10,000 counted; beyond it pushes are refused, the rest goes on",
+        ),
+    ] = 10_000_000
     unread_kib: Annotated[
         int, Meta(ge=16, description="Replies a client may leave unread before its requests are not read either")
     ] = 1_024

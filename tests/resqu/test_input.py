@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.resqu import entries, hashes, locks, plans
+from crossdock.wire.redis.resqu import entries, hashes, jobs, locks, plans
 from crossdock.wire.redis.resqu.service import Resqu
 from crossdock.wire.redis.scripts import sha1
 from tests.resqu.saying import BATCH, SHA, P, base, commit, insert, job, push
@@ -139,6 +139,18 @@ class TestLimits:
         ):
             with pytest.raises(Refused, match="OOM the disk is full"):
                 direct.say("c", *words)
+
+    @pytest.mark.parametrize("words", [("LPUSH", "unassigned"), ("RPUSH", "delayed:1"), ("LPUSHX", "uncommitted:b")])
+    def test_so_many_jobs_by_one_command(
+        self, direct: Direct, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]
+    ) -> None:
+        monkeypatch.setattr(jobs, "PUSHED_AT_MOST", 2)
+        command, key = words
+        text = [base() if command == "RPUSH" else job(ident) for ident in "abc"]
+        with pytest.raises(Refused, match="ERR 3 jobs in one command; push at most 2 at a time"):
+            direct.say("c", command, P + key, *text)
+        assert not direct.desk.memory.jobs
+        assert direct.say("c", command, P + key, *text[:2]) == (0 if command == "LPUSHX" else 2)
 
     def test_unique_ids_that_nobody_uses(self, direct: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(locks, "RESERVED_AT_MOST", 2)

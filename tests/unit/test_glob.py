@@ -118,3 +118,18 @@ def test_no_pattern_is_expensive(pattern: bytes) -> None:
     began = time.process_time()
     assert not glob.matches(text)
     assert time.process_time() - began < 2.0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "too_slow"),
+    [
+        (b"*" + b"a?" * 32 + b"*", False),
+        (b"*" + b"a?" * 32 + b"a*", True),
+        (b"*" + b"[a-z]" * 64 + b"*" + b"[^b]" * 64 + b"*", False),
+        (b"*[a-z]" + b"x" * 64 + b"*", True),
+        (b"*\\[" + b"x" * 4_000 + b"\\?*", False),
+        (b"?" * 4_000 + b"*" + b"?" * 4_000, False),
+    ],
+)
+def test_what_would_be_tried_at_every_place(pattern: bytes, too_slow: bool) -> None:
+    assert Glob(pattern).too_slow is too_slow

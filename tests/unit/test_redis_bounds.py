@@ -1,11 +1,13 @@
 """Small requests whose answers would be large: bounded, and refused in words."""
 
+import time
 from typing import Any
 
 import pytest
 
 from crossdock.wire.redis import bounds, multi, scripts
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.keys import generic
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.redis_parts import ECHOES
@@ -59,7 +61,12 @@ def test_a_transaction_of_too_many_commands(talk: Talk) -> None:
 
 @pytest.mark.parametrize("words", [[b"KEYS"], [b"SCAN", b"0", b"MATCH"], [b"PSUBSCRIBE"], [b"CONFIG", b"GET"]])
 def test_a_pattern(talk: Talk, words: list[bytes]) -> None:
-    assert talk.ask(*words, b"?" * 5_000) == ("error", b"ERR a pattern may have 4096 bytes")
+    assert talk.ask(*words, b"x" * 4_097) == ("error", b"ERR a pattern may have 4096 bytes")
+    for sign in (b"?", b"[", b"\\"):
+        assert talk.ask(*words, b"x" * 255 + sign) == (
+            "error",
+            b"ERR a pattern with ?, [ or \\ in it may have 255 bytes",
+        )
 
 
 def test_a_published_text(talk: Talk) -> None:
@@ -83,3 +90,52 @@ def test_loaded_scripts(talk: Talk) -> None:
         b"ERR 10000 scripts are loaded, the limit; SCRIPT FLUSH forgets them"
     )
     assert len(talk.ask(b"EVAL", b"echo, a first one", b"0")) == 3
+
+
+@pytest.mark.parametrize("words", [[b"WATCH"], [b"PUBLISH", b"text"], [b"SUBSCRIBE"]])
+def test_a_name_that_a_connection_has_a_list_of(talk: Talk, words: list[bytes]) -> None:
+    command, *more = words
+    talk.ask(command, b"x" * 4_096, *more)
+    reply = talk.ask(command, b"x" * 4_097, *more)
+    assert reply[0] == "error" and reply[1].endswith(b" may have 4096 bytes")
+
+
+def test_the_name_of_a_client(talk: Talk) -> None:
+    assert talk.ask(b"CLIENT", b"SETNAME", b"x" * 255) == ("simple", b"OK")
+    assert talk.ask(b"CLIENT", b"SETNAME", b"x" * 256) == ("error", b"ERR Client names may have 255 bytes")
+
+
+@pytest.mark.parametrize("words", [[b"KEYS"], [b"SCAN", b"0", b"MATCH"], [b"PSUBSCRIBE"]])
+@pytest.mark.parametrize("part", [b"a?" * 32 + b"x", b"a" * 64 + b"?"])
+def test_a_part_of_a_pattern_that_is_tried_everywhere(talk: Talk, words: list[bytes], part: bytes) -> None:
+    assert talk.ask(*words, b"*" + part + b"*")[1].startswith(b"ERR between two stars, what has ? or [ in it")
+    at_the_ends = talk.ask(*words, part + b"*" + part)  # each has one place
+    assert at_the_ends == [] or at_the_ends[0] != "error"
+
+
+def test_a_transaction_that_looks_at_all_keys_again_and_again(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generic, "SLICE", 10)
+    for n in range(105):
+        talk.ask(b"SET", b"%d" % n, b"")
+    talk.ask(b"MULTI")
+    for _ in range(12):
+        talk.ask(b"KEYS", b"1")
+    talk.ask(b"PING")
+    replies = talk.ask(b"EXEC")
+    assert replies[:10] == [[b"1"]] * 10
+    assert {text for _, text in replies[10:12]} == {
+        b"ERR the transaction takes too long; ask for keys outside of it, or by SCAN"
+    }
+    assert replies[12] == ("simple", b"PONG")
+
+
+def test_a_transaction_of_empty_words(talk: Talk) -> None:
+    talk.ask(b"MULTI")
+    assert talk.ask(b"MGET", *[b""] * 500_000) == ("simple", b"QUEUED")
+    assert talk.ask(b"MGET", *[b""] * 1_000_000) == ("error", b"ERR the transaction is too large")
+
+
+def test_as_many_patterns_as_there_may_be_are_read_at_once(talk: Talk) -> None:
+    begun = time.perf_counter()
+    talk.peer.send(wire(b"PSUBSCRIBE", [b"%04d" % n * 1_024 for n in range(1_000)]))
+    assert time.perf_counter() - begun < 2.0, "each was compiled, which took ten seconds"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crossdock.engine import stats as engine_stats
 from crossdock.engine.stats import (
     DAY,
     FAILURE,
@@ -163,3 +164,19 @@ def test_when_the_sums_are_looked_at_does_not_change_them(
         if data.draw(st.booleans()):
             assert looked.days is not None
     assert looked.days == not_looked.days
+
+
+def test_so_many_queues_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_stats, "QUEUES_AT_MOST", 3)
+    stats = Stats()
+    for queue in "abc":
+        stats.book(queue, 0.0, WAIT, 1.0)
+    stats.book("a", DAY, WAIT, 1.0)
+    for queue in "de":
+        stats.book(queue, DAY, WAIT, 1.0)
+    assert {queue: list(days) for queue, days in stats.days.items()} == {"a": [0, DAY], "d": [DAY], "e": [DAY]}
+
+
+def test_a_histogram_has_so_many_buckets() -> None:
+    found = moments([-float(n) for n in range(1, 2_001)] + [-1.0, 5.0])
+    assert (found.n, len(found.histogram), found.histogram[-1]) == (2_002, 1_000, 2)

@@ -13,7 +13,11 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
-from crossdock.model.job import Held
+from crossdock.model.job import Form, Held
+from crossdock.model.moves import SetInterval
+from crossdock.model.records import Interval
+from crossdock.model.resqu_lists import Buffer
+from crossdock.server import turn
 from crossdock.server.clock import Clock
 from crossdock.server.ticker import TICK_JOBS
 from crossdock.server.turn import Turn
@@ -318,3 +322,38 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
             desk.turn.do(LeaseNext("faktory", ("default",), "", REGISTERS))
     desk.loop.run()
     assert (len(failures), desk.scribe.batches, peer.heard) == (1, [], [])
+
+
+def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "RECORDS_FREE", 10)
+    desk = Desk(max_jobs=100)
+    memory = desk.turn.memory
+    for n in range(10):
+        memory.queue(f"q{n}", 0.0)
+    assert desk.turn.free_places() == 100
+    for n in range(20):
+        memory.resqu.buffers[f"worker:{n}"] = Buffer(n, 1, b"")
+        memory.tags.add(n, f"jid{n}", f"tag{n}", 0.0)
+        memory.watched[f"jid{n}"] = 0.0
+        memory.config[f"option{n}"] = ""
+        memory.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
+    assert desk.turn.free_places() == 0
+    assert desk.turn.no_room(1) == (
+        "the server holds 100 jobs, queues, tags and the like counted, its limit; work some off, or raise limits.jobs"
+    )
+
+
+def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None:
+    desk = Desk(max_jobs=5)
+    desk.turn.do(SetInterval(Interval("r", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0), 0.0))
+    desk.loop.run()
+    assert desk.turn.memory.room == 5
+    desk.scribe.synced()
+    desk.push(Peer(), "job-0001")
+    desk.loop.run()
+    assert desk.turn.memory.room == 4
+    desk.scribe.synced()
+    desk.turn.disk_refusal = "the disk is nearly full"
+    desk.push(Peer(), "job-0002")
+    desk.loop.run()
+    assert desk.turn.memory.room == 0

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.faktory.links import unique_name
+from crossdock.wire.faktory.links import UNIQUE_BYTES, unique_name
+from crossdock.wire.faktory.messages import Invalid
 
 numbers = st.sampled_from(["0", "-0", "1", "1.0", "1e0", "10", "12345678901234567890", "12345678901234567891", "0.1"])
 texts = st.sampled_from(["", "a", "1", "a, b", "[ 1 ]", "ä", "\\", '"', "\x00", "\x7f", "{", "1.0", "😀"])
@@ -77,3 +78,12 @@ def test_kind_and_queue_count_and_do_not_run_together(long: str) -> None:
 
 def test_a_name_is_never_long() -> None:
     assert len(name(json.dumps(["x" * 1_000_000]))) <= 48
+
+
+@pytest.mark.parametrize("begin", [r'"\u0041"', '{"a":1},1.5'])
+def test_what_is_looked_at_value_by_value_has_a_bound(begin: str) -> None:
+    few, many = (f"[{begin}{',1' * (length // 2)}]" for length in (UNIQUE_BYTES - 100, UNIQUE_BYTES))
+    assert name(few) != name(few.replace(",1]", ",2]"))
+    with pytest.raises(Invalid, match=r"custom\.unique_for takes no args of more than 262144 bytes with escapes"):
+        name(many)
+    assert name(many.replace(begin, "1")) != name(few)

@@ -18,6 +18,9 @@ from crossdock.model.faces import Tag, What
 from crossdock.model.job import Extra, Job, Links, Number
 from crossdock.model.states import DEAD, FAILED, READY
 
+#: Brought back by one call, which says how many they were: about a tenth of a second in which nobody else is served.
+UNFAILED_AT_MOST = 10_000
+
 Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
 
 
@@ -101,7 +104,7 @@ def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
 
 def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
     group = memory.failed_in.get(command.group)
-    numbers = [number for _, number in group.front(command.count)] if group is not None else []
+    numbers = [number for _, number in group.front(min(command.count, UNFAILED_AT_MOST))] if group is not None else []
     return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now)
 
 

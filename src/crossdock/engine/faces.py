@@ -16,7 +16,7 @@ from crossdock.model.job import Extra, Job, Lease, Result
 from crossdock.model.states import State
 
 _HISTORY_DEFAULT = 100
-_HISTORY_AT_MOST = 1_000  #: of a job put by a script that knows no limit: all of it is in every reply
+_HISTORY_AT_MOST = 1_000  #: whatever is configured, and of a script that knows no limit: all of it is in every reply
 
 # Looked up once: a member of an enumeration costs as much as a call.
 _POPPED = What.POPPED
@@ -34,8 +34,9 @@ def history(
         keep = _HISTORY_AT_MOST
     elif memory.config:
         keep = number(memory, "max-job-history", _HISTORY_DEFAULT)
-    if 0 < keep <= len(entries) + 1:
-        entries = entries[:1] + entries[1:][2 - int(min(keep, 1e9)) :]
+        keep = min(keep, _HISTORY_AT_MOST) if keep > 0 else _HISTORY_AT_MOST
+    if keep <= len(entries) + 1:
+        entries = entries[:1] + entries[1:][2 - int(keep) :]
     return (*entries, entry)
 
 

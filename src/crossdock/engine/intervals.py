@@ -69,17 +69,19 @@ def spawn(
     fresh: bool = False,
     loose: frozenset[Number] = frozenset(),
 ) -> list[Recurred]:
-    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's.
+    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's. While there is
+    no room they wait.
 
     `loose` are jobs whose leases are ended by events that come before.
     """
+    limit = int(max(0, min(limit, memory.room)))
     lazy = memory.lazy.queues[queue]
     order = lazy.slots if t is not None else lazy.slots_at
     until = now.wall if t is None else t
     begin = order.bisect_left((0.0, ""))  # the scripts look from 0 on
     events: list[Recurred] = []
     made = 0
-    for slot, jid in order.islice(begin, begin + max(0, limit)):
+    for slot, jid in order.islice(begin, begin + limit):
         if slot > until or made >= limit:
             break
         event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)

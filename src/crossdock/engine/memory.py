@@ -4,6 +4,7 @@ besides is the affair of `placing`. Only apply functions may write here.
 
 from collections import defaultdict
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from crossdock.engine import kept
@@ -82,6 +83,7 @@ class Memory:
         "recurring",
         "resqu",
         "retrying_in",
+        "room",
         "scheduled_in",
         "scripts",
         "shelves",
@@ -107,6 +109,7 @@ class Memory:
         self.keys = Keys()
         self.resqu = Resqu()
         self.discarded: list[Discarded] = []
+        self.room = inf  #: jobs that may yet come in unasked; the server says it, no event does
         self._empty()
 
     def clear(self) -> None:

@@ -6,7 +6,7 @@ from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import row
-from crossdock.engine.stats import HISTOGRAM_DAYS, STATS_DAYS
+from crossdock.engine.stats import DAYS_AT_MOST, HISTOGRAM_DAYS, STATS_DAYS
 from crossdock.model import moves as c
 from crossdock.model.clock import Now
 from crossdock.model.events import Configured, Removed, Unwatched, Watched, WorkerSeen, WorkersForgotten
@@ -41,8 +41,8 @@ def obey(memory: Memory) -> None:
         for option in memory.config
         if option.endswith(_LIMIT) and (most := faces.number(memory, option, 0.0)) > 0
     }
-    memory.stats.stats_days = faces.number(memory, "stats-history", STATS_DAYS)
-    memory.stats.histogram_days = faces.number(memory, "histogram-history", HISTOGRAM_DAYS)
+    memory.stats.stats_days = min(DAYS_AT_MOST, faces.number(memory, "stats-history", STATS_DAYS))
+    memory.stats.histogram_days = min(DAYS_AT_MOST, faces.number(memory, "histogram-history", HISTOGRAM_DAYS))
 
 
 def watch(memory: Memory, command: c.Watch, now: Now) -> Decision[None]:
@@ -62,7 +62,7 @@ def unwatched(memory: Memory, event: Unwatched) -> None:
 
 
 def worker_seen(memory: Memory, event: WorkerSeen) -> None:
-    memory.workers.seen[event.worker] = event.t
+    memory.workers.see(event.worker, event.t)
 
 
 def forget_workers(memory: Memory, command: c.ForgetWorkers, now: Now) -> Decision[None]:

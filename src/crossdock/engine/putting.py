@@ -68,7 +68,8 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     tags = command.tags
     old = tuple(need for need in edges_of(job) if need in memory.jobs)
     if command.needs and not command.sticky:
-        old = tuple(need for need in old if memory.jobs[need].jid in command.needs)
+        named = frozenset(command.needs)
+        old = tuple(need for need in old if memory.jobs[need].jid in named)
     needs = tuple(dict.fromkeys((*old, *needs)))
     if before is not None:
         parked = (due_t, due) if due_t is not None and needs else before.parked

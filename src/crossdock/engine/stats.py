@@ -16,6 +16,13 @@ DAY: Final = 86_400
 #: Days kept, counted back from the newest day booked for a queue (MODEL section 11).
 STATS_DAYS: Final = 30
 HISTOGRAM_DAYS: Final = 7
+DAYS_AT_MOST: Final = 3_650
+
+#: Queues that have pages. Beyond it those go first that had no new one for longest: names come and go with their jobs.
+QUEUES_AT_MOST: Final = 100_000
+
+#: Of one histogram: times are counted by callers' clocks, so each may fall into a bucket of its own.
+_BUCKETS_AT_MOST: Final = 1_000
 
 #: What is booked. FAILED goes down again when a failed job is brought back or removed; RETRY is a lease that ran out
 WAIT, RUN, FAILURE, FAILED, RETRY = range(5)
@@ -48,7 +55,8 @@ class Moments(msgspec.Struct, array_like=True):
         self.n, self.mean, self.vk = n, mean, vk
         within_a_minute = min(values) >= 0 and max(values) < 60
         for bucket, times in Counter(map(int if within_a_minute else bucket_of, values)).items():
-            self.histogram[bucket] = self.histogram.get(bucket, 0) + times
+            if bucket in self.histogram or len(self.histogram) < _BUCKETS_AT_MOST:
+                self.histogram[bucket] = self.histogram.get(bucket, 0) + times
 
 
 def bucket_of(value: float) -> int:
@@ -111,6 +119,8 @@ class Stats:
 
     def _turn_page(self, queue: str, at: float) -> tuple[list[float], ...]:
         self._add(queue)
+        if len(self._open) >= QUEUES_AT_MOST:
+            self._add(next(iter(self._open)))
         start = int(at // DAY) * DAY
         lists: tuple[list[float], ...] = ([], [], [], [], [])
         self._open[queue] = (start, start + DAY, lists)
@@ -134,9 +144,13 @@ class Stats:
             page.retries += len(retries)
 
     def _page(self, queue: str, day: int) -> QueueDay:
-        days = self._days.setdefault(queue, {})
+        days = self._days.get(queue, {})
         page = days.get(day)
         if page is None:
+            self._days.pop(queue, None)
+            if len(self._days) >= QUEUES_AT_MOST:
+                del self._days[next(iter(self._days))]
+            self._days[queue] = days
             page = days[day] = QueueDay()
             self._forget_old(days)
         return page

@@ -1,8 +1,13 @@
 """Workers that give their name when they lease: when each was last heard of, and what it was given."""
 
+from typing import Final
+
 
 class Workers:
     __slots__ = ("given", "seen")
+
+    #: Beyond so many those are forgotten that were not heard of for longest, a tenth at a time: callers choose names.
+    AT_MOST: Final = 20_000
 
     def __init__(self) -> None:
         self.seen: dict[str, float] = {}  #: by callers' clocks
@@ -14,6 +19,16 @@ class Workers:
         """Who was heard of last comes last. Put in order when somebody asks for all of them: leases are more."""
         return sorted((t, worker) for worker, t in self.seen.items())
 
+    def see(self, worker: str, t: float) -> None:
+        if worker not in self.seen:
+            self._make_room()
+        self.seen[worker] = t
+
+    def _make_room(self) -> None:
+        if len(self.seen) >= self.AT_MOST:
+            for _, worker in self.recent[: self.AT_MOST // 10]:
+                self.forget(worker, with_jobs=True)
+
     def forget(self, worker: str, *, with_jobs: bool) -> None:
         self.seen.pop(worker, None)
         if with_jobs:
@@ -22,6 +37,7 @@ class Workers:
     def give(self, worker: str, jid: str, until: float) -> None:
         held = self.given.get(worker)
         if held is None:
+            self._make_room()
             held = self.given[worker] = {}
         held[jid] = until
 

@@ -14,6 +14,9 @@ READ_AHEAD: Final = 64 * 1024
 #: fast its reader is; Redis allows 8 MiB for a minute.
 PUSHED_UNREAD: Final = 8
 
+#: Records beside the jobs (queues, tags and the like) that nobody counts. Each one more takes the place of a job.
+RECORDS_FREE: Final = 10_000
+
 
 class Limits(msgspec.Struct, frozen=True):
     connections: int = 10_000

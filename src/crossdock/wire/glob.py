@@ -1,43 +1,71 @@
 """Redis' glob (`*`, `?`, `[a-c]`, `[^x]`, `\\x`), matched without backtracking: a pattern cannot be made expensive."""
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+#: Bytes of a part between two stars in which not each is given: it is tried at every place of a text, byte by byte.
+OPEN_AT_MOST: Final = 64
+OPEN_TOO_LONG: Final = (
+    f"between two stars, what has ? or [ in it may have {OPEN_AT_MOST} bytes; \\? and \\[ stand for themselves"
+)
 
 
 class _Piece(NamedTuple):
-    """What stands between two stars: a regular expression of fixed length."""
+    """What stands between two stars: a text, or a regular expression of fixed length. To compile one takes a thousand
+    times as long as it takes to look for a text."""
 
-    regex: re.Pattern[bytes]
+    text: bytes
+    regex: re.Pattern[bytes] | None
     length: int
+    is_open: bool = False  #: not each byte is given
+
+    def is_at(self, text: bytes, at: int) -> bool:
+        return text.startswith(self.text, at) if self.regex is None else self.regex.match(text, at) is not None
+
+    def search(self, text: bytes, at: int) -> int:
+        """Where it begins first; below 0: nowhere."""
+        if self.regex is None:
+            return text.find(self.text, at)
+        found = self.regex.search(text, at)
+        return -1 if found is None else found.start()
 
 
 class Glob:
     def __init__(self, pattern: bytes) -> None:
         self._pieces = _pieces(pattern)
 
+    @property
+    def too_slow(self) -> bool:
+        return any(piece.is_open and piece.length > OPEN_AT_MOST for piece in self._pieces[1:-1])
+
     def matches(self, text: bytes) -> bool:
         """The first piece at the start, the last one at the end, the others leftmost in between."""
         first, *middle = self._pieces
-        if first.regex.match(text) is None:
+        if not first.is_at(text, 0):
             return False
         if not middle:
             return len(text) == first.length
         at = first.length
         last = middle.pop()
         for piece in middle:
-            found = piece.regex.search(text, at)
-            if found is None:
+            found = piece.search(text, at)
+            if found < 0:
                 return False
-            at = found.end()
+            at = found + piece.length
         start = len(text) - last.length
-        return start >= at and last.regex.match(text, start) is not None
+        return start >= at and last.is_at(text, start)
 
 
 def _pieces(pattern: bytes) -> list[_Piece]:
+    if is_simple(pattern):
+        return [_Piece(text, None, len(text)) for text in pattern.split(b"*")]
     pieces: list[list[bytes]] = [[]]
+    is_open: set[int] = set()
     i = 0
     while i < len(pattern):
         char = pattern[i : i + 1]
+        if char in (b"?", b"["):
+            is_open.add(len(pieces) - 1)
         if char == b"*":
             pieces.append([])
         elif char == b"?":
@@ -53,7 +81,15 @@ def _pieces(pattern: bytes) -> list[_Piece]:
                 char = pattern[i : i + 1]
             pieces[-1].append(re.escape(char))
         i += 1
-    return [_Piece(re.compile(b"".join(piece), re.DOTALL), len(piece)) for piece in pieces]
+    return [
+        _Piece(b"", re.compile(b"".join(piece), re.DOTALL), len(piece), at in is_open)
+        for at, piece in enumerate(pieces)
+    ]
+
+
+def is_simple(pattern: bytes) -> bool:
+    """Texts and stars alone."""
+    return b"?" not in pattern and b"[" not in pattern and b"\\" not in pattern
 
 
 def _one_of(pattern: bytes, i: int) -> tuple[bytes, int]:

@@ -10,7 +10,7 @@ from crossdock.wire.answer import Slices
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.job import show
 from crossdock.wire.faktory.messages import OK, FilterBody, MutateBody
-from crossdock.wire.glob import Glob
+from crossdock.wire.glob import OPEN_TOO_LONG, Glob
 from crossdock.wire.json import compact
 
 SLICE: Final = 500
@@ -48,6 +48,8 @@ def mutate(desk: Desk, via: str, body: MutateBody) -> Slices | str:
             return f"regexp must not be longer than {REGEXP_AT_MOST} characters"
         if wanted.regexp.count("[") > CLASSES_AT_MOST:
             return f"regexp must not have more than {CLASSES_AT_MOST} brackets"
+        if Glob(wanted.regexp.encode()).too_slow:
+            return f"regexp: {OPEN_TOO_LONG}"
     return _work(desk, _acts(via, target)[body.cmd], target, wanted)
 
 

@@ -109,6 +109,8 @@ class FaktorySession:
             return _SILENT
         if self._challenge is not None and not self._door.admits(self._challenge, hello.v or 0, hello.pwdhash or ""):
             return Bye(error("Invalid password"))
+        if hello.wid and len(hello.wid.encode()) > NAME_BYTES:  # it is kept with every lease
+            return Bye(error(f"wid must not be longer than {NAME_BYTES} bytes"))
         self.identified = True
         self._door.connections += 1
         if hello.wid:

@@ -3,10 +3,15 @@
 from collections.abc import Iterable
 from typing import Final
 
-from crossdock.wire.glob import Glob
+from crossdock.wire.glob import OPEN_TOO_LONG, Glob, is_simple
 from crossdock.wire.redis.values import Error
 
+#: Of a pattern that is texts and stars alone, and of one that has to be compiled: a thousand may come in one request.
 PATTERN_BYTES: Final = 4_096
+COMPILED_BYTES: Final = 255
+
+#: Of a channel, or of a watched key: a connection has a list of them.
+NAME_BYTES: Final = 4_096
 
 #: Of a reply to one command, or to one EXEC: a value may be asked for many times over.
 REPLY_BYTES: Final = 64 * 1024 * 1024
@@ -18,10 +23,19 @@ TOO_LARGE: Final = Error(f"ERR the reply would be larger than {REPLY_BYTES >> 20
 
 
 def pattern(text: bytes) -> Glob:
-    """To compile one of many megabytes would take seconds."""
     if len(text) > PATTERN_BYTES:
         raise Error(f"ERR a pattern may have {PATTERN_BYTES} bytes")
-    return Glob(text)
+    if len(text) > COMPILED_BYTES and not is_simple(text):
+        raise Error(f"ERR a pattern with ?, [ or \\ in it may have {COMPILED_BYTES} bytes")
+    glob = Glob(text)
+    if glob.too_slow:
+        raise Error(f"ERR {OPEN_TOO_LONG}")
+    return glob
+
+
+def refuse_long(names: Iterable[bytes], what: str) -> None:
+    if any(len(name) > NAME_BYTES for name in names):
+        raise Error(f"ERR {what} may have {NAME_BYTES} bytes")
 
 
 def refuse_large(values: Iterable[bytes | None]) -> None:

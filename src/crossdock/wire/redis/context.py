@@ -35,9 +35,12 @@ class Context:
     def subscriptions(self) -> int:
         return len(self.channels) + len(self.patterns)
 
-    def grant(self, held: Held) -> None:
-        """The answer in hand tells of this lease; if the connection is lost before it leaves, it is given back."""
-        self.granted = [*(self.granted or ()), held]
+    def grant(self, *held: Held) -> None:
+        """The answer in hand tells of these leases; if the connection is lost before it leaves, they are given back."""
+        if self.granted is None:
+            self.granted = list(held) or None
+        else:
+            self.granted += held  # a transaction may have thousands
 
     def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
         """A channel it listens to had something to say."""

@@ -13,6 +13,7 @@ from crossdock.wire.redis.values import OK, Error, Hang, Result, Simple
 #: What clients may expect of a server. Some compare it with what they need.
 REDIS_VERSION: Final = b"7.0.15"
 DATABASES: Final = 16
+_NAME_BYTES: Final = 255
 
 _WRONG_PASSWORD: Final = Error("WRONGPASS invalid username-password pair or user is disabled.")
 _NO_PASSWORD: Final = Error(
@@ -75,6 +76,8 @@ def hello(context: Context, args: list[bytes]) -> Result:
 
 
 def _client_name(name: bytes) -> bytes:
+    if len(name) > _NAME_BYTES:
+        raise Error(f"ERR Client names may have {_NAME_BYTES} bytes")
     if any(not 33 <= byte <= 126 for byte in name):
         raise _BAD_NAME
     return name

@@ -4,10 +4,10 @@ EXEC carries out its commands in turn within one batch; nobody is served in betw
 reply. A command that was refused when it was queued refuses the whole.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Final
 
-from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
+from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE, refuse_long
 from crossdock.wire.redis.command import AT_ONCE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.encode import encode
@@ -17,7 +17,13 @@ from crossdock.wire.redis.views import run
 
 #: Commands of one transaction: about a tenth of a second in which nobody else is served.
 QUEUE_AT_MOST: Final = 16_384
+WORD_BYTES: Final = 16  #: counted for each word of a command beside its length; an empty one is kept, too
 WATCHED_AT_MOST: Final = 10_000
+
+#: Passes of commands that otherwise let others have their turn in between, as KEYS does: half a million keys.
+PASSES_AT_MOST: Final = 100
+
+_TOO_LONG: Final = Error("ERR the transaction takes too long; ask for keys outside of it, or by SCAN")
 
 
 def multi(context: Context, args: list[bytes]) -> Result:
@@ -46,16 +52,18 @@ def execute(context: Context, args: list[bytes]) -> Result:
         return NULL_ARRAY
     replies: list[Value] = []
     left = REPLY_BYTES
+    passes = iter(range(PASSES_AT_MOST))
     with context.desk.together():
         for command, words in queued:
-            reply = encode(at_once(run(context, command, words)) if left > 0 else TOO_LARGE, context.resp3)
+            reply = encode(at_once(run(context, command, words), passes) if left > 0 else TOO_LARGE, context.resp3)
             left -= len(reply)
             replies.append(Encoded(reply))
     return replies
 
 
-def at_once(result: Result) -> Value:
-    """The value of what may not wait: a blocking command finds what is there, and long work is done to its end."""
+def at_once(result: Result, passes: Iterator[int]) -> Value:
+    """The value of what may not wait: a blocking command finds what is there, and long work is done to its end while
+    there are passes left."""
     if isinstance(result, Block):
         return result.here
     if isinstance(result, Hang):
@@ -64,6 +72,8 @@ def at_once(result: Result) -> Value:
         while True:
             try:
                 next(result)
+                if next(passes, None) is None:
+                    return _TOO_LONG
             except StopIteration as ended:
                 value: Value = ended.value
                 return value
@@ -92,6 +102,7 @@ def watch(context: Context, args: list[bytes]) -> Result:
             return Error(b"ERR WATCH is not supported on '%b', which shows the state of jobs" % key[:128])
     if len(context.watched) + len(args) > WATCHED_AT_MOST:
         return Error(f"ERR a connection may watch {WATCHED_AT_MOST} keys")
+    refuse_long(args, "a watched key")
     for key in args:
         context.watched.setdefault(key, version(context, key))
     return OK

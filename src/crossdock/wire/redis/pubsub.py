@@ -3,19 +3,20 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from crossdock.wire.redis.bounds import TEXT_BYTES, pattern
+from crossdock.wire.redis.bounds import TEXT_BYTES, pattern, refuse_long
 from crossdock.wire.redis.command import ALONE, LISTENING, Command, Subcommands, TooManyWords, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Many, Push, Result
 
 #: Each published text is matched with every pattern.
 PATTERNS_AT_MOST: Final = 1_000
-CHANNELS_AT_MOST: Final = 100_000
+CHANNELS_AT_MOST: Final = 10_000
 
 
 def subscribe(context: Context, args: list[bytes]) -> Result:
     if len(context.channels) + len(args) > CHANNELS_AT_MOST:
         raise Error(f"ERR a connection may subscribe to {CHANNELS_AT_MOST} channels")
+    refuse_long(args, "the name of a channel")
     channels = context.desk.channels
     return _join(context, b"subscribe", context.channels, args, lambda name: channels.subscribe(name, context))
 
@@ -72,6 +73,7 @@ def leave_all(context: Context) -> None:
 
 
 def publish(context: Context, args: list[bytes]) -> Result:
+    refuse_long(args[:1], "the name of a channel")
     if len(args[0]) + len(args[1]) > TEXT_BYTES:
         raise Error(f"ERR a published text may have {TEXT_BYTES >> 20} MiB with its channel")
     return context.desk.publish(args[0], args[1])

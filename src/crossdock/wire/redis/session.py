@@ -11,7 +11,7 @@ from crossdock.wire.redis.command import ALONE, AT_ONCE, LISTENING, STRANGER, Co
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import Fault, Request, Requests
 from crossdock.wire.redis.encode import encode
-from crossdock.wire.redis.multi import QUEUE_AT_MOST, end
+from crossdock.wire.redis.multi import QUEUE_AT_MOST, WORD_BYTES, end
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
@@ -88,7 +88,7 @@ class RedisSession(Context):
                 command.full_name(request[1:])
             except Error as wrong:
                 return self._refuse(wrong)
-        self.queued_bytes += sum(map(len, request))
+        self.queued_bytes += sum(map(len, request)) + WORD_BYTES * len(request)
         if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.door.request_bytes:
             return self._refuse(Error("ERR the transaction is too large"))
         self.queued.append((command, request[1:]))

@@ -19,6 +19,15 @@ VIA: Final = "qless"
 NAME_BYTES: Final = 255
 _SHORT: Final = NAME_BYTES // 4  #: characters that are never more bytes than that
 
+#: Words of one call. It is one step of the server: other clients wait for it.
+ARGS_AT_MOST: Final = 25_000
+
+#: Jobs that one job may need: whenever one of them succeeds, it is told.
+NEEDS_AT_MOST: Final = 10_000
+
+#: Tags of a job, and of a call that changes them: each is an index of its own.
+TAGS_AT_MOST: Final = 1_000
+
 #: Callers' times beyond this would not be told apart by the second.
 _TIME_AT_MOST: Final = 2.0**52
 
@@ -117,6 +126,12 @@ class Call(msgspec.Struct, frozen=True):
         known = [word if word is not None else "" for word in words]
         return Call(self.desk, self.memory, self.t, known, self.publish, self.dialect, self.grant)
 
+    def refuse_if_full(self) -> None:
+        """Before one job or record more is kept."""
+        full = self.desk.no_room(1)
+        if full is not None:
+            raise Raised(full)
+
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
         if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either
@@ -180,8 +195,12 @@ def options(pairs: list[str]) -> dict[str, str]:
 def tags(value: Any) -> tuple[str | int | float | bool, ...]:
     """A list of scalars; of an object the script sees nothing."""
     found: list[str | int | float | bool] = []
-    for tag in listed(value):
-        if isinstance(tag, (str, bool)):
+    given = listed(value)
+    refuse_tags(len(given))
+    for tag in given:
+        if isinstance(tag, str):
+            found.append(name(tag))
+        elif isinstance(tag, bool):
             found.append(tag)
         elif isinstance(tag, float):
             found.append(lua.whole(tag))
@@ -191,11 +210,22 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
     return tuple(found)
 
 
+def refuse_tags(count: int) -> None:
+    if count > TAGS_AT_MOST:
+        raise Raised(f"more than {TAGS_AT_MOST} tags, the limit")
+
+
+def refuse_needs(count: int) -> None:
+    if count > NEEDS_AT_MOST:
+        raise Raised(f"a job needs more than {NEEDS_AT_MOST} others, the limit")
+
+
 def jids(value: Any) -> list[str]:
     if value is cjson.NULL or isinstance(value, (bool, float)):
         kind = "userdata" if value is cjson.NULL else "boolean" if isinstance(value, bool) else "number"
         raise Raised(f"attempt to get length of local 'depends' (a {kind} value)")
     named = [each for each in listed(value) if isinstance(each, (str, float))]
+    refuse_needs(len(named))
     return [each if isinstance(each, str) else lua.show(each) for each in named]
 
 

@@ -17,6 +17,10 @@ DEPTH: Final = 64
 #: Whole numbers up to here are written with all their digits.
 EXACT: Final = 10**14
 
+#: Parts (signs, values, escapes) of a text that is read step by step: about a tenth of a second in which nobody else is
+#: served. What the fast parser takes may have any number.
+PARTS_AT_MOST: Final = 50_000
+
 NULL: Final = msgspec.UNSET  #: `null`: something, yet no value
 
 
@@ -47,7 +51,6 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 _BRACKETS_ROUND: Final = bytes.maketrans(b"{}[]", b"()()")
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _PLAIN: Final = re.compile(r'[^"\\]*')
-_NUMBER: Final = re.compile(r"[-+0-9a-zA-Z.]+")
 _HEX4: Final = re.compile(r"[0-9a-fA-F]{4}")
 _LOW: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")  # the second half of a pair
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r"}
@@ -118,6 +121,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.left = PARTS_AT_MOST
 
     def whole(self) -> Any:
         value = self._value(self._next(), 0)
@@ -170,7 +174,13 @@ class _Reader:
     def _refuse(self, token: _Token, wanted: str) -> None:
         raise Malformed(f"Expected {wanted} but found {token.kind} at character {token.begin + 1}")
 
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Malformed(f"more than {PARTS_AT_MOST} parts in a text that is not strict JSON")
+
     def _next(self) -> _Token:
+        self._count()
         begin = _BLANK.match(self.text, self.at).end()  # type: ignore[union-attr]  # it matches the empty text
         token = self._token(begin)
         self.at = token.end
@@ -189,13 +199,9 @@ class _Reader:
             if text.startswith(word, begin):
                 return _Token(kind, value, begin, begin + len(word))
         if first in "-+0123456789iInN":
-            found = _NUMBER.match(text, begin)
-            written = found.group() if found is not None else ""
-            while written:  # the longest beginning that is a number, as `strtod` finds it
-                value = lua.number(written)
-                if value is not None:
-                    return _Token("T_NUMBER", value, begin, begin + len(written))
-                written = written[:-1]
+            end = lua.end_of_number(text, begin)
+            if end > begin:
+                return _Token("T_NUMBER", lua.number(text[begin:end]), begin, end)
             if first in "-0123456789":
                 return _Token("invalid number", None, begin, begin)
         return _Token("invalid token", None, begin, begin)
@@ -211,6 +217,7 @@ class _Reader:
                 return _Token("unexpected end of string", None, at, at)
             if text[at] == '"':
                 return _Token("T_STRING", "".join(parts), begin, at + 1)
+            self._count()
             escape = text[at + 1 : at + 2]
             if escape == "u":
                 digits = _HEX4.match(text, at + 2)

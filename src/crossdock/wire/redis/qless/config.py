@@ -6,7 +6,7 @@ from crossdock.engine.faces import number as setting
 from crossdock.engine.memory import Memory
 from crossdock.model.moves import Configure
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.call import Call, Raised, Reply
 
 DEFAULTS: Final[dict[str, str | int]] = {
     "application": "qless",
@@ -28,6 +28,11 @@ REQLESS_DEFAULTS: Final[dict[str, str | int]] = {
     "max-worker-age": "86400",
 }
 PHP_DEFAULTS: Final = DEFAULTS | {"jobs-failed-history": 604_800, "backoff-initial-delay": 0, "backoff-factor": 3}
+
+#: Settings are looked through whenever one is set; a queue may have several.
+OPTIONS_AT_MOST: Final = 10_000
+VALUE_AT_MOST: Final = 65_536
+
 _HEARTBEAT_S: Final = 60.0
 
 
@@ -54,6 +59,12 @@ def get(call: Call) -> Reply:
 def put(call: Call) -> Reply:
     option = call.require(0, 'config.set(): Arg "option" missing')
     value = call.text(1, 'config.set(): Arg "value" missing')
+    if len(value) > VALUE_AT_MOST:
+        raise Raised(f"the value of a setting has more than {VALUE_AT_MOST} characters")
+    if option not in call.memory.config:
+        if len(call.memory.config) >= OPTIONS_AT_MOST:
+            raise Raised(f"{OPTIONS_AT_MOST} settings are there, the limit; config.unset forgets one")
+        call.refuse_if_full()
     call.desk.do(Configure(option, value))
     return None
 

@@ -3,6 +3,7 @@
 A pop is mostly this. Strings are quoted by the standard library, which leaves `/` as it is; readers see no difference.
 """
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
@@ -11,6 +12,7 @@ from typing import Final
 from crossdock.engine.memory import Memory
 from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Job
+from crossdock.wire.redis.bounds import TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.dialect import Dialect
 from crossdock.wire.redis.qless.job import data, entry, expires, failure, history, queue, remaining, retries, show
@@ -24,13 +26,19 @@ _FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number i
 _DONE: Final = What.DONE
 
 
-def texts(memory: Memory, jobs: list[Job], dialect: Dialect) -> str:
-    """A list of jobs; an empty one as the scripts write it."""
+def texts(memory: Memory, jobs: list[Job], dialect: Dialect, most: int = sys.maxsize) -> str:
+    """A list of jobs; an empty one as the scripts write it. At most so many characters: one may be asked for twice."""
     if len(jobs) == 1:
         return f"[{text(memory, jobs[0], dialect)}]"
     if not jobs:
         return "[]" if dialect.renamed else "{}"
-    return f"[{','.join([text(memory, job, dialect) for job in jobs])}]"
+    found, left = [], most
+    for job in jobs:
+        found.append(text(memory, job, dialect))
+        left -= len(found[-1])
+        if left < 0:
+            raise TOO_LARGE
+    return f"[{','.join(found)}]"
 
 
 def text(memory: Memory, job: Job, dialect: Dialect) -> str:

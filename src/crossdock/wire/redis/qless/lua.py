@@ -37,6 +37,12 @@ def number(text: str | None) -> float | None:
     return float(stripped)
 
 
+def end_of_number(text: str, begin: int) -> int:
+    """Where the longest number ends that begins there, as `strtod` finds it; `begin`: there is none."""
+    found = _HEX.match(text, begin) or _DECIMAL.match(text, begin)
+    return begin if found is None else found.end()
+
+
 def whole(value: float) -> int | float:
     """The same number, as an int if it is one."""
     return int(value) if value.is_integer() and abs(value) <= EXACT else value

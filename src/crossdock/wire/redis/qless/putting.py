@@ -11,6 +11,7 @@ from crossdock.engine.standing import needs_of
 from crossdock.model.faces import Entry, What
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.states import State
+from crossdock.wire.redis.bounds import REPLY_BYTES
 from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices, put_options
 from crossdock.wire.redis.qless.call import (
     VIA,
@@ -21,11 +22,17 @@ from crossdock.wire.redis.qless.call import (
     Reversed,
     data,
     index,
+    name,
     number,
     options,
     ranged,
+    refuse_needs,
+    refuse_tags,
     spanned,
 )
+
+#: Of what is written into a job's history by hand: a hundred of them are kept, and shown with the job.
+LOG_AT_MOST: Final = 65_536
 
 _PUT: Final = ("Queue(): no queue name provided", 'Put(): Arg "jid" missing', 'Put(): Arg "klass" missing')
 
@@ -44,9 +51,7 @@ def put(call: Call) -> Reply:
         command = Put(*head, old=call.dialect.old, sticky=call.dialect.in_scripts)
     else:
         command = _put(call, head, options(more))
-    full = call.desk.no_room(1)
-    if full is not None:
-        raise Raised(full)
+    call.refuse_if_full()
     call.desk.do(command)
     return jid
 
@@ -82,7 +87,7 @@ def get(call: Call) -> Reply:
 
 def multiget(call: Call) -> Reply:
     found = [one for jid in call.rest(0) if (one := call.job(jid)) is not None]
-    return jobtext.texts(call.memory, found, call.dialect)
+    return jobtext.texts(call.memory, found, call.dialect, REPLY_BYTES)
 
 
 def cancel(call: Call) -> Reply:
@@ -134,9 +139,10 @@ def depends(call: Call) -> Reply:
     before = needs_of(found)
     if word == "on":
         needs = tuple(dict.fromkeys((*before, *open_needs(memory, names, jid, found.number))))
+        refuse_needs(len(needs))
     elif word == "off":
-        gone = before if names[:1] == ["all"] else [need for need in before if memory.jobs[need].jid in names]
-        needs = tuple(need for need in before if need not in gone)
+        gone = frozenset(names)
+        needs = () if names[:1] == ["all"] else tuple(need for need in before if memory.jobs[need].jid not in gone)
     else:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
@@ -177,9 +183,12 @@ def _edit_tags(call: Call, word: str) -> Reply:
     found = call.job(jid)
     if found is None:
         raise Denied(f"Tag(): Job {jid} does not exist")
-    names = tuple(call.text(index, "") for index in range(2, 2 + len(call.rest(2))))
+    names = tuple(map(name, call.rest(2)))
+    refuse_tags(len(names) + (len(found.extra.tags) if word == "add" and found.extra is not None else 0))
     call.writes()
     if names:
+        if any(each not in call.memory.tags.uses for each in names):  # one that nobody has is counted below zero
+            call.refuse_if_full()
         add, drop = (names, ()) if word == "add" else ((), names)
         call.desk.do(EditTags(VIA, call.t, found.number, add, drop, call.dialect.in_scripts))
     shown = cjson.write(list(found.extra.tags) if found.extra is not None else [])
@@ -208,6 +217,8 @@ def watch(call: Call, jid: str, *, on: bool) -> int:
     if not on:
         call.desk.do(Unwatch(jid))
         return int(known)
+    if not known:
+        call.refuse_if_full()
     call.desk.do(Watch(jid, call.t))
     return int(not known)
 
@@ -216,6 +227,8 @@ def log(call: Call) -> Reply:
     jid = call.text(0, "Log(): Argument 'jid' missing")
     message = call.text(1, "Log(): Argument 'message' missing")
     extra = data(call[2], "Log(): Argument 'data' not JSON: ")[0] if call[2] is not None else b""
+    if len(message) + len(extra) > LOG_AT_MOST:
+        raise Raised(f"Log(): message and data have more than {LOG_AT_MOST} characters")
     found = call.job(jid)
     if found is None:
         raise Raised(f"Log(): Job {jid} does not exist")

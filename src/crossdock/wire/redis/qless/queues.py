@@ -102,7 +102,10 @@ def _names(call: Call) -> list[str]:
 
 
 def pause(call: Call) -> Reply:
-    call.desk.do(PauseQueues(_names(call), any_name=True))
+    names = _names(call)
+    if any(each not in call.memory.queues for each in names):  # it is kept with its pause
+        call.refuse_if_full()
+    call.desk.do(PauseQueues(names, any_name=True))
     return None
 
 

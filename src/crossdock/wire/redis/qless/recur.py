@@ -18,6 +18,7 @@ from crossdock.wire.redis.qless.call import (
     name,
     number,
     options,
+    refuse_tags,
     seconds,
     tags,
 )
@@ -66,6 +67,8 @@ def recur(call: Call) -> Reply:
         throttles,
         call.dialect.old,
     )
+    if known is None or queue not in call.memory.queues:
+        call.refuse_if_full()
     call.desk.do(SetInterval(interval, call.t))
     return jid
 
@@ -119,6 +122,8 @@ def update(call: Call) -> Reply:
         changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
+        if changed.queue not in call.memory.queues:
+            call.refuse_if_full()
         call.desk.do(SetInterval(changed, call.t))
     return 1
 
@@ -163,7 +168,8 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     found = call.memory.intervals.get(jid)
     if found is None:
         raise Denied(f"{word}(): Job {jid} does not exist")
-    names = call.rest(1)
+    names = list(map(name, call.rest(1)))
+    refuse_tags(len(names) + (len(found.tags) if add else 0))
     if add:  # a new one named twice is there twice
         after = (*found.tags, *(each for each in names if each not in found.tags))
     else:

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from crossdock.model.events import AnyEvent
-from crossdock.model.job import Held, Job
+from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library
-from crossdock.wire.redis.qless.call import Grant, Raised, Reply
+from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Raised, Reply
 from crossdock.wire.redis.qless.clock import WatchedClock
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from crossdock.wire.redis.qless.publisher import Publisher
@@ -52,6 +52,8 @@ class Qless:
 
     def _handle(self, call: Call) -> Value:
         context, dialect = call.context, call.dialect
+        if len(call.args) > ARGS_AT_MOST:
+            raise ScriptError(f"more than {ARGS_AT_MOST} words in one call, the limit; divide it")
         publish, grant = context.memo.get(_MEMO) or self._ways(context)
         try:
             reply = self._answers[dialect](context.desk, call.keys, call.args, publish, grant)
@@ -63,9 +65,7 @@ class Qless:
         """How a call on that connection publishes, and how it tells of leases."""
 
         def grant(jobs: Sequence[Job]) -> None:
-            held: list[Held] = [(job.number, job.lease.token) for job in jobs if job.lease is not None]
-            if held:
-                context.granted = [*context.granted, *held] if context.granted else held
+            context.grant(*[(job.number, job.lease.token) for job in jobs if job.lease is not None])
 
         ways: _Ways = (partial(self._publisher.say, context.desk), grant)
         context.memo[_MEMO] = ways

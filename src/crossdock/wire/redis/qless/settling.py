@@ -108,6 +108,8 @@ def complete(call: Call) -> Reply:
         new = payload if face is not None else job.changed(found, payload)
         call.desk.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
         return "complete"
+    if after not in call.memory.queues:
+        call.refuse_if_full()
     call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
 

@@ -32,8 +32,8 @@ def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Res
     known = context.desk.memory.resqu.stages.get(stage)
     if known is not None:
         stage = known.name  # one string for all of its jobs
+    refuse_if_full(context, len(args) - 1)
     found = [specs.queued(text, stage) for text in args[1:]]
-    refuse_if_full(context, len(found))
     length = 0
     for spec in found:
         length = context.desk.do(PushStage(VIA, stage, spec))

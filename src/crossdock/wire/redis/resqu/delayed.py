@@ -34,8 +34,8 @@ def second(key: bytes, name: bytes) -> int:
 
 def rpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     at = second(args[0], name.name)
+    refuse_if_full(context, len(args) - 1)
     found = [specs.delayed(text, at) for text in args[1:]]
-    refuse_if_full(context, len(found))
     with context.desk.together():
         for spec in found:
             push(context, spec)

@@ -17,8 +17,14 @@ from crossdock.wire.redis.values import Error, Result
 _NOT_UNIQUE: Final = Pushing.NOT_UNIQUE
 _DUPLICATE: Final = Pushing.DUPLICATE
 
+#: By one command. It is one step of the server: other clients wait for it.
+PUSHED_AT_MOST: Final = 5_000
+
 
 def refuse_if_full(context: Context, jobs: int = 1) -> None:
+    """Before they are read."""
+    if jobs > PUSHED_AT_MOST:
+        raise Error(f"ERR {jobs} jobs in one command; push at most {PUSHED_AT_MOST} at a time")
     no_room = context.desk.no_room(jobs)
     if no_room is not None:
         raise Error(f"OOM {no_room}")

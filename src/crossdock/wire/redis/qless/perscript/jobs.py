@@ -36,7 +36,7 @@ def peek(script: Script) -> Reply:
         raise Raised(f"{wrong}nil")
     call = script.unified(script.time(2, 'Peek(): Arg "now" missing or not a number: '))
     call.writes()
-    return _texts(call, popping.peeked(call, queue, max(0, min(1_000_000, index(script[1], wrong, 0)))))
+    return _texts(call, popping.peeked(call, queue, max(0, min(popping.PEEKED_AT_MOST, index(script[1], wrong, 0)))))
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:

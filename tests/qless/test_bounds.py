@@ -1,0 +1,219 @@
+"""What one call may ask for, and what callers may leave behind: each has a bound, told in words."""
+
+import json
+import time
+from typing import Final
+
+import pytest
+
+from crossdock.engine import editing, faces
+from crossdock.engine.workers import Workers
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless import cjson, config, popping, unified
+from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import REQLESS, UNIFIED
+from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.redis.values import Error
+from tests.qless.replay import QlessDesk
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk
+from tests.support.resp_values import read
+from tests.unit.test_redis_fuzz import wire
+
+#: What these took before they were bounded was ten times as much, or grew with the square of a larger request.
+SOON_S: Final = 5.0
+
+
+def put(desk: QlessDesk, jid: str, *more: str, data: str = "{}") -> None:
+    desk.call("put", "1", "w", "q", jid, "klass", data, "0", *more)
+
+
+def test_a_number_without_an_end_is_passed_over_once() -> None:
+    begun = time.perf_counter()
+    with pytest.raises(cjson.Malformed, match="found invalid token at character 400005"):
+        cjson.read(f"[0x1{'f' * 400_000}z]")
+    assert time.perf_counter() - begun < SOON_S
+
+
+@pytest.mark.parametrize("part", ["0,", "[],", r'"\n\n",'])
+def test_what_is_not_strict_json_may_have_so_many_parts(part: str) -> None:
+    few, many = (f"[0x1,{part * count}0]" for count in (10_000, 100_000))
+    assert len(cjson.read(few)) == 10_002
+    with pytest.raises(cjson.Malformed, match="more than 50000 parts in a text that is not strict JSON"):
+        cjson.read(many)
+    assert len(cjson.read(many.replace("0x1", "1"))) == 100_002
+
+
+def test_a_job_asked_for_many_times_over() -> None:
+    desk = QlessDesk()
+    put(desk, "j", data=f'["{"x" * 1_000_000}"]')
+    assert len(desk.call("multiget", "1", *["j"] * 60)) > 60_000_000
+    with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
+        desk.call("multiget", "1", *["j"] * 25_000)
+
+
+def test_a_call_has_so_many_words() -> None:
+    qless = Qless()
+    peer = Peer(PlainDesk(), RedisDoor(libraries=(qless.library,)))
+    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
+    peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
+    peer.send(wire(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
+    first, *others = read(peer.take())
+    assert len(first) == 24_998
+    assert [b"more than 25000 words in one call, the limit; divide it" in text for _, text in others] == [True, True]
+
+
+def test_a_job_needs_so_many_others() -> None:
+    desk = QlessDesk()
+    names = [f"j{each}" for each in range(10_000)]
+    for jid in names:
+        put(desk, jid)
+    put(desk, "all", "depends", json.dumps(names))
+    for refused in (
+        lambda: put(desk, "more", "depends", json.dumps([*names, "all"])),
+        lambda: desk.call("depends", "1", "all", "on", "all"),
+    ):
+        with pytest.raises(Raised, match="a job needs more than 10000 others, the limit"):
+            refused()
+    begun = time.perf_counter()
+    desk.call("depends", "1", "all", "off", *(f"u{each}" for each in range(20_000)))
+    put(desk, "all", "depends", json.dumps([f"u{each}" for each in range(9_999)] + ["j0"]))
+    assert time.perf_counter() - begun < 1.0, "each name was looked for among all the others"
+    assert json.loads(desk.call("get", "1", "all"))["dependencies"] == ["j0"]
+
+
+def test_tags_have_a_number_and_a_length() -> None:
+    desk = QlessDesk()
+    names = [f"t{each}" for each in range(1_000)]
+    put(desk, "j", "tags", json.dumps(names))
+    desk.call("recur", "1", "q", "r", "klass", "{}", "interval", "60", "0", "tags", json.dumps(names))
+    recur = ("recur", "1", "q", "s", "klass", "{}", "interval", "60", "0", "tags", json.dumps([*names, "one"]))
+    for refused in (
+        lambda: put(desk, "k", "tags", json.dumps([*names, "one"])),
+        lambda: desk.call("tag", "1", "add", "j", "one"),
+        lambda: desk.call("tag", "1", "remove", "j", *names, "one"),
+        lambda: desk.call("recur.tag", "1", "r", "one"),
+        lambda: desk.call("recur.untag", "1", "r", *names, "one"),
+        lambda: desk.call(*recur),
+    ):
+        with pytest.raises(Raised, match="more than 1000 tags, the limit"):
+            refused()
+    long = "x" * 256
+    for refused in (
+        lambda: put(desk, "k", "tags", json.dumps([long])),
+        lambda: desk.call("tag", "1", "remove", "j", long),
+        lambda: desk.call("recur.untag", "1", "r", long),
+    ):
+        with pytest.raises(Raised, match="more than 255 bytes"):
+            refused()
+    assert len(json.loads(desk.call("tag", "1", "remove", "j", "t0"))) == 999
+    assert len(desk.memory.tags.uses) == 999
+
+
+def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editing, "UNFAILED_AT_MOST", 3)
+    desk = QlessDesk()
+    for jid in "abcde":
+        put(desk, jid)
+        desk.call("pop", "2", "q", "w", "1")
+        desk.call("fail", "3", jid, "w", "group", "message")
+    assert [desk.call("unfail", "4", "q", "group", "1000000") for _ in range(3)] == [3, 2, 0]
+
+
+def test_what_is_kept_beside_jobs_needs_room() -> None:
+    desk = QlessDesk()
+    put(desk, "j", "tags", '["known"]')
+    desk.call("pop", "1", "q", "w", "1")
+    interval = ("klass", "{}", "interval", "60", "0")
+    desk.call("recur", "1", "q", "r", *interval)
+    desk.call("config.set", "1", "known", "1")
+    desk.full = "no room"
+    for call in (
+        ("recur", "1", "q", "s", *interval),
+        ("recur", "1", "other", "r", *interval),
+        ("recur.update", "1", "r", "queue", "other"),
+        ("config.set", "1", "new", "1"),
+        ("track", "1", "track", "j"),
+        ("tag", "1", "add", "j", "new"),
+        ("tag", "1", "remove", "j", "new"),
+        ("complete", "1", "j", "w", "q", "{}", "next", "other"),
+        ("pause", "1", "q", "other"),
+    ):
+        with pytest.raises(Raised, match="no room"):
+            desk.call(*call)
+    desk.call("recur", "1", "q", "r", *interval)
+    desk.call("recur.update", "1", "r", "priority", "5")
+    desk.call("config.set", "1", "known", "2")
+    desk.call("tag", "1", "remove", "j", "known")
+    desk.call("pause", "1", "q")
+    assert desk.call("complete", "1", "j", "w", "q", "{}", "next", "q") == "waiting"
+
+
+def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = QlessDesk()
+    with pytest.raises(Raised, match="the value of a setting has more than 65536 characters"):
+        desk.call("config.set", "1", "heartbeat", "1" * 65_537)
+    monkeypatch.setattr(config, "OPTIONS_AT_MOST", 2)
+    for option in "ab":
+        desk.call("config.set", "1", option, "1")
+    desk.call("config.set", "1", "a", "2")
+    with pytest.raises(Raised, match=r"2 settings are there, the limit; config\.unset forgets one"):
+        desk.call("config.set", "1", "c", "1")
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch, *, ready: bool) -> None:
+    monkeypatch.setattr(Workers, "AT_MOST", 20)
+    desk = QlessDesk()
+    for n in range(100):
+        if ready:
+            put(desk, f"j{n}")
+        desk.call("pop", str(n + 1), "q", f"w{n}", "1")
+    seen, given = desk.memory.workers.seen, desk.memory.workers.given
+    assert 18 <= len(seen) <= 20 and seen["w99"] == 100.0
+    assert not ready or list(given["w99"].values()) == [160.0]
+    assert len(given) <= 20
+
+
+def test_recurring_jobs_wait_while_there_is_no_room() -> None:
+    desk = QlessDesk()
+    desk.call("recur", "1000", "q", "r", "klass", "{}", "interval", "1", "-100")
+    desk.memory.room = 2
+    assert [job["jid"] for job in json.loads(desk.call("pop", "1000", "q", "w", "50"))] == ["r-1", "r-2"]
+    desk.memory.room = -5
+    assert desk.call("pop", "1000", "q", "w", "50") == desk.call("peek", "1000", "q", "50") == "{}"
+    desk.memory.room = 1_000
+    assert len(json.loads(desk.call("pop", "1000", "q", "w", "50"))) == 50
+
+
+@pytest.mark.parametrize("most", ["0", "-1", "1e300", "5000"])
+def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
+    monkeypatch.setattr(faces, "_HISTORY_AT_MOST", 10)
+    desk = QlessDesk()
+    desk.call("config.set", "1", "max-job-history", most)
+    put(desk, "j")
+    for n in range(30):
+        desk.call("log", "1", "j", f"message {n}")
+    assert [each["what"] for each in json.loads(desk.call("get", "1", "j"))["history"]] == [
+        "put",
+        *(f"message {n}" for n in range(21, 30)),
+    ]
+
+
+def test_what_is_logged_by_hand_has_a_length() -> None:
+    desk = QlessDesk()
+    put(desk, "j")
+    desk.call("log", "1", "j", "x" * 65_534, "{}")
+    with pytest.raises(Raised, match=r"Log\(\): message and data have more than 65536 characters"):
+        desk.call("log", "1", "j", "x" * 65_535, "{}")
+
+
+@pytest.mark.parametrize("call", [("peek", "1", "q", "1e300"), ("queue.peek", "1", "q", "1", "1000000")])
+def test_so_many_jobs_are_peeked_at(monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...]) -> None:
+    monkeypatch.setattr(popping, "PEEKED_AT_MOST", 3)
+    desk = QlessDesk()
+    for jid in "abcde":
+        put(desk, jid)
+    answer = unified.answering(REQLESS if call[0] == "queue.peek" else UNIFIED)
+    shown = answer(desk, [], [word.encode() for word in call], desk.tell)
+    assert len(json.loads(str(shown))) == 3
