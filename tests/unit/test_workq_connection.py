@@ -1,11 +1,13 @@
 """The Workq door behind a connection: leases nobody heard of, and a server that stops while somebody waits."""
 
+import itertools
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from crossdock.model.states import State
-from crossdock.server.limits import REQUESTS_A_PASS
+from crossdock.server.limits import PASS_S, REQUESTS_A_PASS
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.house import House
 
@@ -29,6 +31,19 @@ def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: House) -> Non
     assert unheard.heard == b""
     assert heard.heard == b"+OK 1\r\n61a444a0-6128-41c0-8078-cc757d3bd2d8 q 4\r\npong\r\n"
     assert house.look(State.LEASED) == [("q", 1, 0)], "what nobody heard of is no attempt"
+
+
+def test_heavy_requests_of_a_pipeline_are_not_served_in_one_go(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty-four of them would hold everybody else up for sixty-four times as long as one."""
+    clock = itertools.count(0.0, 1.5 * PASS_S)  # each look at it is so much later
+    monkeypatch.setattr("crossdock.server.connection.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    peer, told = house.connect()
+    ids = [f"61a444a0-6128-41c0-8078-cc757d3bd2d{n}" for n in range(3)]
+    peer.data_received("".join(f"add {each} q 60000 60000 4\r\npong\r\n" for each in ids).encode())
+    assert len(house.memory.jobs) == 1, "then it is the others' turn"
+    house.sync()
+    assert told.heard == b"+OK\r\n" * 3
+    assert [job.jid for job in house.memory.jobs.values()] == ids
 
 
 class TestAPeerThatSendsNoMore:

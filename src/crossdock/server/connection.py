@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from crossdock.model.commands import GiveBack
 from crossdock.model.job import Held
 from crossdock.server.flow import Flow
-from crossdock.server.limits import PUSHED_UNREAD, REQUESTS_A_PASS, Limits
+from crossdock.server.limits import PASS_S, PUSHED_UNREAD, REQUESTS_A_PASS, Limits
 from crossdock.server.parts import Part
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
@@ -95,7 +95,7 @@ class Connection(Flow):
         self._pump_queued = False
         session, requests = self._session, self._requests
         self._turn.begin()
-        left = REQUESTS_A_PASS
+        left, until = REQUESTS_A_PASS, time.monotonic() + PASS_S
         while requests and left and not self._choked and self._unreleased <= self._unread_bytes:
             left -= 1
             answer = session.handle(requests.popleft())
@@ -105,6 +105,8 @@ class Connection(Flow):
                 break
             if self._handshake is not None and session.identified:
                 self._welcome()
+            if time.monotonic() > until:
+                left = 0
         if requests:
             if not left:
                 self._go_on()
