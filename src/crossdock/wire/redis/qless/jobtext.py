@@ -3,7 +3,6 @@
 A pop is mostly this. Strings are quoted by the standard library, which leaves `/` as it is; readers see no difference.
 """
 
-import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
@@ -26,17 +25,19 @@ _FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number i
 _DONE: Final = What.DONE
 
 
-def texts(memory: Memory, jobs: list[Job], dialect: Dialect, most: int = sys.maxsize) -> str:
+def texts(memory: Memory, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
     """A list of jobs; an empty one as the scripts write it. At most so many characters: one may be asked for twice."""
     if len(jobs) == 1:
         return f"[{text(memory, jobs[0], dialect)}]"
     if not jobs:
         return "[]" if dialect.renamed else "{}"
-    found, left = [], most
+    if most is None:
+        return f"[{','.join([text(memory, job, dialect) for job in jobs])}]"
+    found: list[str] = []
     for job in jobs:
         found.append(text(memory, job, dialect))
-        left -= len(found[-1])
-        if left < 0:
+        most -= len(found[-1])
+        if most < 0:
             raise TOO_LARGE
     return f"[{','.join(found)}]"
 
