@@ -49,7 +49,8 @@ def redacted(settings: Settings) -> tuple[str, ...]:
 
 def conceal(settings: Settings) -> Quotes | None:
     """What hides, in words about a job, values that its payload does not have in the lake."""
-    return Quotes(redacted(settings)) if settings.lake.on and redacted(settings) else None
+    names = redacted(settings)
+    return Quotes(names) if settings.lake.on and names else None
 
 
 def options_of(settings: Settings) -> Options:

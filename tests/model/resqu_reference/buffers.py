@@ -5,7 +5,7 @@ from math import inf, nextafter
 from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
 from tests.model.resqu_reference.fates import Fates
-from tests.model.resqu_reference.jobs import Buffer
+from tests.model.resqu_reference.jobs import Buffer, Job
 
 
 class Buffers(Fates):
@@ -20,6 +20,11 @@ class Buffers(Fates):
         if buffer is not None and job is not None and self._in_buffer(job) is buffer:
             self._back(job, counted=True)
 
+    def _on_its_way(self, buffer: Buffer) -> Job | None:
+        """The job in an allocator's buffer, if it still waits there."""
+        job = self.jobs.get(buffer.number)
+        return job if job is not None and not buffer.token and not buffer.over and job.state == "held" else None
+
     def lose(self, command: b.LoseBuffer, now: Now) -> None:
         buffer = self.buffers.get(command.key)
         if buffer is not None and self._in_buffer(self.jobs.get(buffer.number)) is buffer:
@@ -31,13 +36,13 @@ class Buffers(Fates):
         if buffer is None:
             return None
         self._happens(now)
-        job = self.jobs.get(buffer.number)
-        if job is not None and not buffer.token and not buffer.over and job.state == "held":
+        job = self._on_its_way(buffer)
+        if job is not None:
             job.state, job.place = "ready", (self.at, job.number)
         elif command.lost or buffer.said == "again":
             self._lost(command.key)
-        elif job is not None and self._in_buffer(job) is buffer:
-            self._gone(job, now)
+        elif (held := self.jobs.get(buffer.number)) is not None and self._in_buffer(held) is buffer:
+            self._gone(held, now)
         del self.buffers[command.key]
         return buffer.text
 
@@ -54,9 +59,9 @@ class Buffers(Fates):
         if buffer is None or buffer.text != command.text:
             return False
         self._happens(now)
-        job = self.jobs.get(buffer.number)
+        job = self._on_its_way(buffer)
         del self.buffers[command.key]
-        if job is not None and not buffer.token and not buffer.over and job.state == "held":
+        if job is not None:
             self._gone(job, now)
         return True
 
@@ -65,8 +70,8 @@ class Buffers(Fates):
         if buffer is None:
             return None
         self._happens(now)
-        job = self.jobs.get(buffer.number)
-        if job is not None and not buffer.token and not buffer.over and job.state == "held":
+        job = self._on_its_way(buffer)
+        if job is not None:
             self.at = nextafter(self.at, inf)
             job.queue, job.state, job.place = command.queue, "ready", (self.at, job.number)
         else:
