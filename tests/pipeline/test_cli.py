@@ -1,6 +1,8 @@
 """`crossdock pipeline` as people type it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,15 @@ def test_without_java_it_says_what_to_do(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert main(["pipeline", "run", "--data", str(tmp_path)]) == 1
     assert f"JAVA_HOME={tmp_path} has no bin/java: install Java 17 or newer" in capsys.readouterr().err
+
+
+def test_a_folder_mistyped_does_not_become_one_of_empty_tables(tmp_path: Path) -> None:
+    missing = tmp_path / "mistyped"
+    words = [sys.executable, "-m", "crossdock", "pipeline", "run", "--data", str(missing)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"there is no lake in {missing}/lake yet: start the server, or name its folder by --lake" in done.stderr
+    assert not missing.exists()
 
 
 def test_without_spark_it_says_what_to_install(

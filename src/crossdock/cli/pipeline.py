@@ -133,6 +133,8 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
         from crossdock.pipeline.lock import writing
         from crossdock.pipeline.run import run as run_all
 
+        if not works.lake.is_dir():  # a folder mistyped must not become one of empty tables
+            raise PipelineError(f"there is no lake in {works.lake} yet: start the server, or name its folder by --lake")
         with writing(works.tables_folder, wait):
             ran = run_all(works)
         works.spark.stop()
