@@ -121,7 +121,7 @@ def test_other_signals_and_a_second_one_are_safe_too(server: Server, signals: tu
     began = time.monotonic()
     for signum in signals:
         server.signal(signum)
-    assert server.wait(20) == 0
+    assert server.wait() == 0
     assert time.monotonic() - began < LEAVE_S
     pusher.join(20)
     assert set(pusher.acknowledged) <= jobs(server.data)

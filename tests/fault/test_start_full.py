@@ -156,7 +156,7 @@ def test_what_little_there_is_is_used_up_and_nothing_is_lost(volume: Path, serve
         with pytest.raises(Gone):  # noqa: PT012
             for _ in JOBS:
                 done += settled(client, 1)
-    assert server.wait(20) == 1
+    assert server.wait() == 1
     assert len(done) >= 50
     assert "the reserve is used up" in server.log() and CURE in server.log()
     for _ in range(2):

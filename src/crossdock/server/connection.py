@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from crossdock.model.commands import GiveBack
 from crossdock.model.job import Held
+from crossdock.server.deadline import Deadline
 from crossdock.server.flow import Flow
 from crossdock.server.limits import PASS_S, PUSHED_UNREAD, REQUESTS_A_PASS, Limits
 from crossdock.server.parts import Part
@@ -41,7 +42,7 @@ class Connection(Flow):
         self._reply = turn.reply
         self._requests: deque[Any] = deque()
         self._unreleased = 0  #: bytes of replies the turn still holds
-        self._handshake: asyncio.TimerHandle | None = None
+        self._handshake: Deadline | None = None
         self._silence: Silence | None = None
         self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
         self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
@@ -57,7 +58,7 @@ class Connection(Flow):
         if greeting:
             self._transport.write(greeting)
         if self._door.handshake_s:
-            self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+            self._handshake = Deadline(self._loop, self._door.handshake_s, self.abort)
         else:
             self._welcome()
         if isinstance(self._session, Watched):
