@@ -1,13 +1,12 @@
 """What is asked about a queue costs what it shows, however many jobs there are. Steps are counted, never time."""
 
 import json
-import sys
-from types import FrameType
 from typing import Any, Final
 
 import pytest
 
 from tests.qless.replay import QlessDesk
+from tests.support.steps import steps
 
 FEW: Final = 300
 MANY: Final = 3_000
@@ -52,31 +51,17 @@ def houses() -> tuple[QlessDesk, QlessDesk]:
     return house(FEW), house(MANY)
 
 
-def steps(desk: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
-    """Steps of the interpreter in whatever code, and the answer."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        answer = desk.call(*words)
-    finally:
-        sys.settrace(before)
-    return count, answer
+def asked(desk: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
+    """Steps, and the answer."""
+    return steps(lambda: desk.call(*words))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_page_costs_its_page(houses: tuple[QlessDesk, QlessDesk], question: str) -> None:
     few, many = houses
     words = QUESTIONS[question]
-    steps(few, words), steps(many, words)  # what is made once, by whoever comes first
-    (one, shown), (other, also_shown) = steps(few, words), steps(many, words)
+    asked(few, words), asked(many, words)  # what is made once, by whoever comes first
+    (one, shown), (other, also_shown) = asked(few, words), asked(many, words)
     assert other < 1.3 * one + 100
     if isinstance(shown, list):
         assert len(shown) == len(also_shown) == (0 if question == "stalled" else 10)

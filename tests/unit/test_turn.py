@@ -14,7 +14,7 @@ from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
 from crossdock.model.job import Form, Held
-from crossdock.model.moves import SetInterval
+from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
 from crossdock.model.resqu_lists import Buffer
 from crossdock.server import turn
@@ -302,6 +302,27 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> Non
     assert waiter.heard == [], "it is not durable yet"
     desk.scribe.synced()
     assert waiter.heard == [b"told"]
+
+
+def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(desk: Desk) -> None:
+    """It is no event: nothing has changed yet."""
+    clock = Stopped(desk)
+    desk.turn.begin()
+    desk.turn.do(Put("qless", 1.0, "w", "jid", "q", "k", b"{}", Form.JSON, 30.0))
+    desk.loop.run()
+    desk.scribe.synced()
+    asked: list[float] = []
+
+    def ask(late: bool) -> bytes:
+        asked.append(clock.at)
+        return b""
+
+    desk.turn.waits.add(Wait(("q",), 60.0, ask), lambda answer: None)
+    while clock.at < 40.0:
+        clock.at += 1.0
+        desk.loop.advance(1.0)
+        desk.loop.run()
+    assert asked == [30.0]
 
 
 def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_said(

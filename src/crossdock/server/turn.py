@@ -149,6 +149,7 @@ class Turn:
         except HalfDone as error:
             self._give_up(error)
             raise
+        waits = self.waits
         if events:
             if not self._hard:
                 for event in events:
@@ -158,14 +159,13 @@ class Turn:
             self._events += events
             if not self._scheduled:
                 self._schedule()
-            waits = self.waits
             if waits.by_job:
                 waits.tell(endings(events, waits.by_job))
             channels = self.channels
             if channels.by_name or channels.by_pattern:
                 self.herald(self, events)
-            if notices and waits.by_queue:
-                waits.stir(notices)
+        if notices and waits.by_queue:  # of a lazy deadline there is no event
+            waits.stir(notices)
         return outcome
 
     def _give_up(self, error: HalfDone) -> None:
