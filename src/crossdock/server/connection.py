@@ -1,22 +1,18 @@
-"""One connection, any door: hands requests to the session and writes what the turn releases.
+"""One connection, any door: hands requests to the session, and ends when either side does.
 
 A client that floods is served a slice at a time, between the turns of others.
 """
 
 import asyncio
 import time
-from collections import deque
-from typing import Any, Protocol
+from typing import Protocol
 
-from crossdock.model.commands import GiveBack
-from crossdock.model.job import Held
-from crossdock.server.flow import Flow
-from crossdock.server.limits import PASS_S, PUSHED_UNREAD, REQUESTS_A_PASS, Limits
-from crossdock.server.parts import Part
+from crossdock.server.answering import Answering
+from crossdock.server.limits import PASS_S, REQUESTS_A_PASS, Limits
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.answer import Bye, Slices, Wait
 from crossdock.wire.session import Door, Told, Watched
 
 
@@ -27,27 +23,19 @@ class Host(Protocol):
     limits: Limits
 
 
-class Connection(Flow):
+class Connection(Answering):
     def __init__(self, host: Host, door: Door, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop, host.limits.unread_bytes)
+        super().__init__(door.session(turn, self.abort), door.name, turn, loop, host.limits.unread_bytes)
         self._host = host
         self._door = door
-        self._turn = turn
-        self._session = door.session(turn, self.abort)
         if isinstance(self._session, Told):
             self._session.push = self.push
         self._receive = self._session.receive
         self._handle = self._session.handle
         self._reply = turn.reply
-        self._requests: deque[Any] = deque()
-        self._unreleased = 0  #: bytes of replies the turn still holds
         self._handshake: asyncio.TimerHandle | None = None
         self._silence: Silence | None = None
-        self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
-        self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
         self._pump_queued = False
-        self._ended = False  #: the peer sends no more
-        self._lost = False
         self._left = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -139,112 +127,6 @@ class Connection(Flow):
             if crowded is not None:
                 self._take(crowded)
 
-    def _say(self, reply: bytes) -> None:
-        self._unreleased += len(reply)
-        granted = self._session.granted
-        if granted is not None:
-            self._session.granted = None
-        self._turn.reply(self, reply, granted)
-
-    def _take(self, answer: Answer) -> bool:
-        """Carry out an answer. True: the next request may be handled."""
-        if isinstance(answer, bytes):
-            self._say(answer)
-            return True
-        if isinstance(answer, Bye):
-            self._requests.clear()
-            self._say(answer.reply)
-            self._closing = True
-            return False
-        if isinstance(answer, Wait):
-            if self._ended:
-                return self._take(Bye(b""))
-            self._pending = Waiting(answer, self._turn, self._loop, self._answered)
-            return False
-        work = self._pending = Slicing(answer, self._turn, self._loop, self._answered, self._part)
-        return self._slice(work)
-
-    def _slice(self, work: Slicing) -> bool:
-        """One step of it. True when it has ended and was answered."""
-        answer = work.step()
-        if answer is None:
-            return False
-        self._pending = None
-        return self._take(answer)
-
-    def _part(self, data: bytes) -> None:
-        self._unreleased += len(data)
-        self._turn.reply(Part(self), data, None)
-
-    def parted(self) -> None:
-        self._parted = True
-        self._next_part()
-
-    def _next_part(self) -> None:
-        """Of a long answer, if the peer reads."""
-        if self._parted and not self._choked and isinstance(self._pending, Slicing):
-            self._parted = False
-            self._pending.go_on()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._next_part()
-
-    def _answered(self, answer: Answer) -> None:
-        """What was pending has come to this."""
-        self._pending = None
-        if self._take(answer):
-            self._go_on()
-
-    def _leave_pending(self) -> None:
-        """Unheard."""
-        if self._pending is not None:
-            self._pending.leave()
-            self._pending = None
-
-    def is_owed(self) -> bool:
-        return bool(self._pending is not None or self._unreleased or (self._requests and not self._choked))
-
-    def cut_off(self, last: Bye) -> None:
-        self._take(last)
-
-    def push(self, data: bytes) -> None:
-        """Tell the peer what it did not ask for, behind all that was said before. Unlike with replies nobody can be
-        made to wait for it, so a peer that does not read is cut off."""
-        if self._closing:
-            return
-        unread = self._unreleased + self._transport.get_write_buffer_size() + len(data)
-        if unread > PUSHED_UNREAD * self._unread_bytes:
-            self.abort()
-            return
-        self._unreleased += len(data)
-        self._turn.reply(self, data, None)
-
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
-        """Called by the turn when this reply, and all before it, may leave."""
-        self._unreleased -= len(reply)
-        if self._lost or (self._ended and granted is not None):
-            if granted is not None:  # nobody will ever know of these leases
-                self._turn.begin()
-                self._turn.do(GiveBack(self._door.name, granted))
-            if not self._lost:
-                self._transport.close()
-            self._lose()
-            return
-        if reply:
-            write = self._write
-            write(reply)
-        if self._closing:
-            if not self._unreleased:
-                self._hang_up()
-        elif self._requests:
-            self._go_on()
-        elif self._ended and not self._owes():
-            self._take(Bye(b""))
-
-    def _owes(self) -> bool:
-        return bool(self._unreleased or self._requests or self._pending is not None)
-
     def eof_received(self) -> bool:
         """The peer sends no more. Whether it still listens cannot be told: so what it asked for is answered, but it
         waits for nothing any more and is given no job, which would be lost with it. True: keep the connection."""
@@ -264,7 +146,6 @@ class Connection(Flow):
         self._lose()
 
     def _lose(self) -> None:
-        """Nothing reaches the peer any more."""
         self._lost = self._closing = True
         self._leave_pending()
         self._requests.clear()
@@ -309,10 +190,3 @@ class Connection(Flow):
             else:
                 self._leave_pending()
                 self._take(Bye(self._session.farewell()))
-
-    def _is_much(self) -> bool:
-        return self._unreleased > self._unread_bytes
-
-    def _end_wait(self) -> None:
-        if isinstance(self._pending, Waiting):
-            self._pending.too_late()
