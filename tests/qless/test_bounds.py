@@ -9,7 +9,7 @@ import pytest
 from crossdock.engine import editing, faces
 from crossdock.engine.workers import Workers
 from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless import cjson, config, popping, unified
+from crossdock.wire.redis.qless import cjson, config, popping, putting, unified
 from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import REQLESS, UNIFIED
 from crossdock.wire.redis.qless.service import Qless
@@ -50,6 +50,29 @@ def test_a_job_asked_for_many_times_over() -> None:
     assert len(desk.call("multiget", "1", *["j"] * 60)) > 60_000_000
     with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
         desk.call("multiget", "1", *["j"] * 25_000)
+
+
+def test_a_pop_gets_as_many_jobs_as_a_reply_may_hold() -> None:
+    """Ready ones, and ones whose leases ran out; none is passed over, and each call gets one at least."""
+    desk = QlessDesk()
+    desk.call("config.set", "1", "grace-period", "0")
+    for n in range(70):
+        put(desk, f"j{n:02}", data=f'["{"x" * 1_000_000}"]')
+    put(desk, "small")
+    for t, found in (("1", [68, 3]), ("1000", [67, 4])):  # of the same time the last comes first, of leases the first
+        popped = [json.loads(desk.call("pop", t, "q", f"w{t}", "100")) for _ in range(2)]
+        assert [len(jobs) for jobs in popped] == found
+        assert sorted(job["jid"] for jobs in popped for job in jobs) == [*(f"j{n:02}" for n in range(70)), "small"]
+
+
+def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
+    desk = QlessDesk()
+    desk.call("config.set", "1", "max-job-history", "1000")
+    for jid in ("a", "b"):
+        put(desk, jid)
+        for _ in range(600):
+            desk.call("log", "1", jid, "x" * putting.LOG_AT_MOST)
+    assert [len(json.loads(desk.call("pop", "1", "q", "w", "10"))) for _ in range(2)] == [1, 1]
 
 
 def test_a_call_has_so_many_words() -> None:

@@ -14,6 +14,7 @@ from crossdock.engine import faces, intervals, placing
 from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
+from crossdock.engine.portion import PORTION_BYTES, size
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
 from crossdock.engine.tries import Told, exhausted, out_of_retries, put_off
@@ -59,8 +60,10 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
 
 
 def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tuple[Job, Lease]]:
-    """Leases of jobs that end lazily: by their callers' clock if that is asked, else by the server's."""
+    """Leases of jobs that end lazily: by their callers' clock if that is asked, else by the server's. Whoever asks may
+    get all of them."""
     found: list[tuple[Job, Lease]] = []
+    room = PORTION_BYTES
     for number in _over(memory, command, now):
         if len(found) >= limit:
             break
@@ -68,6 +71,9 @@ def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tup
             continue
         job = memory.jobs[number]
         if job.lease is not None and job.rules.lapse is Lapse.LAZY:
+            room -= size(job)
+            if room < 0 and found:
+                break
             found.append((job, job.lease))
     return found
 

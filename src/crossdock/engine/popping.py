@@ -10,6 +10,7 @@ from crossdock.engine import faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import Memory
+from crossdock.engine.portion import PORTION_BYTES, portion, size
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import row
@@ -58,7 +59,7 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     if queue is None or count < 1 or not queue.ready:
         return (WorkerSeen(later(memory, now), command.worker, t),), [], ()
     known, ready = memory.jobs, queue.ready
-    jobs = [known[ready.first()[4]]] if count == 1 else [known[place[4]] for place in ready.front(count)]
+    jobs = [known[ready.first()[4]]] if count == 1 else portion([known[place[4]] for place in ready.front(count)])
     for job in jobs:
         extra = job.extra
         if extra is not None and extra.links is not None and links.expired(job, now.wall):
@@ -129,7 +130,7 @@ def _throttled(
         return events, jobs, tuple(notices)
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
-    while len(jobs) < int(wanted.limit) and rounds > 0:
+    while len(jobs) < int(wanted.limit) and rounds > 0 and sum(map(size, jobs)) < PORTION_BYTES:
         surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
         queue = memory.queues.get(command.queue)
         if queue is None or not queue.waiting:
@@ -171,7 +172,9 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
     stale: list[Row] = []
-    jobs, numbers = list(_jobs(memory, command, now, stale)), command.numbers
+    numbers = command.numbers
+    jobs = [memory.jobs[number] for number in numbers]
+    jobs += portion(_next(memory, command, now, stale), PORTION_BYTES - sum(map(size, jobs)))
     places = throttles.Places(memory, command.worker, now) if memory.throttles else None
     leased: list[Job] = []
     kept: dict[int, AnyEvent] = {}  #: those that are held instead, by how many events are before them
@@ -192,10 +195,8 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     return events, leased, ()
 
 
-def _jobs(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
-    """Those that are handed over, then the first of the queue; what has expired there goes to `stale` instead."""
-    for number in command.numbers:
-        yield memory.jobs[number]
+def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+    """The first of the queue besides those that are handed over; what has expired there goes to `stale` instead."""
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
         return
