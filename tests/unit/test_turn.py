@@ -17,7 +17,7 @@ from crossdock.model.job import Form, Held
 from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
 from crossdock.model.resqu_lists import Buffer
-from crossdock.server import turn
+from crossdock.server import ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.ticker import TICK_JOBS
 from crossdock.server.turn import Turn
@@ -346,7 +346,7 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
 
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "RECORDS_FREE", 10)
+    monkeypatch.setattr(ceiling, "RECORDS_FREE", 10)
     desk = Desk(max_jobs=100)
     memory = desk.turn.memory
     for n in range(10):
@@ -359,8 +359,16 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
         memory.config[f"option{n}"] = ""
         memory.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
     assert desk.turn.free_places() == 0
+    for n in range(5):
+        memory.tags.add(n, f"jid{n}", f"one more{n}", 0.0)
     assert desk.turn.no_room(1) == (
-        "the server holds 100 jobs, queues, tags and the like counted, its limit; work some off, or raise limits.jobs"
+        "the server holds 0 jobs and 105 records beside them, most of these tags, and 100 is its limit; "
+        "work jobs off, untag jobs, or raise limits.jobs"
+    )
+    for n in range(100):
+        memory.queue(f"more{n}", 0.0)
+    assert "most of these queues, and 100 is its limit; work jobs off, forget some (QUEUE REMOVE, queue.forget)" in (
+        desk.turn.no_room(1) or ""
     )
 
 
