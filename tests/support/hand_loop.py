@@ -36,6 +36,11 @@ class HandLoop:
         self._timers.append(timer)
         return timer
 
+    @property
+    def alarms(self) -> list[float]:
+        """When its timers fire."""
+        return [timer.at for timer in self._timers if not timer.cancelled]
+
     def step(self) -> None:
         """One pass: what was queued before it, not what it queues."""
         for _ in range(len(self._soon)):

@@ -104,6 +104,19 @@ def test_what_is_kept_of_the_successful_is_bounded(bench: Bench) -> None:
     assert not bench.memory.completed
 
 
+def test_of_many_that_are_kept_the_oldest_retire_together(bench: Bench) -> None:
+    """So that nobody pays for one at a time: one more for each 500 may be there."""
+    bench.do(m.Configure("jobs-history-count", "1000"))
+    kept = []
+    for each in range(1_006):
+        put(bench, f"j{each}", t=each)
+        [jid] = pop(bench, t=each)
+        bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=float(each)))
+        kept.append(len(bench.memory.completed))
+    assert kept[-7:] == [1_000, 1_001, 1_002, 1_000, 1_001, 1_002, 1_000]
+    assert bench.memory.completed.first()[1] == "j6"
+
+
 def test_settings_say_how_many_days_are_kept(bench: Bench) -> None:
     bench.do(m.Configure("stats-history", "2"))
     for day in range(4):

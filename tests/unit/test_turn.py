@@ -273,6 +273,17 @@ def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(desk: Desk) 
     assert max(moved) <= TICK_JOBS
 
 
+def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(desk: Desk) -> None:
+    alarms = []
+    for behind, due in enumerate((5.0, 7.0, 6.0, 1.0, 3.0)):
+        desk.push(Peer(), f"job-{behind:04d}", due=desk.turn.now.wall + due)
+        desk.loop.run()
+        desk.scribe.synced()
+        alarms.append(desk.loop.alarms)
+    assert alarms == [[pytest.approx(due, abs=0.5)] for due in (5.0, 5.0, 5.0, 1.0, 1.0)]
+    assert [one for [one] in alarms[:3]] == [alarms[0][0]] * 3, "it was left alone"
+
+
 def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
     desk = Desk(max_jobs=2)
     desk.push(Peer(), "job-0001")

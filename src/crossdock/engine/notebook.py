@@ -17,6 +17,9 @@ _LIMIT = "-max-concurrency"
 KEPT_S = 604_800.0
 KEPT = 50_000.0
 
+#: One more for each so many may be there, before the oldest retire together: one by one they cost three times as much.
+_ONE_MORE_FOR = 500
+
 #: Jobs retired by one success; the next one goes on.
 _RETIRED_AT_MOST = 1_000
 
@@ -87,7 +90,7 @@ def may_retire(memory: Memory, t: float) -> bool:
     """After a success at that time, by its caller's clock."""
     seconds, most = _kept(memory)
     completed = memory.completed
-    return len(completed) > most or not 0.0 <= completed.first()[0] > t - seconds
+    return len(completed) > most + most // _ONE_MORE_FOR or not 0.0 <= completed.first()[0] > t - seconds
 
 
 def retire(memory: Memory, t: float, now: Now) -> Removed | None:

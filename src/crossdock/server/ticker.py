@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from math import inf
 from typing import Final, Protocol, TypeVar
 
 from crossdock.engine.engine import Engine
@@ -15,6 +16,9 @@ TICK_JOBS: Final = 500
 
 #: The wall clock may be set: look again at least this often.
 _LOOK_S: Final = 10.0
+
+#: Two looks at the clocks do not agree on a deadline to the microsecond, and the loop counts in milliseconds.
+_NEARLY_S: Final = 0.001
 
 
 class Turn(Protocol):
@@ -33,20 +37,26 @@ class Ticker:
         self._engine = engine
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
+        self._at = inf  #: steady; when it looks next
         self.done = Ticked()  #: since the start
 
     def arm(self) -> None:
-        """What is due first may have changed."""
-        due_in = self._engine.due_in(self._turn.now)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if due_in is not None:
-            self._timer = self._loop.call_later(min(due_in, _LOOK_S), self._tick)
+        """What is due first may have changed. A timer that comes too early finds nothing, which costs less than to set
+        it anew after every batch."""
+        now = self._turn.now
+        due_in = self._engine.due_in(now)
+        if due_in is None:
+            return
+        wait = min(due_in, _LOOK_S)
+        if now.steady + wait < self._at - _NEARLY_S:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._at = now.steady + wait
+            self._timer = self._loop.call_later(wait, self._tick)
 
     def _tick(self) -> None:
         started = time.perf_counter()
-        self._timer = None
+        self._timer, self._at = None, inf
         self._turn.begin()
         more, done = self._turn.do(Tick(TICK_JOBS, self._turn.free_places())), self.done
         done.scheduled += more.scheduled
