@@ -103,6 +103,24 @@ def test_a_queue_that_is_listed_costs_little() -> None:
     assert (of['q2/"ü"'], of['q3/"ü"']) == ((2, 0, 0), (0, 1, 1))
 
 
+def crew(workers: int) -> QlessDesk:
+    """Every second one has a job."""
+    desk = QlessDesk()
+    for number in range(0, workers, 2):
+        desk.call("put", "1", "w", "q", f"j{number}", "k", "{}", "0")
+    for number in range(workers):
+        desk.call("pop", "2", "q" if number % 2 else "none", f"w{number}/ü", "1")
+    return desk
+
+
+def test_a_worker_that_is_listed_costs_little() -> None:
+    few, many = crew(10), crew(110)
+    (one, _), (other, shown) = asked(few, ("workers", "50")), asked(many, ("workers", "50"))
+    assert (other - one) / 100 < 130
+    assert shown == cjson.write(json.loads(shown)), "spelled as the scripts do"
+    assert {each["name"]: each["jobs"] for each in json.loads(shown)} == {f"w{n}/ü": n % 2 for n in range(110)}
+
+
 @pytest.mark.parametrize(("module", "words"), [(queues, ("queues", "50")), (config, ("config.get", "50"))])
 def test_a_reply_that_would_be_too_large_is_refused(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, words: tuple[str, ...]

@@ -23,7 +23,7 @@ _NOT_PAUSED: Final = '"paused":false,'
 def move_due(call: Call, queue: str) -> None:
     """Move what has fallen due there."""
     lazy = call.memory.lazy.queues.get(queue)
-    if lazy is not None and lazy.due.begins_by(call.t) and not call.dialect.in_scripts:
+    if lazy is not None and lazy.next_t <= call.t and lazy.due.begins_by(call.t) and not call.dialect.in_scripts:
         call.desk.do(CatchUp(VIA, queue, call.t, _ALL, leases=False, intervals=False))
 
 
@@ -36,8 +36,8 @@ def counts(call: Call, name: str) -> str:
     running = memory.leased_in.get(name, 0)
     depends, recurring, stalled = len(memory.blocked_in.get(name, ())), 0, 0
     if lazy is not None:
-        recurring = len(lazy.slots)
-        if lazy.locks.begins_by(call.t):
+        recurring = len(lazy.slots) if memory.intervals else 0
+        if lazy.next_t <= call.t and lazy.locks.begins_by(call.t):
             stalled = max(0, lazy.expired(call.t) - lazy.over(0.0))
     strays = memory.strays
     if strays.jobs:
