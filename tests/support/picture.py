@@ -55,7 +55,7 @@ def _way(value: object) -> Callable[[Any], Any]:
     if isinstance(value, defaultdict):  # counts: none is as good as zero
         return lambda counts: {key: count for key, count in counts.items() if count}
     if isinstance(value, set):
-        return sorted
+        return lambda values: sorted(values, key=repr)
     if isinstance(value, Mapping):
         return lambda mapping: {key: plain(each) for key, each in mapping.items()}
     if isinstance(value, Iterable):

@@ -88,6 +88,26 @@ def test_a_lock_until_start_is_held_again_after_a_restart(bench: Bench) -> None:
     assert is_locked(bench)
 
 
+@pytest.mark.parametrize("back", ["restart", "give back", "one by one"])
+def test_a_lock_until_start_that_is_over_is_not_in_the_way_of_the_next_ones(bench: Bench, back: str) -> None:
+    bound = Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION)
+    bench.push("old", links=lock(bench, 10.0, Freed.START))
+    leases = [held(bench.lease(terms=bound))]
+    bench.clock.pass_by(5.0)
+    [new] = bench.push("new", links=lock(bench, 600.0, Freed.START))
+    leases.append(held(bench.lease(terms=bound)))
+    if back == "one by one":  # the first still has its time, when it comes back
+        bench.give_back(leases.pop(0))
+        assert bench.memory.locks["lock"].end == bench.now.steady + 5.0
+    bench.clock.pass_by(6.0)
+    if back == "restart":
+        bench.restart()
+    else:
+        bench.give_back(*leases)
+    assert bench.memory.locks["lock"].holder == new
+    assert is_locked(bench)
+
+
 @pytest.mark.parametrize("looked", [True, False])
 def test_a_lock_ends_by_the_steady_clock(bench: Bench, looked: bool) -> None:
     bench.push("a", links=lock(bench))

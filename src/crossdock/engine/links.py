@@ -50,12 +50,15 @@ def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
         tell(memory, job, at, "working")
 
 
-def back(memory: Memory, job: Job, links: Links, at: float) -> None:
+def back(memory: Memory, job: Job, links: Links, at: float, steady: float) -> None:
     """To be leased again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
-    somebody else took it meanwhile."""
+    its time is over or somebody else took it meanwhile."""
     lock = links.lock
-    if lock is not None and lock.freed is Freed.START and not job.attempts and lock.name not in memory.locks:
-        _take(memory, job, lock)
+    if lock is not None and lock.freed is Freed.START and not job.attempts and lock.end > steady:
+        held = memory.locks.get(lock.name)
+        if held is None or held.end <= steady:
+            free(memory, lock.name)
+            _take(memory, job, lock)
     if links.tracked:
         tell(memory, job, at, "enqueued")
 

@@ -1,5 +1,7 @@
 """The end of a lease, whatever the reason: off the leased shelf, back to its old place, given back unseen."""
 
+from math import inf
+
 from crossdock.engine import faces, links, placing, throttles
 from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, later
@@ -20,7 +22,8 @@ def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
     for number, token in dict.fromkeys(command.leases):
         job = memory.jobs.get(number)
         if job is not None and job.lease is not None and job.lease.token == token:
-            events.append(Returned(*closing(job, job.lease, at, command.via), leased_via(job.lease, command.via)))
+            close = closing(job, job.lease, at, command.via)
+            events.append(Returned(*close, leased_via(job.lease, command.via), now.steady))
             stirred[job.queue] = None
     return events, None, tuple(stirred)
 
@@ -30,7 +33,7 @@ def returned(memory: Memory, event: Returned) -> None:
     job.attempts -= 1
     if job.extra is not None and job.lease is not None:
         faces.returned(memory, job, job.lease)
-    to_old_place(memory, job)
+    to_old_place(memory, job, event.steady)
 
 
 def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) -> None:
@@ -51,8 +54,9 @@ def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) ->
     job.state = after
 
 
-def to_old_place(memory: Memory, job: Job, *, keeps: bool = False) -> None:
-    """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile."""
+def to_old_place(memory: Memory, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
+    """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile. `steady`:
+    its start was none, and a lock that it freed is taken again if its time is not over by then."""
     if job.place is None:
         raise Damaged(f"job {job.number} is leased and has no place to return to")
     if job.extra is not None and job.extra.stage and lanes.stage_of(memory, job) is not None:
@@ -63,4 +67,4 @@ def to_old_place(memory: Memory, job: Job, *, keeps: bool = False) -> None:
         memory.stand_in(job, memory.counters.at)
     placing.place(memory, job)
     if job.extra is not None and job.extra.links is not None:
-        links.back(memory, job, job.extra.links, memory.counters.at)
+        links.back(memory, job, job.extra.links, memory.counters.at, steady)

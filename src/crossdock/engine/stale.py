@@ -26,7 +26,7 @@ class Stale:
     def __init__(self) -> None:
         self.failed: Order[Failed] = Order()
         self.done: Order[Done] = Order()
-        self.jobs: dict[Number, list[Failed | Done]] = {}
+        self.jobs: dict[Number, set[Failed | Done]] = {}
 
     def leave(self, job: Job) -> None:
         """It is overwritten where it stands."""
@@ -42,10 +42,10 @@ class Stale:
     def restore(self, failed: "list[Failed] | None" = None, done: "list[Done] | None" = None) -> None:
         for failure in failed or ():
             self.failed.add(failure)
-            self.jobs.setdefault(failure[2], []).append(failure)
+            self.jobs.setdefault(failure[2], set()).add(failure)
         for success in done or ():
             self.done.add(success)
-            self.jobs.setdefault(success[2], []).append(success)
+            self.jobs.setdefault(success[2], set()).add(success)
 
     def unfailed(self, job: Job, group: str) -> None:
         """Its failures of that group are taken out."""
@@ -59,10 +59,10 @@ class Stale:
         self._take(number, lambda each: True)
 
     def _take(self, number: Number, which: "Callable[[Failed | Done], bool]") -> None:
-        left: list[Failed | Done] = []
+        left: set[Failed | Done] = set()
         for each in self.jobs.pop(number, ()):
             if not which(each):
-                left.append(each)
+                left.add(each)
             elif isinstance(each[0], str):
                 self.failed.take((each[0], int(each[1]), each[2]))
             else:

@@ -191,6 +191,6 @@ def started(memory: Memory, event: Started) -> None:
         job.attempts -= 1
         if job.extra is not None and job.lease is not None:
             faces.returned(memory, job, job.lease)
-        to_old_place(memory, job)
+        to_old_place(memory, job, event.steady)
     uniques.started(memory)
     tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)

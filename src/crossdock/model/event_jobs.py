@@ -93,6 +93,7 @@ class Returned(ClosingEvent, tag="returned"):
     """A lease that nobody saw: the job is back in its old place and the attempt does not count."""
 
     leased_via: str = ""
+    steady: float = 0.0  #: then: locks that are over are not taken again (0: an older journal, nobody knows)
 
 
 class Readied(Event, tag="readied"):

@@ -112,7 +112,7 @@ class Jobs(Leases):
         for life in list(self.leased.values()):
             if life.lease is not None and life.lease.bound is Bound.CONNECTION:
                 self._free(life, "given back")
-                self._back(life)
+                self._back(life, now)
 
     def _queue(self, event: e.QueuePaused | e.QueueResumed | e.QueueForgotten, now: Now) -> None:
         if isinstance(event, e.QueuePaused):

@@ -96,13 +96,16 @@ class Leases(Lives):
         life.state = State.READY
 
     def _returned(self, event: e.Returned, now: Now) -> None:
-        self._back(self._ended_lease(event, "given back"))
+        self._back(self._ended_lease(event, "given back"), now)
 
-    def _back(self, life: Life) -> None:
+    def _back(self, life: Life, now: Now) -> None:
         life.attempt -= 1
         life.state = State.READY
-        if life.lock is not None and life.lock.freed is Freed.START and not life.attempt:
-            self.locks.setdefault(life.lock.name, (life.number, life.lock.end))
+        lock = life.lock
+        if lock is not None and lock.freed is Freed.START and not life.attempt and lock.end > now.steady:
+            holder = self.locks.get(lock.name)
+            if holder is None or holder[1] <= now.steady:
+                self.locks[lock.name] = (life.number, lock.end)
 
     def _renewed(self, event: e.Renewed, now: Now) -> None:
         life = self._live(event.number)

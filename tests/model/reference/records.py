@@ -100,8 +100,10 @@ class Records:
 
     def back(self, number: int, jid: str, links: Links, at: float, *, started: bool) -> None:
         lock = links.lock
-        if lock is not None and lock.freed is Freed.START and not started and lock.name not in self.locks:
-            self.locks[lock.name] = Lock(number, lock.end)
+        if lock is not None and lock.freed is Freed.START and not started and lock.end > self.steady:
+            held = self.locks.get(lock.name)
+            if held is None or held.end <= self.steady:
+                self.locks[lock.name] = Lock(number, lock.end)
         if links.tracked:
             self.note(jid, at, "enqueued")
 
