@@ -159,7 +159,7 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
             (first[0] for order in (lazy.locks, lazy.due, lazy.slots) for first in order[:1]), default=inf
         )
         assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
-    assert len(memory.lazy.wall) == len(waiting) + len(memory.intervals)
+        assert lazy.alarm == memory.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 
 
