@@ -142,7 +142,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=1,
-            description="Jobs held, queues, tags above 10,000 counted; beyond it pushes are refused, the rest goes on",
+            description="Jobs held, and records beside them that count; beyond it pushes are refused, the rest goes on",
         ),
     ] = 10_000_000
     unread_kib: Annotated[

@@ -159,7 +159,7 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
             (first[0] for order in (lazy.locks, lazy.due, lazy.slots) for first in order[:1]), default=inf
         )
         assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
-    assert len(memory.lazy.wall) == len(waiting) + len(memory.intervals)
+        assert lazy.alarm == memory.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 
 
@@ -184,7 +184,8 @@ def lists_are_whole(memory: Memory) -> None:
     lists = [order for orders in (strays.locks, strays.work, strays.depends) for order in orders.values()]
     left = {key[-1] for order in lists for key in order}
     assert left == set(strays.jobs) <= set(memory.jobs)
-    assert all(memory.jobs[place[4]].place != place for each in strays.work.values() for place in each)
+    real = {(job.queue, job.place) for job in jobs if job.state is State.READY}
+    assert real.isdisjoint((name, place) for name, order in strays.work.items() for place in order)
     tags = memory.tags
     assert set(tags.since) == set(tags.jobs)
     for tag, since in tags.since.items():

@@ -33,6 +33,7 @@ class ResquLedger:
         self.lives: dict[int, Life] = {}
         self.ended: dict[int, str] = {}
         self.born: dict[bytes, int] = {}  #: by text
+        self.before: set[str] = set()  #: jids of jobs that go on under others; a repeat of their pushes is known
         self.acknowledged: list[tuple[bytes, str]] = []
         self.locks: dict[str, int] = {}
         self.deferred: dict[str, bytes] = {}
@@ -48,7 +49,7 @@ class ResquLedger:
         self.acknowledged.append((text, jid))
 
     def _knows(self, jid: str) -> bool:
-        return jid in self.ended.values()
+        return jid in self.ended.values() or jid in self.before
 
     def committed(self, event: e.AnyEvent, now: Now) -> None:
         reader = _READERS.get(type(event))
@@ -110,6 +111,7 @@ class ResquLedger:
         if isinstance(event, e.Lapsed | e.Returned):
             return
         if isinstance(event, q.Rescheduled):
+            self.before.add(life.spec.jid)
             life.spec, life.stage = event.to, ""
             self.born[face(event.to).text] = event.number
         elif getattr(event, "then", None) is State.GONE:

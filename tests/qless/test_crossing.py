@@ -230,7 +230,7 @@ def test_flush_empties_all_of_it(desk: QlessDesk) -> None:
     desk.call("pause", t(desk), "never used")
     desk.do(c.Flush("faktory"))
     memory = desk.memory
-    assert not any((memory.jobs, memory.queues, memory.lazy.queues, memory.lazy.wall))
+    assert not any((memory.jobs, memory.queues, memory.lazy.queues, memory.lazy.walls.at))
     assert not any((memory.tags.uses, memory.workers.seen, memory.workers.given, memory.watched, memory.config))
     assert not any((memory.intervals, memory.limits, memory.stats.days, memory.completed, memory.failed_in))
     assert desk.engine.due_in(desk.now) is None

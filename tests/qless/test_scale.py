@@ -1,13 +1,17 @@
 """What is asked about a queue costs what it shows, however many jobs there are. Steps are counted, never time."""
 
 import json
-import sys
-from types import FrameType
+from types import ModuleType
 from typing import Any, Final
 
 import pytest
 
+from crossdock.wire.redis.qless import cjson, config, queues
+from crossdock.wire.redis.qless.call import Call, unheard
+from crossdock.wire.redis.qless.dialect import PER_SCRIPT, REQLESS, THROTTLES, UNIFIED, Dialect
+from crossdock.wire.redis.values import Error
 from tests.qless.replay import QlessDesk
+from tests.support.steps import steps
 
 FEW: Final = 300
 MANY: Final = 3_000
@@ -52,31 +56,17 @@ def houses() -> tuple[QlessDesk, QlessDesk]:
     return house(FEW), house(MANY)
 
 
-def steps(desk: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
-    """Steps of the interpreter in whatever code, and the answer."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        answer = desk.call(*words)
-    finally:
-        sys.settrace(before)
-    return count, answer
+def asked(desk: QlessDesk, words: tuple[str, ...]) -> tuple[int, Any]:
+    """Steps, and the answer."""
+    return steps(lambda: desk.call(*words))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_page_costs_its_page(houses: tuple[QlessDesk, QlessDesk], question: str) -> None:
     few, many = houses
     words = QUESTIONS[question]
-    steps(few, words), steps(many, words)  # what is made once, by whoever comes first
-    (one, shown), (other, also_shown) = steps(few, words), steps(many, words)
+    asked(few, words), asked(many, words)  # what is made once, by whoever comes first
+    (one, shown), (other, also_shown) = asked(few, words), asked(many, words)
     assert other < 1.3 * one + 100
     if isinstance(shown, list):
         assert len(shown) == len(also_shown) == (0 if question == "stalled" else 10)
@@ -91,3 +81,69 @@ def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDesk, QlessDesk])
         assert counts["depending"]["depends"] == size
         assert json.loads(desk.call("failed", "50")) == {"g": size}
         assert json.loads(desk.call("tag", "50", "get", "t", "0", "1"))["total"] == size
+
+
+def town(queues: int) -> QlessDesk:
+    """With a ready job in every queue, one on lease in every second and one that waits in every third."""
+    desk = QlessDesk()
+    for number in range(queues):
+        for each, delay in ((f"a{number}", "0"), (f"b{number}", "0" if number % 3 else "1000")):
+            desk.call("put", "1", "w", f'q{number}/"ü"', each, "k", "{}", delay)
+        if number % 2:
+            desk.call("pop", "1", f'q{number}/"ü"', "w", "1")
+    return desk
+
+
+def test_a_queue_that_is_listed_costs_little() -> None:
+    few, many = town(10), town(110)
+    (one, _), (other, shown) = asked(few, ("queues", "50")), asked(many, ("queues", "50"))
+    assert (other - one) / 100 < 600
+    assert shown == cjson.write(json.loads(shown)), "spelled as the scripts do"
+    of = {each["name"]: (each["waiting"], each["running"], each["scheduled"]) for each in json.loads(shown)}
+    assert (of['q2/"ü"'], of['q3/"ü"']) == ((2, 0, 0), (0, 1, 1))
+
+
+def crew(workers: int) -> QlessDesk:
+    """Every second one has a job."""
+    desk = QlessDesk()
+    for number in range(0, workers, 2):
+        desk.call("put", "1", "w", "q", f"j{number}", "k", "{}", "0")
+    for number in range(workers):
+        desk.call("pop", "2", "q" if number % 2 else "none", f"w{number}/ü", "1")
+    return desk
+
+
+def test_a_worker_that_is_listed_costs_little() -> None:
+    few, many = crew(10), crew(110)
+    (one, _), (other, shown) = asked(few, ("workers", "50")), asked(many, ("workers", "50"))
+    assert (other - one) / 100 < 130
+    assert shown == cjson.write(json.loads(shown)), "spelled as the scripts do"
+    assert {each["name"]: each["jobs"] for each in json.loads(shown)} == {f"w{n}/ü": n % 2 for n in range(110)}
+
+
+@pytest.mark.parametrize(("module", "words"), [(queues, ("queues", "50")), (config, ("config.get", "50"))])
+def test_a_reply_that_would_be_too_large_is_refused(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, words: tuple[str, ...]
+) -> None:
+    desk = town(40)
+    desk.call("config.set", "1", "option", "v" * 1_000)
+    monkeypatch.setattr(module, "REPLY_BYTES", len(desk.call(*words)))
+    assert desk.call(*words)
+    monkeypatch.setattr(module, "REPLY_BYTES", 900)
+    with pytest.raises(Error, match="larger than 64 MiB"):
+        desk.call(*words)
+
+
+@pytest.mark.parametrize("dialect", [UNIFIED, THROTTLES, REQLESS, PER_SCRIPT], ids=lambda dialect: dialect.name)
+def test_every_dialect_has_its_own_spelling(dialect: Dialect) -> None:
+    desk = QlessDesk()
+    desk.call("put", "1", "w", "q", "j", "k", "{}", "0")
+    desk.call("pause", "1", "q")
+    call = Call(desk, desk.memory, 2.0, [], desk.tell, dialect, unheard)
+    shown = {"paused": True, "running": 0, "name": "q", "waiting": 1, "recurring": 0, "depends": 0, "stalled": 0}
+    shown["scheduled"] = 0
+    if dialect is PER_SCRIPT:
+        del shown["paused"]
+    if dialect in (THROTTLES, REQLESS):
+        shown["throttled"] = 0
+    assert queues.queues(call) == cjson.write([shown])

@@ -160,3 +160,24 @@ def test_patterns(desk: QlessDesk) -> None:
     desk.call("queuePriorityPatterns.setAll", "1")
     assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
     assert desk.memory.throttles == {}
+
+
+@pytest.mark.parametrize(
+    "anew",
+    [
+        pytest.param([("a", "gate")], id="one that waits for the gate it has a place in"),
+        pytest.param([("b", "gate"), ("b", "other")], id="one that still waits there, and names another"),
+    ],
+)
+def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(desk: QlessDesk, anew: list[tuple[str, str]]) -> None:
+    desk.call("throttle.set", "1", "gate", "1")
+    put(desk, "a", "gate")
+    desk.call("queue.pop", "2", "q", "w", "1")
+    for jid, throttle in (*anew, ("c", "gate")):
+        put(desk, jid, throttle)
+    assert state(desk, "c") is State.HELD
+    for jid in ("b", "a"):
+        desk.call("job.cancel", "3", jid)
+    assert state(desk, "c") is State.READY
+    assert desk.call("throttle.pending", "4", "gate") == "[]"
+    sound(desk)

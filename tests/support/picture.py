@@ -49,7 +49,7 @@ def _way(value: object) -> Callable[[Any], Any]:
     if isinstance(value, Jids):
         return lambda jids: {jid: jids.all(jid) for jid in jids}
     if isinstance(value, Lazy):  # when something is next due is a guess, from below
-        return lambda lazy: {"queues": plain(lazy.queues), "wall": plain(lazy.wall)}
+        return lambda lazy: {"queues": plain(lazy.queues)}
     if isinstance(value, LazyQueue):
         return lambda queue: {name: plain(getattr(queue, name)) for name in _OF_LAZY_QUEUE}
     if isinstance(value, defaultdict):  # counts: none is as good as zero

@@ -232,6 +232,21 @@ def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
     assert bench.do(b.CommitStage("open")) == 1
 
 
+def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_text() -> None:
+    bench = ResquBench()
+    bench.do(c.Start())
+    bench.mapped()
+    bench.batch("done", "1", "2")
+    job = bench.pop_staged("done")
+    assert job is not None
+    bench.do(b.LoseBuffer("resqu", "worker:w1"))
+    assert (job.state.name, job.number in bench.memory.resqu.in_buffer) == ("HELD", True)
+    assert bench.do(c.Reroute("control", "there", [job.number])) == 1
+    bench.rpop()
+    assert (job.state.name, job.queue) == ("READY", "there")
+    bench.sound()
+
+
 def test_many_go_in_slices_of_one_event_and_a_crash_leaves_the_rest_where_it_was() -> None:
     desk = PlainDesk()
     flood(desk, 4 * acts.SLICE, "q")

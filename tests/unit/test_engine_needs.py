@@ -7,11 +7,13 @@ import pytest
 from crossdock.model.commands import Bury, Claim, Enqueue, Fail, Remove, Succeed, Verdict
 from crossdock.model.events import Failed, Readied, Scheduled
 from crossdock.model.job import Extra, Form, Links, Number, Spec
+from crossdock.model.moves import Pop, Put
 from crossdock.model.rules import Backoff, Rules, Then
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench, held
 from tests.support.picture import picture
+from tests.support.steps import steps
 
 #: As Masenko's
 RULES = Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
@@ -251,3 +253,27 @@ def test_the_tail_is_behind_all_that_came_at_the_same_instant(bench: Bench) -> N
     bench.fail("a")
     assert bench.job(a).since == pytest.approx(bench.now.wall)
     assert bench.work_order() == ["younger", "met", "a"]
+
+
+@pytest.mark.parametrize(("door", "most"), [("masenko", 500), ("qless", 580)])
+def test_a_job_that_is_freed_with_many_others_costs_little(door: str, most: int) -> None:
+    """All of it is one change, in which nobody else is served."""
+    few, many = (_steps_to_free(door, waiting) for waiting in (200, 700))
+    assert (many - few) / 500 < most
+
+
+def _steps_to_free(door: str, waiting: int) -> int:
+    bench = Bench()
+    if door == "qless":
+        bench.do(Put("qless", 1.0, "w", "need", "default", "k", b"{}", Form.JSON))
+        for n in range(waiting):
+            bench.do(Put("qless", 1.0, "w", f"j{n}", "default", "k", b"{}", Form.JSON, needs=("need",)))
+        bench.do(Pop("qless", 2.0, "default", "w", 1, 60.0))
+    else:
+        bench.push("need")
+        bench.push(*(f"j{n}" for n in range(waiting)), links=Links(needs=(1,)))
+        bench.lease()
+    claim = Claim("qless" if door == "qless" else "faktory", "w")
+    count, _ = steps(lambda: bench.engine.carry_out(Succeed("need", claim, t=3.0), bench.now))
+    assert len(bench.memory.queues["default"].ready) == waiting
+    return count

@@ -14,10 +14,10 @@ from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
 from crossdock.model.job import Form, Held
-from crossdock.model.moves import SetInterval
+from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
 from crossdock.model.resqu_lists import Buffer
-from crossdock.server import turn
+from crossdock.server import ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.ticker import TICK_JOBS
 from crossdock.server.turn import Turn
@@ -315,6 +315,27 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> Non
     assert waiter.heard == [b"told"]
 
 
+def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(desk: Desk) -> None:
+    """It is no event: nothing has changed yet."""
+    clock = Stopped(desk)
+    desk.turn.begin()
+    desk.turn.do(Put("qless", 1.0, "w", "jid", "q", "k", b"{}", Form.JSON, 30.0))
+    desk.loop.run()
+    desk.scribe.synced()
+    asked: list[float] = []
+
+    def ask(late: bool) -> bytes:
+        asked.append(clock.at)
+        return b""
+
+    desk.turn.waits.add(Wait(("q",), 60.0, ask), lambda answer: None)
+    while clock.at < 40.0:
+        clock.at += 1.0
+        desk.loop.advance(1.0)
+        desk.loop.run()
+    assert asked == [30.0]
+
+
 def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_said(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +357,7 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
 
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn, "RECORDS_FREE", 10)
+    monkeypatch.setattr(ceiling, "RECORDS_FREE", 10)
     desk = Desk(max_jobs=100)
     memory = desk.turn.memory
     for n in range(10):
@@ -349,8 +370,16 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
         memory.config[f"option{n}"] = ""
         memory.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
     assert desk.turn.free_places() == 0
+    for n in range(5):
+        memory.tags.add(n, f"jid{n}", f"one more{n}", 0.0)
     assert desk.turn.no_room(1) == (
-        "the server holds 100 jobs, queues, tags and the like counted, its limit; work some off, or raise limits.jobs"
+        "the server holds 0 jobs and 105 records beside them, most of these tags, and 100 is its limit; "
+        "work jobs off, untag jobs, or raise limits.jobs"
+    )
+    for n in range(100):
+        memory.queue(f"more{n}", 0.0)
+    assert "most of these queues, and 100 is its limit; work jobs off, forget some (QUEUE REMOVE, queue.forget)" in (
+        desk.turn.no_room(1) or ""
     )
 
 

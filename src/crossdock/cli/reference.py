@@ -25,6 +25,19 @@ A relative path counts from the folder the server is started in, that of `lake.d
 """
 
 
+#: Below the table of a section.
+_NOTES: Final = {
+    "limits": """
+`limits.jobs` bounds memory. So beside the jobs of all doors, whatever their state, these count: every open batch and
+every state of TRACK; and of queues, tags, tracked and recurring jobs, settings of qless and buffers of Resqu, taken
+together, those above 10,000. A queue takes about as much memory as a job, and stays when it is empty. At the limit a
+job is refused even if its queue is known; what is there is worked off as ever. The refusal says how many there are of
+both, of which records there are most, and what to do: to forget a queue is `QUEUE REMOVE` on the Faktory door and
+`queue.forget` of qless; `crossdock untag`, `untrack` and `unrecur` do the same for the others.
+""",
+}
+
+
 _LISTS: Final = """## throttles, cron and mapping
 
 Lists of entries, in the file only. They are read at the start.
@@ -77,8 +90,8 @@ An entry that is wrong stops `crossdock up` before it has touched the data folde
 def page() -> str:
     parts = [_HEAD]
     for section, settings in groupby(TABLE.values(), lambda setting: setting.section):
-        rows = "\n".join(map(_row, settings))
-        parts.append(f"## {section}\n\n| Setting | Default | Allowed | What it does |\n|---|---|---|---|\n{rows}\n")
+        rows = "\n".join(map(_row, settings)) + "\n" + _NOTES.get(section, "")
+        parts.append(f"## {section}\n\n| Setting | Default | Allowed | What it does |\n|---|---|---|---|\n{rows}")
     return "\n".join([*parts, _LISTS])
 
 

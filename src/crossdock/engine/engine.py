@@ -187,7 +187,6 @@ class Engine:
             m.Pop: popping.pop_in_steps,
             c.LeaseNext: popping.lease_next,
         }
-        self._woken = Now(0.0, 0.0)  #: whoever waits was asked about lazy deadlines up to then
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
         """What this command would change, and its outcome. Nothing is changed yet."""
@@ -253,17 +252,17 @@ class Engine:
         wait = timers.due_in(self.memory, now)
         if not self.memory.lazy.queues:
             return wait
-        self._woken = Now(min(self._woken.wall, now.wall), self._woken.steady)  # the clock may have been set back
-        lazily = self.memory.lazy.due_in(self._woken, now)
+        lazily = self.memory.lazy.due_in(now)
         return lazily if wait is None else wait if lazily is None else min(wait, lazily)
 
     def _tick(self, command: c.Tick, now: Now, random: Random) -> Decision[c.Ticked]:
         """What is due lazily is carried out by whoever leases: those who wait for a job are asked."""
         events, done, stirred = timers.tick(self.memory, command, now, random)
         lazy = self.memory.lazy
-        if lazy.queues and lazy.due_in(self._woken, now) == 0.0:
-            self._woken = now
-            stirred = tuple(dict.fromkeys((*stirred, *(name for name in lazy.queues if lazy.has_work(name, now)))))
+        if lazy.queues:
+            come = lazy.come(now, command.limit)
+            if come:
+                stirred = tuple(dict.fromkeys((*stirred, *come)))
         return events, done, stirred
 
 

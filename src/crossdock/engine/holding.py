@@ -17,6 +17,7 @@ from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
 from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.faces import What
+from crossdock.model.job import Job
 from crossdock.model.moves import FreeThrottle, SetThrottle
 from crossdock.model.records import Throttle
 from crossdock.model.states import HELD, READY, State, move
@@ -53,9 +54,16 @@ def room(memory: Memory, names: Iterable[str], t: float | None, now: Now) -> tup
             continue
         most = throttle.most(now.steady)
         places = int(most - len(throttle.holders)) if most < _FOR_EVER else _AT_ONCE
-        jids = [jid for _, jid in memory.pending[name].islice(0, max(0, places))]
+        jids: list[str] = []
+        jobs: list[Job] = []
+        for _, jid in memory.pending[name]:
+            if len(jobs) >= places:
+                break
+            jids.append(jid)
+            job = newest(memory, jid)
+            if job is not None and face_of(job) is not None:  # who is gone takes nobody's place
+                jobs.append(job)
         if jids:
-            jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and face_of(job) is not None]
             at = later(memory, now)
             events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs]))
             stirred.update((job.queue, None) for job in jobs if job.state in (HELD, READY))

@@ -4,10 +4,11 @@ Each is kept by its caller's clock and by the server's. Callers with a clock of 
 else by the second. A job of another door never stands here, so no caller's clock can end its lease or its wait.
 """
 
-from itertools import islice
+from collections.abc import Iterable
 from math import inf, nextafter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from crossdock.engine.alarms import Alarms
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Lease, Number
@@ -22,9 +23,9 @@ _FRESH_AT_MOST: Final = 1_000
 class LazyQueue:
     """Most leases are over before anybody wants to know their order: so they are sorted when somebody does."""
 
-    __slots__ = ("_late", "_locks", "due", "due_at", "fresh", "next_steady", "next_t", "slots", "slots_at")
+    __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "slots", "slots_at")
 
-    def __init__(self) -> None:
+    def __init__(self, alarm: float = inf) -> None:
         self.due: Order[ByCaller] = Order()  #: jobs that wait for a time
         self.due_at: Order[tuple[float, Number]] = Order()  #: the same by wall
         self._locks: Order[ByCaller] = Order()
@@ -35,6 +36,7 @@ class LazyQueue:
         # Nothing falls due before these: by a caller's clock, and leases by the server's.
         self.next_t = inf
         self.next_steady = inf
+        self.alarm = alarm  #: of its leases, as `Lazy.lates` has it: every lease looks
 
     def __bool__(self) -> bool:
         return bool(self.fresh or self._locks or self._late or self.due or self.slots)
@@ -84,13 +86,15 @@ class LazyQueue:
 
 
 class Lazy:
-    __slots__ = ("next_late", "queues", "wall")
+    """When somebody who waits for a job is to be asked again, alarms say: of leases by steady, of the rest by wall."""
+
+    __slots__ = ("_heard", "lates", "queues", "walls")
 
     def __init__(self) -> None:
         self.queues: dict[str, LazyQueue] = {}  #: those that have something
-        # Of all queues: when somebody who waits for a job is to be asked again.
-        self.wall: Order[tuple[float, Number, str]] = Order()
-        self.next_late = inf  #: steady; no lease ends before it, of those that `due_in` has not told of
+        self.lates = Alarms(self.queues)
+        self.walls = Alarms(self.queues)
+        self._heard = -inf  #: alarms by wall up to then
 
     def of(self, name: str) -> LazyQueue:
         """To read: an empty one if there is nothing."""
@@ -99,7 +103,7 @@ class Lazy:
     def _of(self, name: str) -> LazyQueue:
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = LazyQueue()
+            queue = self.queues[name] = LazyQueue(self.lates.at.get(name, inf))
         return queue
 
     def _left(self, name: str) -> None:
@@ -111,13 +115,12 @@ class Lazy:
         queue.due.add((due, job.jid, job.number))
         queue.next_t = min(queue.next_t, due)
         queue.due_at.add((job.due, job.number))
-        self.wall.add((job.due, job.number, job.queue))
+        self._set_by_wall(job.queue, job.due)
 
     def wait_no_more(self, job: Job, due: float) -> None:
         queue = self.queues[job.queue]
         queue.due.take((due, job.jid, job.number))
         queue.due_at.take((job.due, job.number))
-        self.wall.take((job.due, job.number, job.queue))
         self._left(job.queue)
 
     def lend(self, job: Job, lease: Lease) -> None:
@@ -131,8 +134,9 @@ class Lazy:
         if late is not None:
             if late < queue.next_steady:
                 queue.next_steady = late
-            if late < self.next_late:
-                self.next_late = late
+            if late < queue.alarm:
+                queue.alarm = late
+                self.lates.set(job.queue, late)
         if len(fresh) >= _FRESH_AT_MOST:
             queue.sort()
 
@@ -143,18 +147,21 @@ class Lazy:
         if not queue.fresh:
             self._left(job.queue)
 
+    def _set_by_wall(self, name: str, at: float) -> None:
+        if at < self.walls.at.get(name, inf):
+            self.walls.set(name, at)
+
     def recur(self, name: str, jid: str, slot: float, slot_at: float) -> None:
         queue = self._of(name)
         queue.slots.add((slot, jid))
         queue.next_t = min(queue.next_t, slot)
         queue.slots_at.add((slot_at, jid))
-        self.wall.add((slot_at, 0, name))
+        self._set_by_wall(name, slot_at)
 
     def recur_no_more(self, name: str, jid: str, slot: float, slot_at: float) -> None:
         queue = self.queues[name]
         queue.slots.take((slot, jid))
         queue.slots_at.take((slot_at, jid))
-        self.wall.take((slot_at, 0, name))
         self._left(name)
 
     def has_work(self, name: str, now: Now) -> bool:
@@ -164,14 +171,45 @@ class Lazy:
             queue.late.begins_by(now.steady) or queue.due_at.begins_by(now.wall) or queue.slots_at.begins_by(now.wall)
         )
 
-    def due_in(self, since: Now, now: Now) -> float | None:
-        """Seconds until the next deadline by the server's clock behind `since`; 0: it has come; None: there is none."""
-        if self.next_late <= since.steady:
-            behind = (nextafter(since.steady, inf), 0)
-            # By value, not by index: that would have to be counted anew after each change.
-            firsts = (next(queue.late.irange(behind), (inf, 0))[0] for queue in self.queues.values())
-            self.next_late = min(firsts, default=inf)
-        waits = [due - now.wall for due, _, _ in islice(self.wall.irange((nextafter(since.wall, inf), 0, "")), 1)]
-        if self.next_late < inf:
-            waits.append(self.next_late - now.steady)
-        return max(0.0, min(waits)) if waits else None
+    def due_in(self, now: Now) -> float | None:
+        """Seconds until the next deadline by the server's clock that `come` has not told of, or less; 0: it has come;
+        None: there is none."""
+        if now.wall < self._heard:
+            self._set_back(now)
+        wait = min(self.lates.first() - now.steady, self.walls.first() - now.wall)
+        return max(0.0, wait) if wait < inf else None
+
+    def come(self, now: Now, limit: int) -> list[str]:
+        """Queues where a deadline has come since this was asked, and is not carried out: looks at `limit` of them, or
+        twice as many."""
+        if now.wall < self._heard:
+            self._set_back(now)
+        lates, walls = self.lates.hear(now.steady, limit), self.walls.hear(now.wall, limit)
+        for name in lates:
+            queue = self.queues.get(name)
+            if queue is not None:
+                queue.alarm = _behind(queue.late, now.steady)
+                if queue.alarm < inf:
+                    self.lates.set(name, queue.alarm)
+        self._look_by_wall(walls, now)
+        return [name for name in dict.fromkeys((*lates, *walls)) if self.has_work(name, now)]
+
+    def _set_back(self, now: Now) -> None:
+        """What the clock has told of is still to come."""
+        self.walls.clear()
+        self._look_by_wall(self.queues, now)
+
+    def _look_by_wall(self, names: Iterable[str], now: Now) -> None:
+        self._heard = now.wall
+        for name in names:
+            queue = self.queues.get(name)
+            if queue is not None:
+                at = min(_behind(queue.due_at, now.wall), _behind(queue.slots_at, now.wall))
+                if at < inf:
+                    self.walls.set(name, at)
+
+
+def _behind(order: Order[Any], at: float) -> float:
+    """The next deadline after that time: by value, since an index would have to be counted anew after each change."""
+    first: float = next(order.irange((nextafter(at, inf),)), (inf,))[0]
+    return first

@@ -7,13 +7,15 @@ from msgspec.structs import replace
 from crossdock.engine import ends, links, needs, placing, throttles
 from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
+from crossdock.engine.jobs import BLOCK_BITS
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, stamped
-from crossdock.engine.standing import face_of, failed_at, needs_of, row
+from crossdock.engine.standing import failed_at, row
 from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
 from crossdock.model.commands import Remove, Requeue
 from crossdock.model.events import Readied, Removed
+from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Number
 from crossdock.model.states import BLOCKED, OVER, READY, State, move
 
@@ -36,26 +38,36 @@ def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
 
 
 def readied(memory: Memory, event: Readied) -> None:
-    known, at, due_now = memory.jobs, event.at, event.why == "due"
-    jobs = [known[each.number] for each in event.rows]
-    placing.unblock(memory, [job for job in jobs if job.state is BLOCKED and not needs_of(job)])
+    """A hundred thousand may have waited for the same job, so what can be done once is done once."""
+    blocks, at, due_now, by_hand = memory.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
+    stamp = 0.0 if event.first else at if event.t is None else event.t
+    jobs = [blocks[each.number >> BLOCK_BITS][each.number] for each in event.rows]
+    unblocked: list[Job] = []
     for job in jobs:
-        if job.state is not BLOCKED or needs_of(job):
-            placing.displace(memory, job)
-        # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
-        job.since = min(job.due, at) if due_now else at
-        job.state = move(job.state, READY)
-        face = face_of(job)
-        if face is None:
-            memory.queue(job.queue, at)
-            due = 0.0 if event.why == "requeued" else job.due
-            job.place = due_place(job.priority, job.rules, due, job.since, job.number)
+        extra = job.extra
+        if job.state is BLOCKED and (extra is None or extra.links is None or not extra.links.needs):
+            unblocked.append(job)
         else:
-            memory.standing(job.queue, at)
-            if job.extra is not None:
-                shown = (face.state or "scheduled") if event.unsaid else ""
-                job.extra = replace(job.extra, face=replace(face, due=None, state=shown))
-            job.place = stamped(job, 0.0 if event.first else event.at if event.t is None else event.t)
+            placing.displace(memory, job)
+    placing.unblock(memory, unblocked)
+    known = standing = ""
+    for job in jobs:
+        # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
+        since = job.since = min(job.due, at) if due_now else at
+        job.state = move(job.state, READY)
+        extra, name = job.extra, job.queue
+        face = extra.face if extra is not None else None
+        if extra is None or type(face) is not QlessFace:
+            if name != known:
+                known = memory.queue(name, at).name
+            job.place = due_place(job.priority, job.rules, 0.0 if by_hand else job.due, since, job.number)
+        else:
+            if name != standing:
+                standing = memory.standing(name, at).name
+            shown = (face.state or "scheduled") if event.unsaid else ""
+            if face.due is not None or face.state != shown:
+                job.extra = replace(extra, face=replace(face, due=None, state=shown))
+            job.place = stamped(job, stamp)
         job.due = 0.0
     placing.ready(memory, jobs)
     for job, end in zip(jobs, event.ends, strict=False):
@@ -85,6 +97,8 @@ def removed(memory: Memory, event: Removed) -> None:
             unfailed(memory, job, job.queue)
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
+        if memory.throttles:
+            throttles.wait_for_none(memory, job)
         if memory.throttles and event.why != "retired":
             throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job))
         if not kept and job.extra is not None and job.extra.links is not None:

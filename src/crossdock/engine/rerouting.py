@@ -36,9 +36,10 @@ def hindrance(memory: Memory, job: Job, queue: str) -> str:
         return "and in that queue already"
     if job.state is HELD:
         stage = job.extra.stage if job.extra is not None else ""
-        if stage and reads.committed(memory, stage) is None:
-            return "in a batch that is not committed: move it when it is"
-        if job.number in memory.resqu.in_buffer:
+        if stage:
+            if reads.committed(memory, stage) is None:
+                return "in a batch that is not committed: move it when it is"
+        elif job.number in memory.resqu.in_buffer:  # of a staged one: a worker that lost its lease has it there
             return "by an allocator: move it when it is in a queue again"
     return ""
 

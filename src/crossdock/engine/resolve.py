@@ -6,23 +6,28 @@ so are all that need it, depth first in the order they were pushed.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from crossdock.engine import ends, placing
+from crossdock.engine import placing
 from crossdock.engine.decision import Decision, just_after, later
+from crossdock.engine.ends import begun
+from crossdock.engine.jobs import BLOCK_BITS
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import face_of, needs_of, row
+from crossdock.engine.standing import face_of, row
 from crossdock.engine.tries import Told, exhausted
 from crossdock.model.clock import Now
 from crossdock.model.commands import Resolve
 from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
+from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import Lost
 from crossdock.model.states import BLOCKED, State, move
 
 _WAITS_ON: Final = Lost.WAITS_ON
+
+_NOBODY: Final[dict[Number, Job]] = {}
 
 #: Where a job may stand that an old script made to need others, and that does not wait for them: it is ready now.
 _ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
@@ -43,15 +48,20 @@ def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
                     stirred[event.to_queue] = None
     freed: list[Freed] = []
     elsewhere: list[Freed] = []
-    jobs = memory.jobs
+    get = memory.jobs.blocks.get
     for number, free in command.loose:
-        job = jobs.get(number) if free else None
-        if job is None or needs_of(job):
+        job = get(number >> BLOCK_BITS, _NOBODY).get(number) if free else None
+        if job is None:
+            continue
+        extra = job.extra
+        links, face = (extra.links, extra.face) if extra is not None else (None, None)
+        if links is not None and links.needs:
             continue
         if job.state is BLOCKED:
-            freed.append(Freed(job.due, row(job), ends.begun(job, now), waits_lazily(job)))
+            end = begun(job, now) if links is not None and links.ttl_s else 0.0
+            freed.append((job.due, row(job), end, type(face) is QlessFace and waits_lazily(job)))
         elif _waits_elsewhere(job):
-            elsewhere.append(Freed(0.0, row(job), 0.0))
+            elsewhere.append((0.0, row(job), 0.0, False))
     more, queues = release(freed + elsewhere, at, now, command.t, first=command.first)
     return [*events, *more], None, tuple(stirred | queues)
 
@@ -69,13 +79,9 @@ def _waits_elsewhere(job: Job) -> bool:
     return face is not None and face.old and job.state in _ELSEWHERE
 
 
-class Freed(NamedTuple):
-    """A job that needs nothing any more."""
-
-    due: float
-    row: Row
-    end: float  #: steady; 0: it has none, or it runs already
-    lazy: bool = False  #: it waits for its time even if that has come
+#: A job that needs nothing any more: when it is due, its row, its end by steady (0: it has none, or it runs already),
+#: and whether it waits for its time even if that has come. Plain, since there may be very many.
+Freed: TypeAlias = tuple[float, Row, float, bool]
 
 
 def waits_lazily(job: Job) -> bool:
@@ -89,21 +95,21 @@ def release(
     """What becomes of them, and the queues in which one is ready."""
     ready: list[Row] = []
     later_on: list[Row] = []
-    begun: list[float] = []
+    ends: list[float] = []
     wall = now.wall
     for due, its_row, end, lazy in freed:
         if lazy or due > wall:
             later_on.append(its_row)
         else:
             ready.append(its_row)
-            begun.append(end)
+            ends.append(end)
     events: list[AnyEvent] = []
     if ready:
         at = just_after(at)
-        events.append(Readied(at, "met", "", ready, tuple(begun) if any(begun) else (), t, first))
+        events.append(Readied(at, "met", "", ready, tuple(ends) if any(ends) else (), t, first))
     if later_on:
         events.append(Scheduled(at, later_on))
-    return events, dict.fromkeys(each.queue for each in ready)
+    return events, {each.queue: None for each in ready}
 
 
 def _dependents(memory: Memory, number: Number, seen: set[Number]) -> Iterator[tuple[Job, Number]]:

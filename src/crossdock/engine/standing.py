@@ -66,11 +66,24 @@ def lease_of(job: Job) -> Lease:
 
 
 def row(job: Job, ended: Ended | None = None) -> Row:
-    face = face_of(job)
-    head = (job.number, job.jid, job.queue, job.kind, job.origin, job.attempts, job.priority, len(job.payload), ended)
-    if face is None:
-        return Row(*head, over=True) if job.state in OVER else Row(*head)
-    return Row(*head, face.worker, failed_at(job) if job.state is FAILED else None, job.state in OVER)
+    extra, failed, over = job.extra, None, False
+    face = extra.face if extra is not None else None
+    if job.state in OVER:
+        failed, over = failed_at(job), True
+    return Row(
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        ended,
+        face.worker if type(face) is QlessFace else "",
+        failed,
+        over,
+    )
 
 
 def failed_at(job: Job) -> float | None:

@@ -138,12 +138,19 @@ def free(memory: Memory, name: str, jid: str) -> None:
 
 
 def leave(memory: Memory, job: Job) -> None:
-    """It neither has a place in those it names nor waits for one. A job that was put anew may do both."""
+    """It neither has a place in those it names nor waits for one."""
+    wait_for_none(memory, job)
+    for name in named(job):
+        free(memory, name, job.jid)
+
+
+def wait_for_none(memory: Memory, job: Job) -> None:
+    """Of those it names; a job that was put anew may wait for one that it has a place in."""
     for name in named(job):
         throttle = memory.throttles.get(name)
         if throttle is not None:
             wait_no_more(memory, throttle, job.jid)
-            free(memory, name, job.jid)
+            _tidy(memory, throttle)
 
 
 def _touch(memory: Memory, throttle: Throttle) -> None:

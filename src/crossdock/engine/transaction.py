@@ -82,12 +82,12 @@ class _Change:
         new = self._waiting.pop(need, ())
         return [
             *(
-                Freed(job.due, row(job), ends.begun(job, self._now), waits_lazily(job))
+                (job.due, row(job), ends.begun(job, self._now), waits_lazily(job))
                 for job in old
                 if self._was_the_last(job.number, needs_of(job))
             ),
             *(
-                Freed(spec.due, self._row(number, spec), 0.0)
+                (spec.due, self._row(number, spec), 0.0, False)
                 for number, spec in new
                 if self._was_the_last(number, _needs(spec))
             ),

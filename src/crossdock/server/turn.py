@@ -18,9 +18,9 @@ from crossdock.model.commands import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
 from crossdock.model.job import Held
+from crossdock.server import ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
-from crossdock.server.limits import RECORDS_FREE
 from crossdock.server.ticker import Ticker
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
@@ -149,6 +149,7 @@ class Turn:
         except HalfDone as error:
             self._give_up(error)
             raise
+        waits = self.waits
         if events:
             if not self._hard:
                 for event in events:
@@ -158,14 +159,13 @@ class Turn:
             self._events += events
             if not self._scheduled:
                 self._schedule()
-            waits = self.waits
             if waits.by_job:
                 waits.tell(endings(events, waits.by_job))
             channels = self.channels
             if channels.by_name or channels.by_pattern:
                 self.herald(self, events)
-            if notices and waits.by_queue:
-                waits.stir(notices)
+        if notices and waits.by_queue:  # of a lazy deadline there is no event
+            waits.stir(notices)
         return outcome
 
     def _give_up(self, error: HalfDone) -> None:
@@ -194,21 +194,11 @@ class Turn:
         """Not at every push: what was counted serves the next thousand."""
         free = self.free_places() - jobs
         self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
-        if free < 0:
-            more = ", queues, tags and the like counted" if self._records() else ""
-            return f"the server holds {self._max_jobs} jobs{more}, its limit; work some off, or raise limits.jobs"
-        return None
+        return ceiling.refusal(self.memory, self._max_jobs) if free < 0 else None
 
     def free_places(self) -> int:
         """So many jobs more may be held."""
-        memory = self.memory
-        return self._max_jobs - len(memory.jobs) - len(memory.groups) - len(memory.tracks) - self._records()
-
-    def _records(self) -> int:
-        """What clients leave beside their jobs, as far as it counts: a queue costs as much as a job, and stays."""
-        memory = self.memory
-        named = len(memory.queues) + len(memory.tags.uses) + len(memory.watched) + len(memory.config)
-        return max(0, named + len(memory.intervals) + len(memory.resqu.buffers) - RECORDS_FREE)
+        return ceiling.free_places(self.memory, self._max_jobs)
 
     def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
         self._replies.append((outlet, data, granted))

@@ -5,6 +5,7 @@ from typing import Final
 from crossdock.engine.faces import number as setting
 from crossdock.engine.memory import Memory
 from crossdock.model.moves import Configure
+from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Call, Raised, Reply
 
@@ -52,6 +53,8 @@ def get(call: Call) -> Reply:
     if call.dialect.in_scripts:
         defaults = {each: value for each, value in DEFAULTS.items() if each != "grace-period"}
     if option is None:
+        if sum(map(len, known.values())) > REPLY_BYTES:
+            raise TOO_LARGE
         return cjson.write(defaults | known)
     return known.get(option, defaults.get(option))
 

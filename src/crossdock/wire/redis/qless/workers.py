@@ -28,10 +28,12 @@ def workers(call: Call) -> Reply:
         return cjson.write({"stalled": [jid for until, jid in held if 0 <= until <= t], "jobs": running})
     rows = []
     for _, one in reversed(memory.workers.recent):
-        ends = given.get(one, {}).values()
-        stalled = sum(1 for until in ends if 0 <= until <= t)
-        rows.append({"stalled": stalled, "name": one, "jobs": sum(1 for until in ends if t <= until <= t + _AHEAD_S)})
-    return cjson.write(rows)
+        stalled = ahead = 0
+        for until in given[one].values() if one in given else ():
+            stalled += 0 <= until <= t
+            ahead += t <= until <= t + _AHEAD_S
+        rows.append(f'{{"stalled":{stalled},"name":{cjson.write(one)},"jobs":{ahead}}}')
+    return f"[{','.join(rows)}]" if rows else "{}"
 
 
 def deregister(call: Call) -> Reply:

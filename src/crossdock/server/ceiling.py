@@ -1,0 +1,60 @@
+"""How much more may be held: `limits.jobs` is what bounds memory, so whatever clients leave beside their jobs counts.
+
+A job that finds no room is refused, to a queue that is known as well: it takes as much memory as one to a new queue.
+So the refusal says of what there is too much. It may be jobs, or queues that somebody names at random.
+"""
+
+from typing import Final
+
+from crossdock.engine.memory import Memory
+from crossdock.server.limits import RECORDS_FREE
+
+#: What is said of each kind of record, and how they become fewer.
+_CURES: Final = {
+    "queues": "forget some (QUEUE REMOVE, queue.forget)",
+    "tags": "untag jobs",
+    "tracked jobs": "untrack some",
+    "settings of qless": "config.unset some",
+    "recurring jobs": "unrecur some",
+    "buffers of Resqu": "empty some",
+    "batches of Faktory": "let some end",
+    "states of TRACK": "they go half an hour after their last change",
+}
+
+
+def free_places(memory: Memory, most: int) -> int:
+    """So many jobs more may be held."""
+    return most - len(memory.jobs) - _beside(memory)
+
+
+def refusal(memory: Memory, most: int) -> str:
+    beside = _beside(memory)
+    if not beside:
+        return f"the server holds {most} jobs, its limit; work some off, or raise limits.jobs"
+    kinds = {**_named(memory), **_temporary(memory)}
+    kind = max(kinds, key=kinds.__getitem__)
+    return (
+        f"the server holds {len(memory.jobs)} jobs and {beside} records beside them, most of these {kind}, and {most} "
+        f"is its limit; work jobs off, {_CURES[kind]}, or raise limits.jobs"
+    )
+
+
+def _beside(memory: Memory) -> int:
+    """Records that count: a queue costs as much as a job, and stays."""
+    return sum(_temporary(memory).values()) + max(0, sum(_named(memory).values()) - RECORDS_FREE)
+
+
+def _named(memory: Memory) -> dict[str, int]:
+    return {
+        "queues": len(memory.queues),
+        "tags": len(memory.tags.uses),
+        "tracked jobs": len(memory.watched),
+        "settings of qless": len(memory.config),
+        "recurring jobs": len(memory.intervals),
+        "buffers of Resqu": len(memory.resqu.buffers),
+    }
+
+
+def _temporary(memory: Memory) -> dict[str, int]:
+    """They end by themselves, and none of them is free."""
+    return {"batches of Faktory": len(memory.groups), "states of TRACK": len(memory.tracks)}

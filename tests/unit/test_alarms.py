@@ -1,0 +1,153 @@
+"""Lazy deadlines of many queues: whoever waits is asked in time, at a price that is paid by what has come."""
+
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from crossdock.engine.alarms import Alarms
+from crossdock.engine.lazy import LazyQueue
+from crossdock.model import commands as c
+from crossdock.model import moves as m
+from crossdock.model.clock import Now
+from crossdock.model.job import Form
+from tests.model import invariants
+from tests.model.bench import Bench
+from tests.support.steps import steps
+
+TICK: Final = 500
+
+
+def put(bench: Bench, queue: str, jid: str, delay: float = 0.0) -> None:
+    bench.do(m.Put("qless", 1.0, "w", jid, queue, "k", b"{}", Form.JSON, delay))
+
+
+def lend(bench: Bench, queue: str, jid: str, term: float = 60.0) -> None:
+    put(bench, queue, jid)
+    assert [job.jid for job in bench.do(m.Pop("qless", 2.0, queue, "w", 1, term))] == [jid]
+
+
+def complete(bench: Bench, jid: str) -> None:
+    assert bench.do(c.Succeed(jid, c.Claim("qless", "w"), t=3.0)) is c.Verdict.DONE
+
+
+def house(bench: Bench, queues: int) -> Bench:
+    """With a lease and a job that waits in every queue, one of each over in a minute, the others much later."""
+    for n in range(queues):
+        lend(bench, f"q{n}", f"a{n}", 60.0 if n == 0 else 6_000.0)
+        put(bench, f"q{n}", f"b{n}", 60.0 if n == 1 else 6_000.0)
+    return bench
+
+
+def look(bench: Bench) -> float | None:
+    """What the server's timer does when it has come."""
+    bench.tick(TICK)
+    return bench.engine.due_in(bench.now)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 61.0])
+def test_a_deadline_costs_the_same_however_many_queues_have_others(seconds: float) -> None:
+    found = []
+    for queues in (30, 600):
+        bench = house(Bench(), queues)
+        bench.clock.pass_by(seconds)
+        count, due_in = steps(partial(look, bench))
+        assert bench.notices == (("q0", "q1") if seconds else ())
+        assert due_in == (5_939.0 if seconds else 60.0)
+        found.append(count)
+    few, many = found
+    assert many < 1.2 * few + 100
+
+
+def test_a_flood_of_deadlines_is_told_of_in_slices(bench: Bench) -> None:
+    for n in range(25):
+        lend(bench, f"q{n}", f"a{n}")
+        put(bench, f"p{n}", f"b{n}", 60.0)
+    bench.clock.pass_by(60.0)
+    told: list[Any] = []
+    ticks = 0
+    while bench.engine.due_in(bench.now) == 0.0:
+        bench.tick(10)
+        ticks += 1
+        assert len(bench.notices) <= 20
+        told += bench.notices
+    assert ticks == 3
+    assert sorted(told) == sorted([f"{kind}{n}" for kind in "pq" for n in range(25)])
+
+
+def test_a_queue_that_is_emptied_and_lent_from_anew_leaves_nothing_behind(bench: Bench) -> None:
+    for n in range(50):
+        lend(bench, "q", f"j{n}", 60.0 - n)
+        complete(bench, f"j{n}")
+        lend(bench, "q", f"k{n}", 60.0 + n)
+        complete(bench, f"k{n}")
+    assert list(bench.memory.lazy.lates.at.items()) == [("q", bench.now.steady + 11.0)]
+
+
+def test_alarms_of_queues_that_have_nothing_any_more_are_forgotten() -> None:
+    alive: dict[str, LazyQueue] = {"one": LazyQueue()}
+    alarms = Alarms(alive)
+    alarms.set("one", 5.0)
+    for n in range(10_000):
+        alarms.set(f"gone{n}", 10.0 + n)
+        alarms.set("two", 20_000.0 - n)
+        assert len(alarms) < 1_100
+        assert alarms.first() == 5.0
+    assert alarms.hear(5.0, 10) == ["one"]
+
+
+def test_what_a_clock_that_was_set_back_has_told_of_is_told_of_again(bench: Bench) -> None:
+    put(bench, "q", "j", 30.0)
+    bench.after(31.0)
+    assert bench.notices == ("q",)
+    bench.clock.jump(-11.0)
+    assert bench.engine.due_in(bench.now) == 10.0
+    bench.after(10.0)
+    assert bench.notices == ("q",)
+    assert bench.engine.due_in(bench.now) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_deadline_is_told_of_once_it_has_come(seed: int) -> None:
+    """Beside a picture that looks at every queue."""
+    bench, random = Bench(), Random(seed)
+    leased: list[str] = []
+    before = bench.now
+    for n in range(400):
+        queue = f"q{random.randrange(8)}"
+        chance = random.random()
+        if chance < 0.3:
+            lend(bench, queue, f"j{n}", random.choice((5.0, 10.0, 20.0)))
+            leased.append(f"j{n}")
+        elif chance < 0.5:
+            put(bench, queue, f"j{n}", random.choice((0.5, 5.0, 20.0)))
+        elif chance < 0.7 and leased:
+            complete(bench, leased.pop(random.randrange(len(leased))))
+        else:
+            bench.clock.pass_by(random.choice((0.25, 1.0, 4.0)))
+            bench.tick(TICK)
+            assert set(bench.notices) >= set(_fallen(bench, before, bench.now))
+            before = bench.now
+        wait = bench.engine.due_in(bench.now)
+        assert (inf if wait is None else wait) <= _next(bench, before)
+        invariants.check(bench.memory)
+
+
+def _deadlines(bench: Bench, now: Now) -> Iterator[tuple[float, str]]:
+    """How long ago, or how far away, and where."""
+    for name, queue in bench.memory.lazy.queues.items():
+        yield from ((late - now.steady, name) for late, _ in queue.late)
+        yield from ((due - now.wall, name) for due, _ in queue.due_at)
+
+
+def _fallen(bench: Bench, before: Now, now: Now) -> Iterator[str]:
+    return (name for wait, name in _deadlines(bench, now) if before.steady - now.steady < wait <= 0.0)
+
+
+def _next(bench: Bench, before: Now) -> float:
+    return min((wait for wait, _ in _deadlines(bench, before) if wait > 0.0), default=inf) - (
+        bench.now.steady - before.steady
+    )
