@@ -83,7 +83,7 @@ def cut(image: Path, cuts: int, random: Random, fault: str) -> list[str]:
         pushers = Pushers(server)
         pushers.wait_for(random.randrange(1, 900))
         server.kill()
-        shutil.copyfile(image, copy)
+        volumes.cut(image, copy)
     finally:
         server.close()
     pushers.join()
