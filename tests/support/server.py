@@ -50,6 +50,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115, closed with the server
         self.ports: dict[str, int] = {}  #: of its doors, once it is ready
+        self._orphans: list[tuple[int, str]] = []  #: children of one that was killed
         #: Of doors that are to be found at the same port after each start
         self._held: dict[str, socket.socket] = {name: hold_port() for name in doors} if keeps_ports else {}
 
@@ -127,6 +128,7 @@ class Server:
         self.process.send_signal(signum)
 
     def kill(self) -> None:
+        self._orphans += self._children()
         self.signal(signal.SIGKILL)
         self._wait()
 
@@ -172,18 +174,20 @@ class Server:
     def close(self) -> None:
         """End whatever still runs, and wait for its children: they have files of the data folder open."""
         if self.running:
-            children = self._children()
             self.kill()
-            wait_until(lambda: not any(map(_runs, children)), "the end of its children", IDLE_PATIENCE_S)
         elif self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
+        wait_until(lambda: not any(map(_runs, self._orphans)), "the end of its children", IDLE_PATIENCE_S)
         self._log.close()
         for held in self._held.values():
             held.close()
 
     def _children(self) -> list[tuple[int, str]]:
         """The compactor's and the lake's process, if they run, and when each was started."""
-        told = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        try:
+            told = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        except OSError:  # it has ended by itself
+            return []
         return [(pid, _started(pid)) for pid in map(int, told.split())]
 
 
