@@ -52,6 +52,18 @@ def test_a_job_asked_for_many_times_over() -> None:
         desk.call("multiget", "1", *["j"] * 25_000)
 
 
+def test_tracked_jobs_are_shown_up_to_what_a_reply_may_hold() -> None:
+    desk = QlessDesk()
+    for n in range(68):
+        put(desk, f"j{n}", data=f'["{"x" * 1_000_000}"]')
+    for n in range(67):
+        desk.call("track", "1", "track", f"j{n}")
+    assert len(json.loads(desk.call("track", "1"))["jobs"]) == 67
+    desk.call("track", "1", "track", "j67")
+    with pytest.raises(Error, match="the reply would be larger than 64 MiB; ask for less at a time"):
+        desk.call("track", "1")
+
+
 def test_a_pop_gets_as_many_jobs_as_a_reply_may_hold() -> None:
     """Ready ones, and ones whose leases ran out; none is passed over, and each call gets one at least."""
     desk = QlessDesk()

@@ -200,8 +200,10 @@ def track(call: Call) -> Reply:
     if word is None:
         order = sorted(memory.watched.items(), key=lambda each: (each[1], each[0]))
         found = {jid: call.job(jid) for jid, _ in order}
-        shown = [job.show(memory, one, call.dialect) for one in found.values() if one is not None]
-        return cjson.write({"expired": [jid for jid, one in found.items() if one is None], "jobs": shown})
+        expired = cjson.write([jid for jid, one in found.items() if one is None])
+        jobs = [one for one in found.values() if one is not None]
+        shown = jobtext.texts(memory, jobs, call.dialect, REPLY_BYTES) if jobs else "{}"
+        return f'{{"expired":{expired},"jobs":{shown}}}'
     jid = call.require(1, 'Track(): Arg "jid" missing')
     if call.job(jid) is None:
         raise Raised("Track(): Job does not exist")
