@@ -1,5 +1,6 @@
 """A full disk: pushes are refused in time, settling goes on, and it is over when there is room (RELIABILITY T5)."""
 
+import errno
 import os
 import threading
 import time
@@ -35,12 +36,19 @@ def volume(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(volume: Path, leave_mib: float) -> Path:
-    """Somebody else's file takes the room, but for so much."""
-    stat = os.statvfs(volume)
+    """Somebody else's file takes the room, but for so much. The server may take some of it meanwhile."""
     path = volume / "somebody-elses"
     with path.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, int(stat.f_bavail * stat.f_frsize - leave_mib * 1024 * 1024)))
-    return path
+        while True:
+            stat = os.statvfs(volume)
+            try:
+                room = int(stat.f_bavail * stat.f_frsize - leave_mib * 1024 * 1024)
+                os.posix_fallocate(file.fileno(), 0, max(1, room))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+            else:
+                return path
 
 
 def wait_until(done: threading.Event, what: str, seconds: float = PATIENCE_S) -> None:
