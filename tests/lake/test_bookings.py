@@ -10,6 +10,7 @@ import pytest
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.engine.stats import DAY
+from crossdock.model.commands import Enqueue
 from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Form, Spec
 from crossdock.model.rules import Rules
@@ -46,6 +47,17 @@ def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
         walk.step()
     rows = rows_agree(stored(walk.desk.events))
     assert {row["outcome"] for row in rows} > {"succeeded", "failed"}
+
+
+def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names() -> None:
+    desk = QlessDesk()
+    rules = Rules(max_failures=3)
+    desk.do(Enqueue("faktory", [Spec("theirs", "mail", "kind", b"[1]", Form.JSON, 0, rules, 0.0)]))
+    desk.call("pop", "1", "mail", "worker", "1")
+    desk.call("retry", "2", "theirs", "another", "worker", "0")
+    rows = rows_agree(stored(desk.events))
+    [failed] = [row for row in rows if row["event"] == "failed"]
+    assert (failed["booked_queue"], failed["booked_failures"]) == ("mail", 1)
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)

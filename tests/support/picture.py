@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from crossdock.engine.gone import Gone
 from crossdock.engine.jids import Jids
 from crossdock.engine.lazy import Lazy, LazyQueue
 from crossdock.engine.memory import Memory
@@ -48,6 +49,8 @@ def _way(value: object) -> Callable[[Any], Any]:
         return lambda stats: plain(stats.days)
     if isinstance(value, Jids):
         return lambda jids: {jid: jids.all(jid) for jid in jids}
+    if isinstance(value, Gone):  # asked by connections, and they end with the server
+        return lambda gone: None
     if isinstance(value, Lazy):  # when something is next due is a guess, from below
         return lambda lazy: {"queues": plain(lazy.queues)}
     if isinstance(value, LazyQueue):

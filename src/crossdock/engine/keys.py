@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
+from crossdock.engine.gone import Gone
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
 from crossdock.model.keys import Kind, Member
@@ -75,12 +76,13 @@ _DATA: Final[dict[Kind, Callable[[list[Any]], Any]]] = {
 
 
 class Keys:
-    def __init__(self, changes: int = 0) -> None:
+    def __init__(self, changes: int = 0, gone: Gone | None = None) -> None:
         self.entries: dict[bytes, Entry] = {}
         self.ends: Order[tuple[float, bytes]] = Order()
         self.walk: Order[tuple[int, bytes]] = Order()  #: by hash: the way SCAN goes, which no change can break
         self.size = 0
         self.changes = changes
+        self.gone = gone or Gone()
 
     def live(self, key: bytes, now: Now) -> Entry | None:
         """What is there under that name. An entry whose time is over is not, even if the timer has not come yet."""
@@ -124,6 +126,13 @@ class Keys:
         if entry.end:
             self.ends.take((entry.end, key))
         self.size -= entry.size
+        self.gone.note(key, entry.version)
+
+    def emptied(self) -> "Keys":
+        """What follows when all of them go at once."""
+        last = ((key, entry.version) for key, entry in self.entries.items())
+        self.gone.note_all(last, len(self.entries), self.changes)
+        return Keys(self.changes, self.gone)
 
     def stored(self) -> list[Stored]:
         return [

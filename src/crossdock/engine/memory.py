@@ -153,7 +153,7 @@ class Memory:
         for throttle in self.throttles.values():
             throttle.holders, throttle.pending = {}, {}
         self.pending: dict[str, Order[tuple[float, str]]] = {}  #: by throttle: since when, and who
-        self.keys = Keys(self.keys.changes)
+        self.keys = self.keys.emptied()
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came

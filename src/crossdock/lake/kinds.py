@@ -97,7 +97,8 @@ def failed(date: Rows, seq: int, event: e.Failed) -> int:
     t = event.t
     kept = event.faced and event.then is State.FAILED and not event.unbooked
     counts = kept if event.faced else event.counted and event.token
-    booked = (event.booked or event.queue, day_of(event.at if t is None else t)) if counts else NO_BOOKING
+    queue = event.booked if event.faced and event.booked else event.queue
+    booked = (queue, day_of(event.at if t is None else t)) if counts else NO_BOOKING
     outcome = "lost" if event.lost else "failed"
     _closed(rows, seq, event, t, "failed", outcome, READY if event.to_queue else STATES[event.then], booked)
     if counts:

@@ -44,7 +44,7 @@ def execute(context: Context, args: list[bytes]) -> Result:
     queued, spoilt = context.queued, context.spoilt
     if queued is None:
         return Error("ERR EXEC without MULTI")
-    stale = any(version(context, key) != was for key, was in context.watched.items())
+    stale = any(_has_changed(context, key, was) for key, was in context.watched.items())
     end(context)
     if spoilt:
         return EXEC_ABORT
@@ -88,10 +88,18 @@ def end(context: Context) -> None:
     context.watched = {}
 
 
-def version(context: Context, key: bytes) -> int:
-    """Differs after each change; 0: there is no such key."""
-    entry = context.desk.memory.keys.live(key, context.desk.now)
-    return 0 if entry is None else entry.version
+def _state(context: Context, key: bytes) -> int:
+    """The change that made it what it is; of a key that is not there less than 1: how many there were so far."""
+    keys = context.desk.memory.keys
+    entry = keys.live(key, context.desk.now)
+    return -keys.changes if entry is None else entry.version
+
+
+def _has_changed(context: Context, key: bytes, was: int) -> bool:
+    now = _state(context, key)
+    if was > 0 or now > 0:
+        return now != was
+    return context.desk.memory.keys.gone.last_change(key) > -was  # it was there meanwhile
 
 
 def watch(context: Context, args: list[bytes]) -> Result:
@@ -104,7 +112,7 @@ def watch(context: Context, args: list[bytes]) -> Result:
         return Error(f"ERR a connection may watch {WATCHED_AT_MOST} keys")
     refuse_long(args, "a watched key")
     for key in args:
-        context.watched.setdefault(key, version(context, key))
+        context.watched.setdefault(key, _state(context, key))
     return OK
 
 
