@@ -31,6 +31,10 @@ class Contestant(msgspec.Struct, frozen=True):
     is_ours: bool = True  #: False: it goes on running, and the load has to clean up
 
 
+#: A load that is held up before its HELLO is no slow client.
+_PATIENT: Final = {"faktory.handshake_s": "60"}
+
+
 class Crossdock(Process):
     """`folder` is a data folder beside the server's log; started on it again, the server finds its jobs."""
 
@@ -54,7 +58,10 @@ class Crossdock(Process):
             ],
             folder,
             clean_environment()
-            | {f"CROSSDOCK_{name.replace('.', '_').upper()}": value for name, value in (settings or {}).items()},
+            | {
+                f"CROSSDOCK_{name.replace('.', '_').upper()}": value
+                for name, value in (_PATIENT | dict(settings or {})).items()
+            },
         )  # fmt: skip
         try:
             self.wait_until(lambda: _READY.search(self.said()) is not None, "line that begins with ready")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+from tests.support.patience import PATIENCE_S
+
 
 class Program:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
@@ -30,7 +32,7 @@ class Program:
                 self._unread.put(line.rstrip("\n"))
         self._unread.put(None)
 
-    def wait_for(self, line: str, seconds: float = 30.0) -> None:
+    def wait_for(self, line: str, seconds: float = PATIENCE_S) -> None:
         """Until the program has printed this line."""
         while line not in self.lines:
             try:
@@ -41,7 +43,7 @@ class Program:
                 raise AssertionError(f"it never said {line!r} but:\n" + "\n".join(self.lines))
             self.lines.append(found)
 
-    def end(self, seconds: float = 30.0) -> list[str]:
+    def end(self, seconds: float = PATIENCE_S) -> list[str]:
         """Wait until it ends by itself; all it said."""
         self._process.wait(seconds)
         while (line := self._unread.get(timeout=seconds)) is not None:
@@ -60,7 +62,7 @@ class Program:
     ) -> None:
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait(30)
-        self._reader.join(30)
+            self._process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
         if self._process.stdout is not None:
             self._process.stdout.close()

@@ -2,8 +2,6 @@
 
 import json
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 
 from tests.e2e.program import Program
 from tests.support.faktory_client import Client
+from tests.support.patience import wait_until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
@@ -21,13 +20,6 @@ PROGRAM = [sys.executable, str(Path(__file__).with_name("programs") / "pyfaktory
 def status(client: Client, bid: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(client.call(f"BATCH STATUS {bid}"))
     return found
-
-
-def until(done: Callable[[], bool], what: str) -> None:
-    """The worker settles a moment after its job has printed."""
-    give_up = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < give_up, what
 
 
 def test_a_batch_in_a_batch(tmp_path: Path) -> None:
@@ -49,7 +41,7 @@ def test_a_batch_in_a_batch(tmp_path: Path) -> None:
         with server.client() as client, Program([*PROGRAM, "work", server.url]) as worker:
             for line in ("worked 3", "failing once", "called child complete"):
                 worker.wait_for(line)
-            until(lambda: status(client, child)["complete_st"] == "2", "the callback was never acknowledged")
+            wait_until(lambda: status(client, child)["complete_st"] == "2", "the callback is acknowledged")
             told = status(client, child)
             assert (told["total"], told["pending"], told["failed"]) == (2, 1, 1)
             assert (told["success_st"], told["parent_bid"]) == ("", parent)
@@ -58,11 +50,11 @@ def test_a_batch_in_a_batch(tmp_path: Path) -> None:
             assert status(client, child) == told
             client.mutate("requeue", "retries", jids=["flaky-member"])
             worker.wait_for("failing once")  # another process, which has not seen it yet
-            until(lambda: client.sizes()["retries"] == 1, "the failure was never reported")
+            wait_until(lambda: client.sizes()["retries"] == 1, "the failure is reported")
             client.mutate("requeue", "retries", jids=["flaky-member"])
             for line in ("worked once", "called child success", "called parent success"):
                 worker.wait_for(line)
-            until(lambda: status(client, parent)["success_st"] == "2", "the callback was never acknowledged")
+            wait_until(lambda: status(client, parent)["success_st"] == "2", "the callback is acknowledged")
             assert [line for line in worker.lines if line.startswith("called")] == [
                 "called child success",
                 "called parent success",

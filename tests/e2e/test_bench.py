@@ -24,6 +24,7 @@ from bench.replies import Unexpected
 from bench.steps import Bench as Steps
 from bench.target import Target, parse
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 _RUN: Final = Path(__file__).parents[2] / "bench" / "run.py"
@@ -33,7 +34,7 @@ _JOB: Final = re.compile(rb'"jid":"(\w+)"')
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
     return subprocess.run(
-        [sys.executable, str(_RUN), *words], check=False, capture_output=True, text=True, timeout=300, env=clean
+        [sys.executable, str(_RUN), *words], check=False, capture_output=True, text=True, timeout=900, env=clean
     )
 
 
@@ -225,7 +226,7 @@ def test_the_scripts_of_another_endpoint(tmp_path: Path, named: str) -> None:
         words = ("--door", "qless", "--jobs", "200", "--against", f"redis://:s3cret@{where}", "--script", script)
         done = bench("--quick", *words, "--folder", str(tmp_path))
         assert done.returncode == 0, done.stderr
-        with redis.Redis(port=other.ports["redis"], password="s3cret") as client:
+        with redis.Redis(port=other.ports["redis"], password="s3cret", socket_timeout=PATIENCE_S) as client:
             queues = json.loads(client.fcall("qless", 0, "queues", "1"))
     assert [each["running"] + each["waiting"] for each in queues] == [0, 0], "jobs stay behind"
     found = rows(done.stdout)

@@ -11,11 +11,15 @@ import pytest
 
 from crossdock.client.errors import Broken
 from crossdock.client.stream import connect
+from crossdock.wire.faktory.session import BLOCK_S
+from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.peer import Got, Peer
 from tests.support.peers import LISTENING, PEERS, ViaFaktory, ViaMasenko, ViaWorkq, reach
 from tests.support.server import Server
 
 DOORS = sorted(PEERS)
+#: As long as Masenko's door lets anybody wait, or nearly.
+WAIT_S = 40.0
 WAITING = [door for door in DOORS if PEERS[door].waits]
 
 #: What a door says to one who waits when the server stops, and then.
@@ -38,17 +42,21 @@ class Visit:
     def __init__(self, server: Server, stack: ExitStack) -> None:
         self._server = server
         self._stack = stack
-        self.faktory = ViaFaktory(connect("faktory", "127.0.0.1", server.ports["faktory"], "", 20.0))
+        self.faktory = ViaFaktory(connect("faktory", "127.0.0.1", server.ports["faktory"], "", PATIENCE_S))
         stack.enter_context(closing(self.faktory))
+        self._failures = self.failures()
 
     def peer(self, door: str) -> Peer:
         return self._stack.enter_context(closing(reach(self._server, door)))
 
+    def failures(self) -> int:
+        """How often a job has failed so far, whatever became of it then."""
+        told: int = json.loads(self.faktory.call("INFO"))["faktory"]["total_failures"]
+        return told
+
     def requeue(self) -> None:
-        """What waits for its next try need not, as soon as it does."""
-        give_up = time.monotonic() + 20
-        while not json.loads(self.faktory.call("INFO"))["faktory"]["sets"]["retries"]:
-            assert time.monotonic() < give_up
+        """What waits for its next try need not, as soon as it has failed. A second later it would come by itself."""
+        wait_until(lambda: self.failures() > self._failures, "a failure")
         assert self.faktory.call('MUTATE {"cmd":"requeue","target":"retries"}') == "+OK"
 
 
@@ -87,7 +95,7 @@ def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: S
     lost = reach(running, "masenko")
     visit.peer(by).push(queue, "word")
     fetched(lost, queue)
-    waits.ask(queue, wait_s=20.0)
+    waits.ask(queue, wait_s=WAIT_S)
     lost.close()
     if PEERS[by].backs_off:
         visit.requeue()
@@ -98,19 +106,25 @@ def test_the_job_of_a_lost_connection_goes_to_who_waits(visit: Visit, running: S
 
 def test_who_waits_is_served_in_the_order_they_came(visit: Visit) -> None:
     waits = [visit.peer(door) for door in (*WAITING, *reversed(WAITING))]
+    pushers = [visit.peer(DOORS[n % len(DOORS)]) for n in range(len(waits))]
+    began = time.monotonic()
     for each in waits:
-        each.ask("row", wait_s=10.0)
+        each.ask("row", wait_s=WAIT_S)
         visit.faktory.look("row")  # sent after it: it waits by now
-    for n in range(len(waits)):
-        visit.peer(DOORS[n % len(DOORS)]).push("row", f"no. {n}")
-    assert [got and got.text for got in (each.given() for each in waits)] == [f"no. {n}" for n in range(len(waits))]
+    for n, pusher in enumerate(pushers):
+        pusher.push("row", f"no. {n}")
+    late = time.monotonic() - began > BLOCK_S  # then Faktory's wait may have been over before its turn came
+    served = [
+        got.text if got else "" for each in waits if (got := each.given()) or not (late and each.door == "faktory")
+    ]
+    assert served == [f"no. {n}" for n in range(len(served))]
 
 
 def test_a_result_of_whatever_door(visit: Visit) -> None:
     workq, masenko = visit.peer("workq"), visit.peer("masenko")
     assert isinstance(workq, ViaWorkq) and isinstance(masenko, ViaMasenko)
     ident = workq.push("results", "word")
-    workq.ask_result(ident, 20.0)
+    workq.ask_result(ident, PATIENCE_S)
     assert visit.faktory.fail(fetched(visit.faktory, "results").ident, "try again")
     assert masenko.succeed(fetched(masenko, "results").ident)
     assert workq.result() == (True, b"")
@@ -126,7 +140,7 @@ def test_a_stop_while_all_wait(tmp_path: Path) -> None:
             peer.push(f"held-{door}", "word")
             fetched(peer, f"held-{door}")
         for door, peer in waits.items():
-            peer.ask("nothing", wait_s=20.0)
+            peer.ask("nothing", wait_s=WAIT_S)
             holds[door].look("nothing")
         assert server.stop() == 0
         for door, peer in waits.items():

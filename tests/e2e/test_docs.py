@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ def _script(tmp_path: Path, name: str, text: str, port: int) -> list[str]:
 def test_the_tour_of_the_readme(server: Server, tmp_path: Path) -> None:
     push, work = blocks("README.md", "python")
     pushed = subprocess.run(
-        _script(tmp_path, "push.py", push, server.port), check=True, timeout=60, capture_output=True, text=True
+        _script(tmp_path, "push.py", push, server.port), check=True, timeout=PATIENCE_S, capture_output=True, text=True
     )
     assert pushed.stdout.strip() == "{'sums': 1}"
     server.restart()
@@ -47,7 +48,7 @@ def test_the_tour_of_the_readme(server: Server, tmp_path: Path) -> None:
         assert worker.stdout.readline().strip() == "2 + 3 = 5"
     finally:
         worker.send_signal(signal.SIGINT)
-        worker.communicate(timeout=30)
+        worker.communicate(timeout=PATIENCE_S)
 
 
 def _conversations() -> Iterator[tuple[str, str]]:
@@ -60,7 +61,7 @@ def _conversations() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "body"), list(_conversations()))
 def test_a_conversation(page: str, body: str, server: Server) -> None:
     """Lines of the server begin with its signs; `…` stands for anything, and the first b-… for the batch's real id."""
-    with socket.create_connection(server.address, 10) as peer, peer.makefile("rwb") as wire:
+    with socket.create_connection(server.address, PATIENCE_S) as peer, peer.makefile("rwb") as wire:
 
         def said() -> str:
             return bytes(wire.readline()).decode().rstrip("\r\n")

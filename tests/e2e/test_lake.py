@@ -13,6 +13,7 @@ from crossdock.journal.recovery import recover
 from tests.lake.ledger import booked, open_leases, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.command_line import Operator
+from tests.support.patience import IDLE_PATIENCE_S
 from tests.support.peers import LISTENING, PEERS, reach
 from tests.support.server import Server
 
@@ -37,7 +38,7 @@ def operator(tmp_path: Path) -> Operator:
 
 def caught_up(operator: Operator) -> Any:
     """What `status` tells once all of the journal is in the lake."""
-    give_up = time.monotonic() + 240  # on a busy machine an idle process waits long
+    give_up = time.monotonic() + IDLE_PATIENCE_S
     while True:
         told = json.loads(operator.run("lake", "status", "--json").out)
         if told["last"] and not told["lag"]["batches"]:

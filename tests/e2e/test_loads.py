@@ -12,6 +12,7 @@ import redis
 
 from crossdock.client.errors import NoServer, Refused
 from crossdock.client.loads import Later, Loader, Told, Where
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 
@@ -32,7 +33,7 @@ def rows(first: int, count: int) -> bytes:
 @pytest.mark.clients
 @pytest.mark.parametrize("protocol", [2, 3])
 def test_any_redis_client(server: Server, protocol: int) -> None:
-    with redis.Redis(port=server.ports["redis"], protocol=protocol) as client:
+    with redis.Redis(port=server.ports["redis"], protocol=protocol, socket_timeout=PATIENCE_S) as client:
         run = f"redis-py-{protocol}"
         jobs = json.dumps([{"jid": f"{run}-job-{n}", "queue": run, "kind": "mail", "args": [n]} for n in range(3)])
         assert client.fcall("crossdock.load", 0, run, jobs) == [b"open", 3, 0, 3, 0]
@@ -50,7 +51,7 @@ def test_any_redis_client(server: Server, protocol: int) -> None:
 def test_a_plain_socket(server: Server) -> None:
     jobs = b'[{"jid":"raw-1","queue":"raw","kind":"k"}]'
     call = b"*5\r\n$5\r\nFCALL\r\n$14\r\ncrossdock.load\r\n$1\r\n0\r\n$3\r\nraw\r\n$%d\r\n%b\r\n" % (len(jobs), jobs)
-    with socket.create_connection(("127.0.0.1", server.ports["redis"]), 10) as peer:
+    with socket.create_connection(("127.0.0.1", server.ports["redis"]), PATIENCE_S) as peer:
         for cut in (1, len(call) // 2):
             peer.sendall(call[:cut])
             peer.sendall(call[cut:])
@@ -114,15 +115,14 @@ def test_without_room_it_waits_and_then_goes_on(tmp_path: Path) -> None:
             assert not waited.wait(0.2)
             with server.client() as worker:
                 worker.call("FLUSH")
-            thread.join(60)
-            assert waited.is_set()
+            assert waited.wait(PATIENCE_S)
+            thread.join(PATIENCE_S)
             assert loader.loaded()[3:] == (10, 0)
 
 
 @pytest.mark.fault
 def test_a_server_that_is_killed_loses_none_and_doubles_none(tmp_path: Path) -> None:
-    with Server(tmp_path, doors=("redis", "faktory")) as server:
-        server.keeps_ports = True
+    with Server(tmp_path, doors=("redis", "faktory"), keeps_ports=True) as server:
         killed = 0
         with Loader(where(server), "run") as loader:
             for first in range(0, 60_000, 1_000):

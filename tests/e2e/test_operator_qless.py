@@ -10,6 +10,7 @@ import pytest
 from crossdock.client.stream import connect
 from tests.support.command_line import Operator
 from tests.support.faktory_client import Client
+from tests.support.patience import PATIENCE_S
 from tests.support.qless_peer import ViaQless
 from tests.support.server import Server
 
@@ -43,7 +44,7 @@ def client(server: Server) -> Iterator[Client]:
 
 @pytest.fixture
 def qless(server: Server) -> Iterator[ViaQless]:
-    peer = ViaQless(connect("Redis", "127.0.0.1", server.ports["redis"], "", 20.0), "worker-2")
+    peer = ViaQless(connect("Redis", "127.0.0.1", server.ports["redis"], "", PATIENCE_S), "worker-2")
     yield peer
     peer.close()
 

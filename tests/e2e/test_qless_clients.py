@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from tests.e2e.program import Program
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
@@ -104,7 +105,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def url(server: Server) -> str:
-    return f"redis://127.0.0.1:{server.ports['redis']}"
+    """For a client that waits: after its own five seconds it would say again what was carried out."""
+    return f"redis://127.0.0.1:{server.ports['redis']}?socket_timeout={PATIENCE_S}"
 
 
 class Plain:
@@ -173,15 +175,15 @@ def test_a_faktory_job_is_popped_tagged_tracked_and_completed(server: Server) ->
     call = Plain(server)
     with server.client() as faktory, call.redis.pubsub() as pubsub:
         pubsub.subscribe("ql:popped", "ql:completed")
-        pubsub.get_message(timeout=5)
-        pubsub.get_message(timeout=5)
+        pubsub.get_message(timeout=PATIENCE_S)
+        pubsub.get_message(timeout=PATIENCE_S)
         faktory.push("faktory-job", "from-faktory", [1], jobtype="crossing")
         (job,) = call.pop("from-faktory")
         assert (job["klass"], json.loads(job["data"])) == ("crossing", [1])
         assert call.json("tag", "add", "faktory-job", "blue") == ["blue"]
         assert call("track", "track", "faktory-job") == "1"
         assert call("complete", "faktory-job", "worker", "from-faktory", "{}") == "complete"
-        told = pubsub.get_message(timeout=5)
+        told = pubsub.get_message(timeout=PATIENCE_S)
         assert (told["channel"], told["data"]) == ("ql:completed", "faktory-job")
         assert call("get", "faktory-job") is None, "its own rules keep nothing of it"
 

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import pytest
 
 from tests.e2e.program import Program
 from tests.support.faktory_client import Client
+from tests.support.patience import wait_until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.clients
@@ -99,9 +99,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
 
 
 def wait_for_retry(client: Client) -> None:
-    give_up = time.monotonic() + 30
-    while client.sizes()["retries"] != 1:
-        assert time.monotonic() < give_up, "the failure was never reported"
+    wait_until(lambda: client.sizes()["retries"] == 1, "the failure is reported")
 
 
 def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
@@ -117,9 +115,7 @@ def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
         wait_for_retry(client)
         client.mutate("requeue", "retries", jids=[user.flaky])
         worker.wait_for("worked once")
-        give_up = time.monotonic() + 30
-        while client.sizes()["working"]:
-            assert time.monotonic() < give_up, "the success was never reported"
+        wait_until(lambda: not client.sizes()["working"], "the success is reported")
         total = client.info()["faktory"]
         assert total["total_failures"] == 1
         assert total["total_processed"] == len(user.sums) + 2
@@ -128,9 +124,7 @@ def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
         beat = client.call("BEAT", {"wid": "worker-0001", "current_state": "terminate"})
         assert beat == b'{"state":"terminate"}'
         worker.end()  # its next heartbeat tells it
-        give_up = time.monotonic() + 10
-        while client.info()["faktory"]["tasks"]["Workers"]["size"]:
-            assert time.monotonic() < give_up, "its registration stays behind"
+        wait_until(lambda: not client.info()["faktory"]["tasks"]["Workers"]["size"], "its registration goes with it")
 
 
 def test_a_wrong_password_is_told_apart(tmp_path: Path, user: User) -> None:

@@ -1,6 +1,5 @@
 """`crossdock replay`: a real server, its lake, and the real command line."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,12 +7,12 @@ import pytest
 
 from crossdock.lake.segments import look
 from tests.support.command_line import Operator
+from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.slow  # the lake's process, and a command line that loads Arrow
 
 SETTINGS = {"lake.segment_s": 0.2}
-PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -34,10 +33,8 @@ def worked(server: Server, count: int) -> None:
             client.push(f"first-{n:03d}", "mail", [n], retry=-1)
             assert client.fetch("mail") is not None
             client.fail(f"first-{n:03d}", "no")
-    give_up = time.monotonic() + PATIENCE_S
-    while sum(each.rows for each in look(server.data / "lake").segments) < 3 * count:
-        assert time.monotonic() < give_up, "the lake did not come"
-        time.sleep(0.05)
+    lake = server.data / "lake"
+    wait_until(lambda: sum(each.rows for each in look(lake).segments) >= 3 * count, "the lake", IDLE_PATIENCE_S)
 
 
 def ready(operator: Operator) -> list[dict[str, object]]:

@@ -138,7 +138,7 @@ def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None
     server = Server(data)
     try:
         server.spawn()
-        assert server.wait(20) == 1
+        assert server.wait() == 1
         assert "restore a backup" in server.log()
         assert "Traceback" not in server.log()
     finally:

@@ -17,6 +17,7 @@ from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from tests.support.faktory_client import job
+from tests.support.patience import IDLE_PATIENCE_S, PATIENCE_S
 from tests.support.server import Server
 from tests.support.states import Story, picture
 
@@ -34,7 +35,7 @@ def child(folder: Path, until: int) -> "subprocess.Popen[bytes]":
 
 
 def end(process: "subprocess.Popen[bytes]") -> tuple[bytes, int]:
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=PATIENCE_S)
     return said, process.returncode
 
 
@@ -59,7 +60,7 @@ def journal(tmp_path: Path, story: Story) -> Iterator[SqliteJournal]:
 def whole(folder: Path, until: int) -> Made:
     process = child(folder, until)
     try:
-        code = process.wait(60)  # with its stdin open, as the server holds it
+        code = process.wait(PATIENCE_S)  # with its stdin open, as the server holds it
     finally:
         said, _ = end(process)
     assert code == 0
@@ -79,7 +80,7 @@ def test_killed_at_random_moments_it_has_changed_nothing(tmp_path: Path, story: 
         killer = threading.Timer(random.uniform(0.1, 1.0) * takes, process.kill)
         killer.start()
         began = time.monotonic()
-        finished = process.wait(60) == 0
+        finished = process.wait(PATIENCE_S) == 0
         if finished:  # the machine was busier when it was measured first
             takes = min(takes, time.monotonic() - began)
         unfinished += not finished
@@ -111,7 +112,7 @@ def test_a_running_server_installs_trims_and_recovers_from_it(tmp_path: Path) ->
     data = tmp_path / "data"
     with Server(data, {"lake.on": "false"}, fault="short-tail") as server, server.client() as client:
         generations: set[str] = set()
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + IDLE_PATIENCE_S
         n = 0
         while len(generations) < 3:
             assert time.monotonic() < give_up, f"only {generations}\n{server.log()}"

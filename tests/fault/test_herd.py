@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.faktory_client import Client, job
+from tests.support.patience import wait_until
 from tests.support.server import Server
+from tests.support.stalls import Stalls
 
 pytestmark = [pytest.mark.fault, pytest.mark.alone]
 
@@ -53,13 +55,21 @@ def test_a_herd_of_waiters_is_served_one_job_each_in_order(server: Server) -> No
             client.close()
 
 
-def test_a_flood_of_due_jobs_does_not_keep_pushes_waiting(server: Server) -> None:
-    with server.client() as client, server.client() as other:
-        due = datetime.now(UTC) + timedelta(seconds=4)
-        at = due.strftime("%Y-%m-%dT%H:%M:%SZ")
+def schedule(client: Client) -> None:
+    """All for one moment. If it comes before all of them are there, for a later one."""
+    for ahead in (4, 16, 64):
+        at = (datetime.now(UTC) + timedelta(seconds=ahead)).strftime("%Y-%m-%dT%H:%M:%SZ")
         for first in range(0, DUE, 1_000):
             client.push_many([job(f"due-{n:06d}", "due", at=at) for n in range(first, first + 1_000)])
-        assert client.sizes()["scheduled"] == DUE
+        if client.sizes()["scheduled"] == DUE:
+            return
+        client.call("FLUSH")
+    raise AssertionError(f"{DUE} pushes took longer than a minute")
+
+
+def test_a_flood_of_due_jobs_does_not_keep_pushes_waiting(server: Server) -> None:
+    with server.client() as client, server.client() as other:
+        schedule(client)
         ended = threading.Event()
         waits: list[float] = []
 
@@ -70,11 +80,10 @@ def test_a_flood_of_due_jobs_does_not_keep_pushes_waiting(server: Server) -> Non
                 waits.append(time.monotonic() - began)
 
         pusher = threading.Thread(target=push, daemon=True)
-        pusher.start()
-        give_up = time.monotonic() + 30
-        while client.sizes()["scheduled"]:
-            assert time.monotonic() < give_up
-        ended.set()
-        pusher.join(20)
+        with Stalls() as stalls:
+            pusher.start()
+            wait_until(lambda: not client.sizes()["scheduled"], "all are due")
+            ended.set()
+            pusher.join()
         assert client.info()["faktory"]["queues"]["due"] == DUE
-        assert max(waits) < 0.5, "the goal is 0.1 s; a busy machine gets some more"
+        assert max(waits) < 0.5 + stalls.lost, "the goal is 0.1 s; a busy machine gets some more"

@@ -4,7 +4,6 @@ The journal is trimmed behind the lake's position, so what that names must be th
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def cuts(image: Path) -> Iterator[tuple[int, Path]]:
             if writer.read % 8 == 0 or writer.read == len(source.batches):
                 told = writer.publish().last
                 copy = image.with_name("copy.img")
-                shutil.copyfile(image, copy)
+                volumes.cut(image, copy)
                 with volumes.mounted(copy, image.with_name("after")) as after:
                     yield told, after / "lake"
     finally:

@@ -7,6 +7,7 @@ import pytest
 
 from crossdock.client.control import ControlClient
 from crossdock.client.errors import ClientError
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 pytestmark = pytest.mark.fault
@@ -41,7 +42,7 @@ def test_killed_between_the_slices(tmp_path: Path) -> None:
             while not control.ask("count", queue="to", states=["ready"])["count"]:
                 assert mover.is_alive() or promised[0]
         server.kill()
-        mover.join(60)
+        mover.join(PATIENCE_S)
         server.start()
         found = waiting(server)
         assert sum(found.values()) == JOBS

@@ -20,6 +20,7 @@ from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from tests.support import volumes
 from tests.support.faktory_client import Gone
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 MISSING = volumes.missing()
@@ -65,11 +66,11 @@ class Pushers:
 
     def wait_for(self, pushes: int) -> None:
         for _ in range(pushes):
-            assert self._enough.acquire(timeout=20), "the server answers no push"
+            assert self._enough.acquire(timeout=PATIENCE_S), "the server answers no push"
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(20)
+            thread.join(PATIENCE_S)
 
 
 def cut(image: Path, cuts: int, random: Random, fault: str) -> list[str]:
@@ -82,7 +83,7 @@ def cut(image: Path, cuts: int, random: Random, fault: str) -> list[str]:
         pushers = Pushers(server)
         pushers.wait_for(random.randrange(1, 900))
         server.kill()
-        shutil.copyfile(image, copy)
+        volumes.cut(image, copy)
     finally:
         server.close()
     pushers.join()

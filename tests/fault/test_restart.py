@@ -136,7 +136,7 @@ def test_a_second_server_on_the_same_folder_is_refused(server: Server) -> None:
         second = Server(server.data)
         try:
             second.spawn()
-            assert second.wait(20) == 1
+            assert second.wait() == 1
             assert f"is in use by process {server.process.pid}; stop it, or give this server another" in second.log()
             assert "Traceback" not in second.log()
         finally:
@@ -152,7 +152,7 @@ def test_a_change_that_fails_in_the_middle_stops_the_server_and_is_not_there_aft
             client.fetch()
             with pytest.raises(Gone):
                 client.ack("job-0001")
-        assert server.wait(10) == 1
+        assert server.wait() == 1
         assert "Succeed failed in the middle" in server.log()
     found = on_disk(tmp_path / "data").memory
     assert [job.jid for job in found.jobs.values() if job.lease is not None] == ["job-0001"]

@@ -32,6 +32,6 @@ def test_the_example_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     example = example.replace(".to_pandas()", ".num_rows")  # pandas is the reader's own
     done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600
     )
     assert int(done.stdout) > 10

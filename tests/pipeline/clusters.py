@@ -92,11 +92,11 @@ def _running(command: Sequence[str], log: Path, up: str, env: dict[str, str]) ->
             yield _told(process, log, up)
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(300)
 
 
 def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
-    give_up = time.monotonic() + 120
+    give_up = time.monotonic() + 300
     while True:
         said = log.read_text("utf-8", "replace")
         found = re.search(pattern, said)

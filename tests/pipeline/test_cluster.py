@@ -34,7 +34,7 @@ def test_the_whole_pipeline_on_a_master_and_two_workers(
     done = subprocess.run(
         [*submit, str(SOURCE / "crossdock" / "__main__.py"), "pipeline", "run", *folders],
         env=ENV,
-        timeout=400,
+        timeout=900,
         check=False,
         capture_output=True,
         text=True,

@@ -51,7 +51,7 @@ def test_a_replay_by_connect(grown: Grown, url: str, tmp_path: Path) -> None:
 def test_the_format_by_connect(grown: Grown, url: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", READ, url, str(grown.lake)],
-        env=ENV, capture_output=True, text=True, check=False, timeout=200,
+        env=ENV, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     segments = pyarrow.dataset.dataset(sorted(map(str, grown.lake.rglob("*.parquet"))))

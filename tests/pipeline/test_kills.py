@@ -29,7 +29,7 @@ def test_killed_again_and_again_the_tables_are_the_same(spark: SparkSession, cla
         written = len(load.events)
         words = [verb, str(tmp_path / "lake"), str(tmp_path / "tables"), str(n), when, str(classes)]
         child = subprocess.run(
-            [sys.executable, "-m", "tests.pipeline.mortal", *words], timeout=240, check=False, capture_output=True
+            [sys.executable, "-m", "tests.pipeline.mortal", *words], timeout=600, check=False, capture_output=True
         )
         assert child.returncode == -signal.SIGKILL, child.stderr.decode()
     lake.close()

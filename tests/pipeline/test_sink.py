@@ -15,6 +15,7 @@ from crossdock.client.control import ControlClient
 from crossdock.client.loads import Loader, Told, Where
 from crossdock.pipeline.source.source import register
 from tests.pipeline.dying import BATCH, DyingSource, orders
+from tests.support.patience import wait_until
 from tests.support.server import Server
 
 pytestmark = pytest.mark.slow
@@ -40,6 +41,15 @@ def told(server: Server, run: str) -> Told:
 def jobs(server: Server, queue: str) -> list[str]:
     with ControlClient(server.data) as client:
         return [row["jid"] for row in client.rows("jobs", queue=queue)]
+
+
+def at_rest(spark: SparkSession, server: Server) -> None:
+    """Spark may have begun the next task before it knew that the first had died, and the server may not have read yet
+    what they sent."""
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    wait_until(lambda: not sum(each.numRunningTasks() for each in tracker.getExecutorInfos()), "the end of all tasks")
+    with ControlClient(server.data) as client:
+        wait_until(lambda: client.ask("status")["status"]["connections"] == 1, "the end of what they sent")
 
 
 def write(frame: DataFrame, server: Server, **options: Any) -> None:
@@ -93,6 +103,7 @@ def test_a_task_that_is_killed_loses_none_and_doubles_none(
     try:
         with pytest.raises((PySparkException, Py4JJavaError), match="crashed"):
             dying.options(marker=str(tmp_path / "marker"), whom="worker").save()
+        at_rest(speaking, server)
         before = told(server, "killed")
         assert before.state == "open"
         assert 0 < before.total_new < 3_000

@@ -1,6 +1,5 @@
 """The examples of docs/how-to/spark.md, run as they stand, one after the other."""
 
-import time
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -11,10 +10,10 @@ from pyspark.sql import SparkSession
 from crossdock.client.control import ControlClient
 from crossdock.lake.segments import look
 from tests.e2e.test_docs import blocks
+from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.server import Server
 
 PAGE = "docs/how-to/spark.md"
-PATIENCE_S = 60.0
 
 
 @pytest.mark.slow
@@ -44,7 +43,5 @@ def at(server: Server) -> str:
 
 
 def wait_for_history(server: Server, events: int) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while sum(each.rows for each in look(server.data / "lake").segments) < events:
-        assert time.monotonic() < give_up, "the lake did not come"
-        time.sleep(0.05)
+    lake = server.data / "lake"
+    wait_until(lambda: sum(each.rows for each in look(lake).segments) >= events, "the lake", IDLE_PATIENCE_S)

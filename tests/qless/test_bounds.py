@@ -29,10 +29,10 @@ def put(desk: QlessDesk, jid: str, *more: str, data: str = "{}") -> None:
 
 
 def test_a_number_without_an_end_is_passed_over_once() -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(cjson.Malformed, match="found invalid token at character 400005"):
         cjson.read(f"[0x1{'f' * 400_000}z]")
-    assert time.perf_counter() - begun < SOON_S
+    assert time.process_time() - begun < SOON_S
 
 
 @pytest.mark.parametrize("part", ["0,", "[],", r'"\n\n",'])
@@ -110,10 +110,10 @@ def test_a_job_needs_so_many_others() -> None:
     ):
         with pytest.raises(Raised, match="a job needs more than 10000 others, the limit"):
             refused()
-    begun = time.perf_counter()
+    begun = time.process_time()
     desk.call("depends", "1", "all", "off", *(f"u{each}" for each in range(20_000)))
     put(desk, "all", "depends", json.dumps([f"u{each}" for each in range(9_999)] + ["j0"]))
-    assert time.perf_counter() - begun < 1.0, "each name was looked for among all the others"
+    assert time.process_time() - begun < 1.0, "each name was looked for among all the others"
     assert json.loads(desk.call("get", "1", "all"))["dependencies"] == ["j0"]
 
 

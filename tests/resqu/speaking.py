@@ -16,6 +16,7 @@ from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.resqu.service import Resqu
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
+from tests.support.patience import PATIENCE_S
 from tests.support.resp_values import read
 
 PHP: Final = Path(__file__).with_name("programs") / "speak.php"
@@ -90,7 +91,7 @@ class Plainly:
 
     def say(self, connection: str, *words: str) -> Any:
         if connection not in self._sockets:
-            made = socket.create_connection(("127.0.0.1", self._port), 20)
+            made = socket.create_connection(("127.0.0.1", self._port), PATIENCE_S)
             self._sockets[connection] = made, made.makefile("rb")
         made, file = self._sockets[connection]
         made.sendall(request((words[0].lower(), *words[1:])))
@@ -120,7 +121,9 @@ class ByRedisPy:
 
     def say(self, connection: str, *words: str) -> Any:
         if connection not in self._clients:
-            self._clients[connection] = redis.Redis(port=self._port, single_connection_client=True, protocol=2)
+            self._clients[connection] = redis.Redis(
+                port=self._port, single_connection_client=True, protocol=2, socket_timeout=PATIENCE_S
+            )
         client = self._clients[connection]
         try:
             found = client.execute_command(*words)
@@ -168,7 +171,7 @@ class ByPhp:
         for process in self._processes.values():
             assert process.stdin is not None and process.stdout is not None
             process.stdin.close()
-            process.wait(10)
+            process.wait(PATIENCE_S)
             process.stdout.close()
 
 

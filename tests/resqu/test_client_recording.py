@@ -11,6 +11,7 @@ from crossdock.model.clock import Now
 from tests.resqu.recording import Line, sections
 from tests.resqu.speaking import SPEAKERS, Direct, Speaker, like, need_php
 from tests.support.desk import PlainDesk
+from tests.support.patience import wait_until
 from tests.support.server import Server
 
 BEGAN = 1_794_766_107
@@ -58,10 +59,7 @@ def test_a_real_server(by: str, tmp_path: Path) -> None:
 
 
 def wait_until_gone(speaker: Speaker, key: str) -> None:
-    give_up = time.monotonic() + 20
-    while speaker.say("c2", "EXISTS", key):
-        assert time.monotonic() < give_up, f"{key} has not gone"
-        time.sleep(0.05)
+    wait_until(lambda: not speaker.say("c2", "EXISTS", key), f"the end of {key}")
 
 
 def test_the_recording_was_read() -> None:

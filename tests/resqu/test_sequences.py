@@ -58,13 +58,13 @@ def take(speaker: Speaker, text: str) -> str:
     pool = f"p{next(_sources)}"
     speaker.say("w", "SADD", f"{P}process:n:pool:{pool}", f"n~{pool}~s~1")
     while True:
-        found = speaker.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "3")
+        found = speaker.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "100")
         assert found, f"{text} is not there"
         target = f"{P}static:queue:{pool}" if found == text else f"{P}static:queue:others"
         assert speaker.say("a", "RPOPLPUSH", f"{P}allocator:n:job-1", target) == found
         if found == text:
             break
-    assert speaker.say("w", "BRPOPLPUSH", f"{P}static:queue:{pool}", f"{P}worker:n~{pool}~s~1", "3") == text
+    assert speaker.say("w", "BRPOPLPUSH", f"{P}static:queue:{pool}", f"{P}worker:n~{pool}~s~1", "100") == text
     speaker.say("w", "SET", f"{P}worker:n~{pool}~s~1:runtime", '{"start_time":1.5,"job_name":"N"}')
     return f"{P}worker:n~{pool}~s~1"
 
@@ -146,7 +146,7 @@ def test_8_a_worker_and_a_deferred_follow_up(speaker: Speaker, source: str) -> N
     assert speaker.say("child", "RPUSH", f"{P}delayed:{at}", second) >= 1
     speaker.say("child", "ZADD", f"{P}delayed_queue_schedule", at, at)
     assert done(speaker, worker) == first
-    found = speaker.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "10")
+    found = speaker.say("a", "BRPOPLPUSH", f"{P}unassigned", f"{P}allocator:n:job-1", "100")
     assert json.loads(found)["unique"] == {"uid": source, "deferrableBy": 1}
     assert speaker.say("a", "RPOPLPUSH", f"{P}allocator:n:job-1", f"{P}static:queue:others") == found
 

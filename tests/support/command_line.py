@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
+from tests.support.patience import PATIENCE_S
+
 #: The tests' own surroundings must not count.
 CLEAN: Final = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")}
-PATIENCE_S: Final = 60
 
 
 class Ended(NamedTuple):

@@ -10,11 +10,12 @@ from typing import Final, TypeVar
 from crossdock.client.errors import Broken, NoServer
 from tests.support.accounting import Op
 from tests.support.faktory_client import Gone
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 #: What happens at least between two kills, however slow the machine, and how long that may take.
 LIFE_OPS: Final = 500
-LIFE_S: Final = 60.0
+LIFE_S: Final = 240.0
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Crowd:
         self._stop.set()
         self.up.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(PATIENCE_S)
         if self._errors:
             raise self._errors[0]
         assert not any(thread.is_alive() for thread in self._threads), "a client hangs"

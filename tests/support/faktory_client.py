@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from crossdock.client.closes import Closes
+from tests.support.patience import PATIENCE_S
 
 Address = tuple[str, int]
 
@@ -20,7 +21,7 @@ class Gone(Exception):
 
 
 class Client(Closes):
-    def __init__(self, address: Address, *, wid: str = "", password: str = "", timeout: float = 20.0) -> None:
+    def __init__(self, address: Address, *, wid: str = "", password: str = "", timeout: float = PATIENCE_S) -> None:
         self._kept = b""
         try:
             self.socket = socket.create_connection(address, timeout)

@@ -129,7 +129,7 @@ class Load(Crowd):
         if chance < 0.1:
             self._fetched -= 1
             self._record(Op(Kind.FAIL, name, job, time.monotonic(), 0.0), lambda: peer.fail(got.ident))
-        elif chance < 0.11 and peer.bound:
+        elif chance < 0.13 and peer.bound:
             self._fetched -= 1
             now = time.monotonic()
             self.ops.append(Op(Kind.LOST, name, job, now, now))

@@ -4,12 +4,13 @@ import json
 import socket
 from typing import Any
 
+from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 
 
 class Raw:
     def __init__(self, server: Server) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", server.ports["masenko"]), 10)
+        self._socket = socket.create_connection(("127.0.0.1", server.ports["masenko"]), PATIENCE_S)
         self._file = self._socket.makefile("rb")
 
     def send(self, *lines: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from crossdock.client.errors import Refused
 from crossdock.client.stream import connect
+from tests.support.patience import PATIENCE_S
 from tests.support.peer import Got, Payload, Peer, Wire
 from tests.support.qless_peer import ViaQless
 from tests.support.server import Server
@@ -212,7 +213,7 @@ LISTENING: Final = [peer.listens or peer.door for peer in PEERS.values()]
 
 def reach(server: Server, door: str, name: str = "") -> Peer:
     """A peer of a real server. Raises NoServer."""
-    wire = connect(door, "127.0.0.1", server.ports[PEERS[door].listens or door], "", 20.0)
+    wire = connect(door, "127.0.0.1", server.ports[PEERS[door].listens or door], "", PATIENCE_S)
     try:
         return PEERS[door](wire, name)
     except BaseException:

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self
 
-START_S: Final = 20.0
-REPLY_S: Final = 20.0
+from tests.support.patience import PATIENCE_S
+from tests.support.ports import hold_port
 
 
 def missing_redis() -> str | None:
@@ -24,8 +24,8 @@ class RealRedis:
     """One database, nothing kept, a free port."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self._held = hold_port()
+        self.port: int = self._held.getsockname()[1]
         self._process = subprocess.Popen(
             [
                 *("redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder)),
@@ -36,10 +36,10 @@ class RealRedis:
         )
 
     def __enter__(self) -> Self:
-        give_up = time.monotonic() + START_S
+        give_up = time.monotonic() + PATIENCE_S
         while True:
             try:
-                with socket.create_connection(("127.0.0.1", self.port), START_S) as peer:
+                with socket.create_connection(("127.0.0.1", self.port), PATIENCE_S) as peer:
                     peer.sendall(b"PING\r\n")
                     if peer.recv(100):
                         return self
@@ -50,7 +50,8 @@ class RealRedis:
 
     def __exit__(self, *error: object) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(PATIENCE_S)
+        self._held.close()
 
 
 class Reply(NamedTuple):
@@ -69,7 +70,7 @@ GONE: Final = Reply("closed", None)
 
 class Peer:
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), REPLY_S)
+        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
         self._file: BinaryIO = self._socket.makefile("rb")
 
     def send(self, data: bytes) -> None:

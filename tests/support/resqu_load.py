@@ -18,6 +18,7 @@ from crossdock.client.stream import connect
 from crossdock.wire.redis.resqu import hashes
 from tests.support.accounting import Kind, Op, Outcome
 from tests.support.crowd import Crowd
+from tests.support.patience import PATIENCE_S
 from tests.support.peer import Got, Peer
 from tests.support.peers import reach
 from tests.support.resqu_peer import P, ViaResqu
@@ -54,7 +55,7 @@ class ResquLoad(Crowd):
         self.workers = [f"n~p~s~{number}" for number in range(1, len(self._threads))]
 
     def peer(self, name: str) -> ViaResqu:
-        wire = connect("redis", "127.0.0.1", self._server.ports["redis"], "", 20.0)
+        wire = connect("redis", "127.0.0.1", self._server.ports["redis"], "", PATIENCE_S)
         try:
             return ViaResqu(wire, name)
         except BaseException:

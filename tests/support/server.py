@@ -4,6 +4,7 @@ import os
 import re
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,11 +16,15 @@ from typing import Any, Final, Self
 
 from crossdock.server.doors import BUILT
 from tests.support.faktory_client import Client
+from tests.support.patience import IDLE_PATIENCE_S, PATIENCE_S, wait_until
+from tests.support.ports import hold_port
 
-START_S: Final = 30.0
 _DOOR: Final = re.compile(r"^ +(\w+) +\S*:(\d+)$", re.MULTILINE)
 _READY: Final = re.compile(rb"^ready", re.MULTILINE)
 _FAULTY: Final = Path(__file__).with_name("faulty_server.py")
+
+#: A test that stands still for some seconds before its HELLO is no slow client. Tests of those set their own.
+_PATIENT: Final = {"faktory.handshake_s": 60, "redis.handshake_s": 60}
 
 
 class Server:
@@ -31,18 +36,23 @@ class Server:
         settings: Mapping[str, object] | None = None,
         fault: str = "",
         doors: Collection[str] = ("faktory",),
+        *,
+        keeps_ports: bool = False,
     ) -> None:
         self.data = data
         self._fault = fault
         self._doors = doors
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("CROSSDOCK_")} | {
-            f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value) for name, value in (settings or {}).items()
+            f"CROSSDOCK_{name.replace('.', '_').upper()}": str(value)
+            for name, value in (_PATIENT | dict(settings or {})).items()
         }
         self.password = str((settings or {}).get("faktory.password", ""))
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115, closed with the server
         self.ports: dict[str, int] = {}  #: of its doors, once it is ready
-        self.keeps_ports = False  #: when it is started again
+        self._orphans: list[tuple[int, str]] = []  #: children of one that was killed
+        #: Of doors that are to be found at the same port after each start
+        self._held: dict[str, socket.socket] = {name: hold_port() for name in doors} if keeps_ports else {}
 
     @property
     def port(self) -> int:
@@ -77,12 +87,12 @@ class Server:
     def _listen(self) -> Iterator[str]:
         """Free ports: another server on this machine may have the usual ones."""
         for name in BUILT:
-            port = self.ports.get(name, 0) if self.keeps_ports else 0
+            port = self._held[name].getsockname()[1] if name in self._held else 0
             yield from ("--listen", f"{name}={f'127.0.0.1:{port}' if name in self._doors else 'off'}")
 
     def start(self) -> Self:
         self.spawn()
-        said = self._read_until(_READY, START_S)
+        said = self._read_until(_READY, PATIENCE_S)
         self.ports = {name: int(port) for name, port in _DOOR.findall(said.decode())}
         if set(self.ports) != set(self._doors):
             raise AssertionError(f"the server names other doors than {self._doors}: {said!r}")
@@ -97,11 +107,11 @@ class Server:
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
             while not pattern.search(said):
-                if not selector.select(give_up - time.monotonic()):
+                if not selector.select(max(0.0, give_up - time.monotonic())):
                     raise AssertionError(f"not ready after {seconds} s: {said!r}\n{self.log()}")
                 chunk = os.read(stdout.fileno(), 65_536)
                 if not chunk:
-                    code = self._wait(10)
+                    code = self._wait()
                     raise AssertionError(f"ended with code {code} before it was ready: {said!r}\n{self.log()}")
                 said += chunk
         return said
@@ -118,19 +128,20 @@ class Server:
         self.process.send_signal(signum)
 
     def kill(self) -> None:
+        self._orphans += self._children()
         self.signal(signal.SIGKILL)
-        self._wait(10)
+        self._wait()
 
-    def stop(self, seconds: float = 20.0) -> int:
+    def stop(self) -> int:
         """SIGTERM; the exit code."""
         self.signal(signal.SIGTERM)
-        return self._wait(seconds)
+        return self._wait()
 
-    def _wait(self, seconds: float) -> int:
+    def _wait(self) -> int:
         try:
-            code = self.process.wait(seconds)
+            code = self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired as late:
-            raise AssertionError(f"still running after {seconds} s\n{self.log()}") from late
+            raise AssertionError(f"still running after {PATIENCE_S} s\n{self.log()}") from late
         if self.process.stdout is not None:
             self.process.stdout.close()
         return code
@@ -161,9 +172,34 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """End whatever still runs, and wait for its children: they have files of the data folder open."""
         if self.running:
             self.kill()
         elif self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
+        wait_until(lambda: not any(map(_runs, self._orphans)), "the end of its children", IDLE_PATIENCE_S)
         self._log.close()
+        for held in self._held.values():
+            held.close()
+
+    def _children(self) -> list[tuple[int, str]]:
+        """The compactor's and the lake's process, if they run, and when each was started."""
+        try:
+            told = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        except OSError:  # it has ended by itself
+            return []
+        return [(pid, _started(pid)) for pid in map(int, told.split())]
+
+
+def _started(pid: int) -> str:
+    """When, by the kernel's clock; "" when it has ended."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if state in "ZX" else fields[18]
+
+
+def _runs(child: tuple[int, str]) -> bool:
+    pid, started = child
+    return started != "" and _started(pid) == started

@@ -7,9 +7,9 @@ import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
-PATIENCE_S: Final = 30.0
+from tests.support.patience import PATIENCE_S
 
 
 class Terminal:

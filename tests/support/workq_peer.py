@@ -5,9 +5,11 @@ import struct
 from types import TracebackType
 from typing import Self
 
+from tests.support.patience import PATIENCE_S
+
 
 class WorkqPeer:
-    def __init__(self, port: int, timeout: float = 20.0) -> None:
+    def __init__(self, port: int, timeout: float = PATIENCE_S) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._read = b""

@@ -29,8 +29,8 @@ def test_a_real_child_is_seen_running_and_ended() -> None:
     with spending() as ended:
         subprocess.run([sys.executable, "-c", work], check=True)
     with subprocess.Popen([sys.executable, "-c", f"{work}; print(flush=True); input()"], stdin=-1, stdout=-1) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # its work is done
         with spending() as nothing:
             pass
-        assert child.stdout is not None
-        child.stdout.readline()
     assert ended.cpu > 0.05 > nothing.cpu

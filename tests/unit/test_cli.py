@@ -17,6 +17,7 @@ from crossdock import __version__
 from crossdock.cli.main import VERBS, crossdock, main
 from crossdock.cli.table import TABLE
 from crossdock.server.doors import BUILT
+from tests.support.patience import PATIENCE_S
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 
@@ -43,7 +44,7 @@ def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]
     with subprocess.Popen(
         command, cwd=folder, env=CLEAN, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        watchdog = threading.Timer(30, process.kill)
+        watchdog = threading.Timer(PATIENCE_S, process.kill)
         watchdog.start()
         try:
             yield process

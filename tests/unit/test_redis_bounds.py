@@ -136,6 +136,6 @@ def test_a_transaction_of_empty_words(talk: Talk) -> None:
 
 
 def test_as_many_patterns_as_there_may_be_are_read_at_once(talk: Talk) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     talk.peer.send(wire(b"PSUBSCRIBE", [b"%04d" % n * 1_024 for n in range(1_000)]))
-    assert time.perf_counter() - begun < 2.0, "each was compiled, which took ten seconds"
+    assert time.process_time() - begun < 2.0, "each was compiled, which took ten seconds"

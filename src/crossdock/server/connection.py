@@ -8,6 +8,7 @@ import time
 from typing import Protocol
 
 from crossdock.server.answering import Answering
+from crossdock.server.deadline import Deadline
 from crossdock.server.limits import PASS_S, REQUESTS_A_PASS, Limits
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
@@ -33,7 +34,7 @@ class Connection(Answering):
         self._receive = self._session.receive
         self._handle = self._session.handle
         self._reply = turn.reply
-        self._handshake: asyncio.TimerHandle | None = None
+        self._handshake: Deadline | None = None
         self._silence: Silence | None = None
         self._pump_queued = False
         self._left = False
@@ -45,7 +46,7 @@ class Connection(Answering):
         if greeting:
             self._transport.write(greeting)
         if self._door.handshake_s:
-            self._handshake = self._loop.call_later(self._door.handshake_s, self.abort)
+            self._handshake = Deadline(self._loop, self._door.handshake_s, self.abort)
         else:
             self._welcome()
         if isinstance(self._session, Watched):

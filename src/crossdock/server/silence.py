@@ -3,6 +3,7 @@
 import asyncio
 from typing import Protocol
 
+from crossdock.server.deadline import Deadline
 from crossdock.server.turn import Turn
 from crossdock.wire.answer import Bye
 from crossdock.wire.session import Watched
@@ -27,7 +28,7 @@ class Silence:
         self._session = session
         self._turn = turn
         self._loop = loop
-        self._timer = loop.call_later(session.silence_s, self._look)
+        self._deadline = Deadline(loop, session.silence_s, self._look)
 
     def _look(self) -> None:
         if self._peer.is_closing():
@@ -36,9 +37,9 @@ class Silence:
         session = self._session
         left = session.silence_s if self._peer.is_owed() else session.heard + session.silence_s - self._turn.now.steady
         if left > 0:
-            self._timer = self._loop.call_later(left, self._look)
+            self._deadline = Deadline(self._loop, left, self._look)
         else:
             self._peer.cut_off(session.silent())
 
     def end(self) -> None:
-        self._timer.cancel()
+        self._deadline.cancel()

@@ -77,7 +77,7 @@ def events(client: Any) -> None:
 
 
 def until(there: Callable[[], Any]) -> None:
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 120
     while not there():
         assert time.monotonic() < give_up
         time.sleep(0.01)
