@@ -33,10 +33,9 @@ class Apart(NamedTuple):
 
 
 def apart(files: Sequence[str], tables: Path) -> Apart:
-    daily = DeltaTable(tables / "daily").to_pyarrow_table()
     found = []
     with duckdb.connect() as duck:
-        duck.register("daily", daily)
+        duck.register("daily", duck.read_parquet(DeltaTable(tables / "daily").file_uris(), hive_partitioning=True))
         for event in ("wait", "run"):
             truth = _TRUTH.format(event=event, value=f"{event}_s")
             duck.execute(f"create or replace temp table truth as {truth}", {"files": list(files)})

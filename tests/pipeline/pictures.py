@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from deltalake import DeltaTable
 
 from crossdock.pipeline.catalog import FACTS, VIEWS
 from crossdock.pipeline.works import Works
@@ -14,7 +14,7 @@ PUBLIC = ["attempts", *(view.name for view in VIEWS)]
 
 def rows(tables: Path, name: str) -> list[dict[str, Any]]:
     """As a reader without Spark sees them."""
-    found: list[dict[str, Any]] = DeltaTable(tables / name).to_pyarrow_table().to_pylist()
+    found = pl.read_delta(tables / name).to_dicts()
     return sorted(found, key=lambda row: [str(value) for value in row.values() if not isinstance(value, float)])
 
 

@@ -20,6 +20,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.transaction import AddAction, RemoveAction, Transaction
@@ -90,6 +92,16 @@ class Table:
         actions = DeltaTable(self.folder).get_add_actions(flatten=True)
         columns = [actions.column(name).to_pylist() for name in ("path", "partition.date", "num_records", "size_bytes")]
         return [File(path, date, rows or 0, size) for path, date, rows, size in zip(*columns, strict=True)]
+
+    def dataset(self, files: Collection[File]) -> ds.Dataset | None:
+        """What is in these files, read by pyarrow itself; None: there are none. On deltalake's own way to a dataset
+        pyarrow's threads call back into Python, and some processes abort when they end (deltalake 1.6, pyarrow 26)."""
+        if not files:
+            return None
+        schema = pa.schema(self._delta_schema().to_arrow())
+        dates = ds.partitioning(pa.schema([schema.field("date")]), flavor="hive")
+        paths = [str(self.folder / file.path) for file in files]
+        return ds.dataset(paths, schema, format="parquet", partitioning=dates, partition_base_dir=str(self.folder))
 
     def read(self, spark: SparkSession, dates: Collection[dt.date] | None = None) -> DataFrame:
         """The rows of these dates, or all; of the version that is newest now."""

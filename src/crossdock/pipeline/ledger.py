@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
@@ -57,8 +58,10 @@ class Ledger:
             return
         self._batches.clear()
         self._known.clear()
-        rows = pa.table(table.to_pyarrow_table()).sort_by([("batch", "ascending"), ("first", "ascending")])
-        for row in rows.to_pylist():
+        # By pyarrow itself, for the reason that `delta.Table.dataset` gives.
+        paths = [str(self._folder / path) for path in table.get_add_actions(flatten=True).column("path").to_pylist()]
+        rows = ds.dataset(paths, _SCHEMA, format="parquet").to_table()
+        for row in rows.sort_by([("batch", "ascending"), ("first", "ascending")]).to_pylist():
             self._lake = row.pop("lake")
             self._note(row.pop("batch"), Segment(**row))
         self._version = table.version()

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltalake import DeltaTable
 from pyarrow import compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
@@ -73,9 +72,11 @@ class Works:
         )
 
     def _told(self) -> list[dict[str, Any]]:
-        folder = self.catalog["links"].folder
+        links = self.catalog["links"]
+        dataset = links.dataset(links.files())
+        if dataset is None:
+            return []
         configured = pc.field("event") == "configured"
-        dataset = DeltaTable(folder).to_pyarrow_dataset()
         rows: list[dict[str, Any]] = dataset.to_table(columns=["seq", "why", "detail"], filter=configured).to_pylist()
         return rows
 

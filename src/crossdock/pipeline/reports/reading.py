@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import Schema
 
 from crossdock.pipeline.catalog import FACTS, Catalog
 from crossdock.pipeline.errors import PipelineError
@@ -135,13 +134,8 @@ class Reader:
     def _dataset(self, name: str) -> ds.Dataset | None:
         table = self.catalog[name]
         self._progress(f"reading {name}", 0, 1)
-        paths = [
-            str(table.folder / file.path)
+        return table.dataset([
+            file
             for file in table.files()
             if self.days.first <= file.date <= self.days.last and (name not in _FACTS or file.stem[1] <= self.batch)
-        ]
-        if not paths:
-            return None
-        schema = pa.schema(Schema.from_json(table.schema.json()).to_arrow())
-        dates = ds.partitioning(pa.schema([schema.field("date")]), flavor="hive")
-        return ds.dataset(paths, schema, format="parquet", partitioning=dates, partition_base_dir=str(table.folder))
+        ])  # fmt: skip
