@@ -62,6 +62,15 @@ class OrderBesideList(RuleBasedStateMachine):
             self.order.add((self.highest,))
             self.plain.append((self.highest,))
 
+    @rule(many=st.sampled_from([255, 256, 600]), gap=st.integers(-1, 1))
+    def append_at_once(self, many: int, gap: int) -> None:
+        """As leases that are sorted in: behind all others, or all but."""
+        first = self.highest + gap
+        values = [(number,) for number in range(first, first + many)]
+        self.highest = first + many
+        self.order.update(reversed(values))
+        self.plain = sorted(self.plain + values)
+
     @precondition(lambda self: self.plain)
     @rule(many=st.integers(1, 12))
     def take_first(self, many: int) -> None:

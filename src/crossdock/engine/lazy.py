@@ -56,10 +56,10 @@ class LazyQueue:
         return self._late
 
     def sort(self) -> None:
-        leased = [(job, job.lease) for job in self.fresh.values() if job.lease is not None]
+        leased = [(job.jid, job.number, job.lease) for job in self.fresh.values() if job.lease is not None]
         self.fresh.clear()
-        self._locks.update((lease.until, job.jid, job.number) for job, lease in leased if lease.until is not None)
-        self._late.update((lease.late, job.number) for job, lease in leased if lease.late is not None)
+        self._locks.update([(lease.until, jid, number) for jid, number, lease in leased if lease.until is not None])
+        self._late.update([(lease.late, number) for _, number, lease in leased if lease.late is not None])
 
     def take(self, job: Job, lease: Lease) -> None:
         """Of a lease that was sorted in."""

@@ -5,7 +5,7 @@ job passes through them four times. Anything unusual is left to SortedList.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -101,6 +101,18 @@ class Order(SortedList[T]):
                 self.add(value)
         else:
             self.update(values)
+
+    def update(self, iterable: Iterable[T]) -> None:
+        """Of many that come behind all others whole lists are made; SortedList would add them one by one."""
+        values, lists = sorted(iterable), self._lists
+        if not lists or len(values) < _LOAD or values[0] < lists[-1][-1]:
+            super().update(values)
+            return
+        parts = [values[at : at + _LOAD] for at in range(0, len(values), _LOAD)]
+        lists += parts
+        self._maxes += [part[-1] for part in parts]
+        self._len += len(values)
+        del self._index[:]
 
     def front(self, count: int) -> Iterator[T]:
         """The first so many. Unlike `islice` it asks for no index, which would be counted anew after each change."""
