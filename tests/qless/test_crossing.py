@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from crossdock.model import commands as c
+from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.call import Raised
@@ -242,3 +243,24 @@ def test_after_a_restart_everything_goes_on(desk: QlessDesk) -> None:
     before = get(desk, "j")
     again = desk.restarted()
     assert json.loads(QlessDesk(again.memory, again.now).call("get", t(desk), "j")) == before
+
+
+def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(desk: QlessDesk) -> None:
+    """Workers send all of it with every call."""
+    long = json.dumps({"text": "x" * 1_000})
+
+    def written(*words: str) -> bytes | None:
+        before = len(desk.events)
+        desk.call(*words)
+        [event] = [each for each in desk.events[before:] if hasattr(each, "payload")]
+        assert isinstance(event, Renewed | Succeeded | Failed)
+        return event.payload
+
+    for jid in ("a", "b"):
+        put(desk, jid, data=long)
+    pop(desk, count="2")
+    assert written("heartbeat", t(desk), "a", "w", long) is None
+    assert written("heartbeat", t(desk), "a", "w", "{}") == b"{}"
+    assert written("complete", t(desk), "a", "w", "q", "{}") is None
+    assert written("fail", t(desk), "b", "w", "group", "message", long) is None
+    assert (get(desk, "a")["data"], get(desk, "b")["data"]) == ("{}", long)

@@ -83,7 +83,9 @@ def data(job: Job) -> str:
 def changed(job: Job, payload: bytes | None) -> bytes | None:
     """What a worker sends of a job's data, if it puts something else in place: workers send all of it with every call,
     and another door's job goes back there byte for byte (MODEL section 9)."""
-    if payload is None or face_of(job) is not None:
+    if payload is None or payload == job.payload:
+        return None
+    if face_of(job) is not None:
         return payload
     try:
         same: bool = cjson.read(payload.decode("utf-8", "surrogateescape")) == cjson.read(data(job))

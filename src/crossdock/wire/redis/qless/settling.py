@@ -105,7 +105,7 @@ def complete(call: Call) -> Reply:
     call.writes()
     if after is None:
         claim = Claim(VIA, worker, (found.number, lease.token))
-        new = payload if face is not None else job.changed(found, payload)
+        new = job.changed(found, payload)
         call.desk.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
         return "complete"
     if after not in call.memory.queues:
