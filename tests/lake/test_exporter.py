@@ -16,7 +16,7 @@ from crossdock.lake.exporter import Exporter
 from crossdock.lake.options import Options, Position
 from crossdock.lake.segments import look
 from crossdock.lake.status import status
-from crossdock.server.lake import BEHIND_BYTES, HOLD, LakeKeeper, folder_of, options_of
+from crossdock.server.lake import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
 from crossdock.settings import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
 from tests.support.journals import Writer
@@ -147,24 +147,58 @@ def test_the_journal_is_held_at_the_lakes_position(tmp_path: Path) -> None:
     assert scribe.holds == [(HOLD, 40), (HOLD, 49)]
 
 
-def test_far_behind_it_runs_at_the_servers_priority_until_it_has_caught_up(tmp_path: Path) -> None:
-    keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
+@pytest.fixture
+def idler() -> Iterator[int]:
+    """A process that takes what nobody else wants of the processors, as the lake's does."""
     be_idle = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"
     idle = f"import os, sys; {be_idle}; print(1, flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", idle], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"1\n"
-        keeps._child = SimpleNamespace(pid=child.pid, returncode=None)  # type: ignore[assignment]
-        keeps._heard(Position(1, BEHIND_BYTES // 2))
-        keeps._set_priority()
-        assert os.sched_getscheduler(child.pid) == os.SCHED_IDLE
-        turn.written_bytes = BEHIND_BYTES // 2 + 1
-        keeps._set_priority()
-        assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER
-        keeps._heard(Position(2, BEHIND_BYTES // 2))
-        keeps._set_priority()
-        assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER, "not to and fro"
-        keeps._heard(Position(3, 1_000))
-        keeps._set_priority()
-        assert os.sched_getscheduler(child.pid) == os.SCHED_IDLE
+        yield child.pid
         assert child.stdin is not None
         child.stdin.close()
+
+
+def test_far_behind_it_runs_at_the_servers_priority_until_it_has_caught_up(tmp_path: Path, idler: int) -> None:
+    keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
+    keeps._child = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
+    now = time.monotonic()
+    keeps._heard(Position(1, BEHIND_BYTES // 2))
+    keeps._set_priority(now)
+    assert os.sched_getscheduler(idler) == os.SCHED_IDLE
+    turn.written_bytes = BEHIND_BYTES // 2 + 1
+    keeps._set_priority(now)
+    assert os.sched_getscheduler(idler) == os.SCHED_OTHER
+    keeps._heard(Position(2, BEHIND_BYTES // 2))
+    keeps._set_priority(now)
+    assert os.sched_getscheduler(idler) == os.SCHED_OTHER, "not to and fro"
+    keeps._heard(Position(3, 1_000))
+    keeps._set_priority(now)
+    assert os.sched_getscheduler(idler) == os.SCHED_IDLE
+
+
+def test_one_that_gets_nothing_of_the_processors_runs_at_the_servers_priority_before_long(
+    tmp_path: Path, idler: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where others take them all for hours, there would be no segment until 256 MiB are waiting."""
+    clock = SimpleNamespace(monotonic=lambda: clock.now, now=1_000.0)
+    monkeypatch.setattr("crossdock.server.lake.time", clock)
+    keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
+    keeps._child = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
+    keeps._task = SimpleNamespace()  # type: ignore[assignment]
+
+    def raised_after(seconds: float) -> bool:
+        clock.now += seconds
+        keeps.look()
+        return os.sched_getscheduler(idler) == os.SCHED_OTHER
+
+    enough = OVERDUE_S + LakeSettings().segment_s
+    assert not raised_after(10 * enough), "there was nothing to write"
+    turn.written_bytes = 1
+    assert not raised_after(enough - 1)
+    assert raised_after(2)
+    assert raised_after(10 * enough)
+    keeps._heard(Position(1, 0))
+    assert not raised_after(1)
+    turn.written_bytes = 2
+    assert not raised_after(enough - 2), "it was heard of"

@@ -1,7 +1,8 @@
 """Keeps the lake: starts its process when there is something to write, holds the journal for it, and watches it.
 
 The process runs at the lowest priority in the server's own session: it takes what nobody else wants. If it falls too
-far behind it runs at the server's until it has caught up; the journal can only be trimmed behind it.
+far behind, or is not heard of for too long, it runs at the server's until it has caught up: the journal can only be
+trimmed behind it.
 """
 
 import asyncio
@@ -32,6 +33,9 @@ HOLD: Final = "lake"
 
 #: Further behind than this it runs at the server's priority, until it is nearer than a quarter of it.
 BEHIND_BYTES: Final = 256 * 1024 * 1024
+
+#: As it does when a segment is overdue by so much: others may want all that the processors have, for hours.
+OVERDUE_S: Final = 60.0
 
 #: A process that ended is started again after this long, and after twice as long each time it ends without progress.
 RETRY_S: Final = 1.0
@@ -82,6 +86,7 @@ class LakeKeeper:
         self._waiting_since: float | None = None
         self._behind = 0  #: bytes it had not read when it last said so
         self._written = 0  #: by the server until then
+        self._unheard_since = time.monotonic()  #: of what was written after that
         self._trouble = ""
         self.last = self._position()
 
@@ -104,8 +109,10 @@ class LakeKeeper:
     def look(self) -> None:
         """Called every second."""
         now = time.monotonic()
+        if self._turn.written_bytes == self._written:
+            self._unheard_since = now
         if self._task is not None:
-            self._set_priority()
+            self._set_priority(now)
         elif now >= self._rest_until and self.last is not None and self._last_seq() > self.last:
             self._waiting_since = self._waiting_since or now
             enough = self._turn.written_bytes - self._written >= self._options.segment_bytes
@@ -117,10 +124,11 @@ class LakeKeeper:
         """At most so many bytes of the journal are not in the lake's drafts yet."""
         return self._behind + self._turn.written_bytes - self._written
 
-    def _set_priority(self) -> None:
+    def _set_priority(self, now: float) -> None:
         if self._child is None or self._child.returncode is not None:
             return
-        raise_it = self.behind > (BEHIND_BYTES // 4 if self._raised else BEHIND_BYTES)
+        overdue = now - self._unheard_since > self._options.segment_s + OVERDUE_S
+        raise_it = overdue or self.behind > (BEHIND_BYTES // 4 if self._raised else BEHIND_BYTES)
         if raise_it is not self._raised:
             self._raised = raise_it
             policy = os.SCHED_OTHER if raise_it else os.SCHED_IDLE
@@ -157,6 +165,7 @@ class LakeKeeper:
         if position.last < 0:
             return
         self._behind, self._written = position.behind, self._turn.written_bytes
+        self._unheard_since = time.monotonic()
         if position.last != self.last:
             self.last = position.last
             self._rest_s = RETRY_S
