@@ -181,7 +181,8 @@ def test_one_that_gets_nothing_of_the_processors_runs_at_the_servers_priority_be
     tmp_path: Path, idler: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where others take them all for hours, there would be no segment until 256 MiB are waiting."""
-    clock = SimpleNamespace(monotonic=lambda: clock.now, now=1_000.0)
+    clock = SimpleNamespace(now=1_000.0)
+    clock.monotonic = lambda: clock.now
     monkeypatch.setattr("crossdock.server.lake.time", clock)
     keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
     keeps._child = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]

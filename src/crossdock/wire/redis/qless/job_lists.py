@@ -13,7 +13,8 @@ from crossdock.model.job import Job
 from crossdock.model.moves import Unfail
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, job
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, Reversed, index, number, ranged, spanned
+from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, index, number
+from crossdock.wire.redis.qless.pages import Reversed, ranged, spanned
 from crossdock.wire.redis.qless.queues import move_due
 
 _MERGED_AT_MOST: Final = 10_000

@@ -19,17 +19,15 @@ from crossdock.wire.redis.qless.call import (
     Denied,
     Raised,
     Reply,
-    Reversed,
     data,
     index,
     name,
     number,
     options,
-    ranged,
     refuse_needs,
     refuse_tags,
-    spanned,
 )
+from crossdock.wire.redis.qless.pages import Reversed, ranged, spanned
 
 #: Of what is written into a job's history by hand: a hundred of them are kept, and shown with the job.
 LOG_AT_MOST: Final = 65_536
