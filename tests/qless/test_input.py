@@ -75,6 +75,15 @@ def test_a_name_is_text_and_not_too_long() -> None:
     assert not desk.memory.jobs
 
 
+def test_a_tag_is_text_where_another_meaning_of_its_script_has_data() -> None:
+    desk, recur = QlessDesk(), perscript.answering("recur")
+    on = [b"on", b"q", b"j", b"k", b'"\xff"', b"1", b"interval", b"60", b"0", b"tags", b"[]"]
+    assert recur(desk, [], on, desk.tell) == "j"
+    with pytest.raises(Raised, match="must be UTF-8"):
+        recur(desk, [], [b"tag", b"j", b"a", b"b", b"\xff"], desk.tell)
+    assert picture(replayed(desk)) == picture(desk.memory)
+
+
 def test_data_may_be_any_bytes() -> None:
     desk = QlessDesk()
     unified.answering(UNIFIED)(desk, [], [b"put", b"1", b"w", b"q", b"j", b"k", b'"\xff"', b"0"], desk.tell)

@@ -289,7 +289,7 @@ def test_no_room_beyond_the_ceiling_or_on_a_full_disk() -> None:
     desk.push(Peer(), "job-0001")
     assert desk.turn.no_room(1) is None
     assert "limits.jobs" in (desk.turn.no_room(2) or "")
-    desk.turn.disk_refusal = "the disk is nearly full"
+    desk.turn.ceiling.disk_refusal = "the disk is nearly full"
     assert desk.turn.no_room(1) == "the disk is nearly full"
 
 
@@ -362,14 +362,14 @@ def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPat
     memory = desk.turn.memory
     for n in range(10):
         memory.queue(f"q{n}", 0.0)
-    assert desk.turn.free_places() == 100
+    assert desk.turn.ceiling.free_places() == 100
     for n in range(20):
         memory.resqu.buffers[f"worker:{n}"] = Buffer(n, 1, b"")
         memory.tags.add(n, f"jid{n}", f"tag{n}", 0.0)
         memory.watched[f"jid{n}"] = 0.0
         memory.config[f"option{n}"] = ""
         memory.intervals[f"jid{n}"] = Interval(f"jid{n}", "q", "kind", b"{}", Form.JSON, 60, 0.0, 0.0)
-    assert desk.turn.free_places() == 0
+    assert desk.turn.ceiling.free_places() == 0
     for n in range(5):
         memory.tags.add(n, f"jid{n}", f"one more{n}", 0.0)
     assert desk.turn.no_room(1) == (
@@ -393,7 +393,62 @@ def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None
     desk.loop.run()
     assert desk.turn.memory.room == 4
     desk.scribe.synced()
-    desk.turn.disk_refusal = "the disk is nearly full"
+    desk.turn.ceiling.disk_refusal = "the disk is nearly full"
     desk.push(Peer(), "job-0002")
     desk.loop.run()
     assert desk.turn.memory.room == 0
+
+
+def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossdock.server.rows.ROW_BYTES", 400)
+    peer = Peer()
+    for number in range(8):
+        desk.push(peer, f"job-{number:04}")
+    desk.turn.begin()
+    desk.turn.do(Enqueue("faktory", [spec(f"bulk-{number:04}") for number in range(20)]))
+    desk.loop.run()
+    found = [decode_batch(batch).events for batch in desk.scribe.batches]
+    assert len(found) > 2
+    pushes = [event for events in found for event in events]
+    assert [len(event.specs) for event in pushes if isinstance(event, Pushed)] == [1] * 8 + [20], "commands are whole"
+    assert (desk.turn.batches, desk.turn.tail_events) == (len(found), 9)
+    assert desk.turn.tail_bytes == desk.turn.written_bytes == sum(map(len, desk.scribe.batches))
+    for _ in found[:-1]:
+        desk.scribe.synced()
+        assert peer.heard == []
+    desk.scribe.synced()
+    assert len(peer.heard) == 8
+
+
+def test_what_cannot_be_written_stops_the_server_and_is_never_answered(desk: Desk) -> None:
+    """It was applied: what is in memory is no longer what a restart would find."""
+    failed: list[Exception] = []
+    desk.turn.on_failure = failed.append
+    peer = Peer()
+    desk.turn.begin()
+    desk.turn.do(Enqueue("faktory", [spec("\udcff")]))
+    desk.turn.reply(peer, b"pushed", None)
+    desk.loop.run()
+    assert [type(error) for error in failed] == [HalfDone] and "surrogates" in str(failed[0])
+    with pytest.raises(CrossdockError, match="stopping"):
+        desk.push(peer, "job-0002")
+    desk.loop.run()
+    assert peer.heard == [] and desk.scribe.batches == []
+
+
+def test_polls_that_nobody_waits_for_are_written_before_they_are_too_many(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossdock.server.turn.SOFT_AT_MOST", 5)
+    peer = Peer()
+    for number in range(6):
+        desk.turn.begin()
+        desk.turn.do(LeaseNext("workq", [f"q{number}"], "w", REGISTERS))
+        desk.turn.reply(peer, b"none", None)
+        desk.loop.run()
+        assert len(desk.scribe.batches) == (number == 5)
+    desk.scribe.synced()
+    [events] = [decode_batch(batch).events for batch in desk.scribe.batches]
+    assert [type(event) for event in events] == [QueueSeen] * 6 and len(peer.heard) == 6

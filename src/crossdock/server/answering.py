@@ -4,19 +4,24 @@ Replies leave in the order of their requests, each when the turn releases it.
 """
 
 import asyncio
+import logging
 from abc import abstractmethod
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from crossdock.model.commands import GiveBack
+from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.job import Held
 from crossdock.server.flow import Flow
 from crossdock.server.limits import PUSHED_UNREAD
 from crossdock.server.parts import Part
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Answer, Bye, Wait
+from crossdock.wire.answer import Answer, Bye, Ended, Slices, Wait
 from crossdock.wire.session import Session
+
+log = logging.getLogger("crossdock")
 
 
 class Answering(Flow):
@@ -59,10 +64,42 @@ class Answering(Flow):
         if isinstance(answer, Wait):
             if self._ended:
                 return self._take(Bye(b""))
-            self._pending = Waiting(answer, self._turn, self._loop, self._answered)
+            self._pending = Waiting(self._patient(answer), self._turn, self._loop, self._answered)
             return False
-        work = self._pending = Slicing(answer, self._turn, self._loop, self._answered, self._part)
+        work = self._pending = Slicing(self._working(answer), self._turn, self._loop, self._answered, self._part)
         return self._slice(work)
+
+    def _fault(self, error: Exception) -> Bye:
+        """A request that its session cannot cope with is a defect of ours. It costs whoever sent it the connection, and
+        nobody else anything: not the client that happened to push what this one waits for."""
+        if not isinstance(error, HalfDone):  # then all of them end, and that is told
+            log.error("a request at the door %s failed; its connection is closed", self._via, exc_info=error)
+            granted, self._session.granted = self._session.granted, None
+            if granted is not None:
+                with suppress(CrossdockError):  # the server stops, and knows why
+                    self._turn.do(GiveBack(self._via, granted))
+        return Bye(b"")
+
+    def _patient(self, wait: Wait) -> Wait:
+        def ask(late: bool) -> Answer:
+            try:
+                return wait.ask(late)
+            except Exception as error:  # noqa: BLE001 see there
+                return self._fault(error)
+
+        def told(how: Ended) -> Answer:
+            try:
+                return wait.ask(False) if wait.told is None else wait.told(how)
+            except Exception as error:  # noqa: BLE001 see there
+                return self._fault(error)
+
+        return wait._replace(ask=ask, told=told)
+
+    def _working(self, work: Slices) -> Slices:
+        try:
+            return (yield from work)
+        except Exception as error:  # noqa: BLE001 see there
+            return self._fault(error)
 
     def _slice(self, work: Slicing) -> bool:
         """One step of it. True when it has ended and was answered."""

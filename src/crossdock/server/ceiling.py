@@ -22,12 +22,42 @@ _CURES: Final = {
 }
 
 
-def free_places(memory: Memory, most: int) -> int:
-    """So many jobs more may be held."""
-    return most - len(memory.jobs) - _beside(memory)
+#: Jobs that are let in before they are counted again.
+_COUNTED_ROOM: Final = 1_000
 
 
-def refusal(memory: Memory, most: int) -> str:
+class Ceiling:
+    __slots__ = ("_memory", "_most", "_room", "disk_refusal")
+
+    def __init__(self, memory: Memory, most: int) -> None:
+        self._memory = memory
+        self._most = most
+        self._room = 0  #: jobs that may come before it is counted again how many there are
+        self.disk_refusal: str | None = None  #: set while the disk is below its watermark
+
+    def no_room(self, jobs: int) -> str | None:
+        """Why so many jobs more are not taken in."""
+        if self.disk_refusal is not None:
+            return self.disk_refusal
+        self._room -= jobs
+        return None if self._room >= 0 else self._count_room(jobs)
+
+    def _count_room(self, jobs: int) -> str | None:
+        """Not at every push: what was counted serves the next thousand."""
+        free = self.free_places() - jobs
+        self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
+        return _refusal(self._memory, self._most) if free < 0 else None
+
+    def free_places(self) -> int:
+        """So many jobs more may be held."""
+        return self._most - len(self._memory.jobs) - _beside(self._memory)
+
+    def unasked(self) -> int:
+        """So many may come in that no client pushes."""
+        return self.free_places() if self.disk_refusal is None else 0
+
+
+def _refusal(memory: Memory, most: int) -> str:
     beside = _beside(memory)
     if not beside:
         return f"the server holds {most} jobs, its limit; work some off, or raise limits.jobs"

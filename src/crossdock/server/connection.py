@@ -13,7 +13,7 @@ from crossdock.server.limits import PASS_S, REQUESTS_A_PASS, Limits
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Bye, Slices, Wait
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.session import Door, Told, Watched
 
 
@@ -65,7 +65,10 @@ class Connection(Answering):
             if not self._turn.fresh:
                 self._turn.begin()
             handle = self._handle
-            answer = handle(requests[0])
+            try:
+                answer = handle(requests[0])
+            except Exception as error:  # noqa: BLE001 see `_fault`
+                answer = self._fault(error)
             if type(answer) is bytes:  # as `_say`
                 granted = self._session.granted
                 if granted is not None:
@@ -87,7 +90,7 @@ class Connection(Answering):
         left, until = REQUESTS_A_PASS, time.monotonic() + PASS_S
         while requests and left and not self._choked and self._unreleased <= self._unread_bytes:
             left -= 1
-            answer = session.handle(requests.popleft())
+            answer = self._attend()
             if type(answer) is bytes:
                 self._say(answer)
             elif not self._take(answer):
@@ -107,6 +110,14 @@ class Connection(Answering):
                 self._take(broken)
             elif not self._reading:
                 self._control_reading()
+
+    def _attend(self) -> Answer:
+        """To the request that came first."""
+        request = self._requests.popleft()
+        try:
+            return self._session.handle(request)
+        except Exception as error:  # noqa: BLE001 see `_fault`
+            return self._fault(error)
 
     def _go_on(self) -> None:
         """With the requests that wait, after the others' turn. Nothing to do while something blocks."""
@@ -186,8 +197,8 @@ class Connection(Answering):
             elif isinstance(self._pending, Slicing):
                 self.abort()
             elif self._requests and self._pending is None:
-                answer = self._session.handle(self._requests.popleft())
-                self._take(answer.ask(True) if isinstance(answer, Wait) else answer)
+                answer = self._attend()
+                self._take(self._patient(answer).ask(True) if isinstance(answer, Wait) else answer)
             else:
                 self._leave_pending()
                 self._take(Bye(self._session.farewell()))

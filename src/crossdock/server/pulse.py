@@ -70,7 +70,7 @@ class Pulse:
             tail_events=turn.tail_events,
             tail_bytes=turn.tail_bytes,
             disk_free_bytes=free_bytes(self._folder),
-            refusing=turn.disk_refusal,
+            refusing=turn.ceiling.disk_refusal,
             sync=sync_times(self._scribe.took),
             rates=self.rates(),
         )

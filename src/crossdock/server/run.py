@@ -193,8 +193,8 @@ class Server:
 
     def _look_at_disk(self) -> None:
         refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
-        self.turn.disk_refusal = room.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
-        self._journal.keep_short(self.turn.disk_refusal is not None)
+        self.turn.ceiling.disk_refusal = room.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
+        self._journal.keep_short(self.turn.ceiling.disk_refusal is not None)
 
     def _fail(self, error: Exception) -> None:
         """The journal failed, or a change did in the middle: nothing may be answered any more. The next start

@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeVar
 from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, Tick, Ticked
+from crossdock.server.ceiling import Ceiling
 
 T = TypeVar("T")
 
@@ -23,12 +24,11 @@ _NEARLY_S: Final = 0.001
 
 class Turn(Protocol):
     now: Now
+    ceiling: Ceiling
 
     def begin(self) -> None: ...
 
     def do(self, command: Command[T]) -> T: ...
-
-    def free_places(self) -> int: ...
 
 
 class Ticker:
@@ -58,7 +58,7 @@ class Ticker:
         started = time.perf_counter()
         self._timer, self._at = None, inf
         self._turn.begin()
-        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.free_places())), self.done
+        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.ceiling.free_places())), self.done
         done.scheduled += more.scheduled
         done.retried += more.retried
         done.lapsed += more.lapsed

@@ -16,11 +16,12 @@ from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.events import EVENT_VERSION, SOFT, AnyEvent, Batch, encode_batch
+from crossdock.model.events import SOFT, AnyEvent
 from crossdock.model.job import Held
-from crossdock.server import ceiling
+from crossdock.server.ceiling import Ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
+from crossdock.server.rows import rows
 from crossdock.server.ticker import Ticker
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
@@ -34,8 +35,8 @@ FREE_ITEMS = 10_000
 #: After so long a batch is closed, even if others have something to add.
 _OPEN_S: Final = 0.002
 
-#: Jobs that are let in before they are counted again.
-_COUNTED_ROOM = 1_000
+#: Commands of which nothing but soft events came. So many are written though nobody waits for them.
+SOFT_AT_MOST: Final = 10_000
 
 
 class Outlet(Protocol):
@@ -56,28 +57,27 @@ class Turn:
     # As in Memory: too many for an object without them.
     __slots__ = (
         "_carry_out",
+        "_changes",
         "_clock",
         "_engine",
-        "_events",
         "_freeing",
         "_hard",
         "_idle",
         "_in_flight",
         "_loop",
-        "_max_jobs",
         "_opened",
         "_replies",
-        "_room",
         "_scheduled",
         "_scribe",
         "_seen",
         "_ticker",
         "batches",
+        "ceiling",
         "channels",
-        "disk_refusal",
         "fresh",
         "herald",
         "memory",
+        "no_room",
         "now",
         "on_failure",
         "tail_bytes",
@@ -96,11 +96,10 @@ class Turn:
         self._scribe = scribe
         self._clock = clock
         self._loop = loop
-        self._max_jobs = max_jobs
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes what events mean to those who subscribed; asked only while somebody did
         self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
-        self._events: list[AnyEvent] = []
+        self._changes: list[Sequence[AnyEvent]] = []  #: of each command
         self._hard = False
         self._replies: list[Reply] = []
         self._in_flight = False
@@ -111,13 +110,13 @@ class Turn:
         self.fresh = False  #: the clocks were read in this pass of the event loop
         self._idle: list[Callable[[], None]] = []
         self.memory: Memory = engine.memory
+        self.ceiling = Ceiling(engine.memory, max_jobs)
+        self.no_room = self.ceiling.no_room
         self.now: Now = clock.now()
         self.waits = Waits(self._has_work)
         self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
-        self._room = 0  #: jobs that may come before it is counted again how many there are
-        self.disk_refusal: str | None = None  #: set while the disk is below its watermark
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start
@@ -156,7 +155,9 @@ class Turn:
                     if type(event) not in SOFT:
                         self._hard = True
                         break
-            self._events += events
+                else:
+                    self._hard = len(self._changes) >= SOFT_AT_MOST
+            self._changes.append(events)
             if not self._scheduled:
                 self._schedule()
             if waits.by_job:
@@ -183,22 +184,6 @@ class Turn:
         self._freeing = self.memory.free(FREE_ITEMS)
         if self._freeing:
             self._loop.call_soon(self._free)
-
-    def no_room(self, jobs: int) -> str | None:
-        if self.disk_refusal is not None:
-            return self.disk_refusal
-        self._room -= jobs
-        return None if self._room >= 0 else self._count_room(jobs)
-
-    def _count_room(self, jobs: int) -> str | None:
-        """Not at every push: what was counted serves the next thousand."""
-        free = self.free_places() - jobs
-        self._room = min(free, _COUNTED_ROOM) if free > 0 else 0
-        return ceiling.refusal(self.memory, self._max_jobs) if free < 0 else None
-
-    def free_places(self) -> int:
-        """So many jobs more may be held."""
-        return ceiling.free_places(self.memory, self._max_jobs)
 
     def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
         self._replies.append((outlet, data, granted))
@@ -230,16 +215,23 @@ class Turn:
         self._replies = []
         if self._hard:
             self._in_flight = True
-            events, self._events, self._hard = self._events, [], False
-            data = encode_batch(Batch(EVENT_VERSION, self.now.wall, self.now.steady, events))
-            self.batches += 1
-            self.tail_events += len(events)
-            self.tail_bytes += len(data)
-            self.written_bytes += len(data)
-            self._scribe.append(data, lambda: self._durable(replies))
+            changes, self._changes, self._hard = self._changes, [], False
+            try:
+                written = rows(changes, self.now)
+            except Exception as error:  # noqa: BLE001 it was applied, and cannot be written
+                self._give_up(HalfDone(f"what was decided cannot be written: {error!r}"))
+                return
+            left = len(written)
+            for row, events in written:
+                self.batches += 1
+                self.tail_events += events
+                self.tail_bytes += len(row)
+                self.written_bytes += len(row)
+                left -= 1
+                self._scribe.append(row, _unheard if left else lambda: self._durable(replies))
             self._ticker.arm()
             if self.memory.intervals:
-                self.memory.room = self.free_places() if self.disk_refusal is None else 0
+                self.memory.room = self.ceiling.unasked()
             if self.memory.discarded and not self._freeing:
                 self._free()
         else:
@@ -270,6 +262,10 @@ class Turn:
                 self._schedule()
         else:
             settled()
+
+
+def _unheard() -> None:
+    """Of a row behind which another one follows."""
 
 
 def _release(replies: list[Reply]) -> None:

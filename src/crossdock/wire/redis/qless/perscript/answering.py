@@ -35,7 +35,8 @@ def answering(script: str, dialect: Dialect = PER_SCRIPT) -> Answer:
                 raise Raised(f"{title}(): Got {len(keys)}, expected 1 KEYS argument")
         elif keys:
             raise Raised(f"{title}(): No Keys should be provided")
-        words = decode((*keys, *args), its_data)
+        # Of `recur` the first word says what is to be done, and only one of its meanings has data.
+        words = decode((*keys, *args), -1 if script == "recur" and args[:1] != [b"on"] else its_data)
         try:
             return act(Script(desk, words, publish, dialect, grant))
         except Denied:

@@ -1,0 +1,81 @@
+"""A session that fails on a request, which no session should: it costs the sender alone, and no job."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from crossdock.model.states import State
+from crossdock.wire.answer import Answer
+from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.faktory.job import show
+from tests.support.house import House, Transport
+
+
+def push(jid: str) -> str:
+    return f'PUSH {{"jid":"{jid}","jobtype":"x","args":[]}}'
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch) -> House:
+    """Of a door that cannot show one of its jobs."""
+
+    def faulty(job: Any) -> bytes:
+        if job.jid == "broken-one":
+            raise OverflowError("cannot convert float infinity to integer")
+        return show(job)
+
+    monkeypatch.setattr("crossdock.wire.faktory.session.show", faulty)
+    return House(FaktoryDoor())
+
+
+def worker(house: House) -> tuple[Any, Transport]:
+    connection, transport = house.connect()
+    house.say(connection, 'HELLO {"v":2,"wid":"worker-01"}')
+    return connection, transport
+
+
+def is_told(caplog: pytest.LogCaptureFixture) -> bool:
+    return [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
+        "a request at the door faktory failed; its connection is closed"
+    ]
+
+
+@pytest.mark.parametrize("behind", [(), ("PUSH {}",)], ids=["alone", "with another behind it"])
+def test_the_job_is_given_back_and_the_connection_closed(
+    house: House, caplog: pytest.LogCaptureFixture, behind: tuple[str, ...]
+) -> None:
+    pushes, _ = worker(house)
+    house.say(pushes, push("broken-one"))
+    fetches, heard = worker(house)
+    before = heard.heard
+    house.say(fetches, "FETCH default", *behind)
+    assert heard.heard == before and heard.eof, "nothing is said, and it is closed"
+    assert house.look(State.READY) == [("x", 0, 0)], "not counted"
+    assert is_told(caplog)
+
+
+def test_who_pushes_what_another_waits_for_does_not_pay_for_it(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    fetches, heard = worker(house)
+    house.say(fetches, "FETCH default")
+    pushes, said = worker(house)
+    house.say(pushes, push("broken-one"))
+    assert said.heard.endswith(b"+OK\r\n") and not said.eof
+    assert heard.eof and house.look(State.READY) == [("x", 0, 0)]
+    assert is_told(caplog)
+    house.say(pushes, push("sound-one"))
+    assert said.heard.endswith(b"+OK\r\n+OK\r\n") and not said.eof
+
+
+def test_one_that_fails_at_its_deadline(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    fetches, heard = worker(house)
+    house.say(fetches, "FETCH default")
+
+    def fail(late: bool) -> Answer:
+        raise OverflowError(late)
+
+    waiting = next(iter(house.turn.waits.tickets.values()))
+    waiting.wait = waiting.wait._replace(ask=fetches._patient(waiting.wait._replace(ask=fail)).ask)
+    house.loop.advance(2.1)
+    house.sync()
+    assert heard.eof and is_told(caplog)
