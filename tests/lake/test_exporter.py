@@ -161,7 +161,7 @@ def idler() -> Iterator[int]:
 
 def test_far_behind_it_runs_at_the_servers_priority_until_it_has_caught_up(tmp_path: Path, idler: int) -> None:
     keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
-    keeps._child = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
+    keeps._child._process = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
     now = time.monotonic()
     keeps._heard(Position(1, BEHIND_BYTES // 2))
     keeps._set_priority(now)
@@ -185,7 +185,7 @@ def test_one_that_gets_nothing_of_the_processors_runs_at_the_servers_priority_be
     clock.monotonic = lambda: clock.now
     monkeypatch.setattr("crossdock.server.lake.time", clock)
     keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
-    keeps._child = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
+    keeps._child._process = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
     keeps._task = SimpleNamespace()  # type: ignore[assignment]
 
     def raised_after(seconds: float) -> bool:

@@ -8,15 +8,14 @@ processor, and ends when its stdin does: with the server.
 """
 
 import gc
-import os
 import sys
-import threading
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from crossdock.journal import snapshot
+from crossdock.journal.child import end_with_server
 from crossdock.journal.disk import total_bytes
 from crossdock.journal.folder import Folder, snapshot_name
 from crossdock.journal.recovery import recover
@@ -51,17 +50,9 @@ def compact(folder: Folder, until: int) -> Made:
     return Made(until, path.name, jobs, size)
 
 
-def _end_with_server() -> None:
-    # Not through sys.stdin: its lock, held by this thread, would make the interpreter abort when the work is done.
-    while os.read(0, 4_096):
-        pass
-    os._exit(1)
-
-
 def main() -> None:
     folder, until = sys.argv[1:]
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    threading.Thread(target=_end_with_server, daemon=True).start()
+    end_with_server()
     gc.disable()
     try:
         made = compact(Folder(Path(folder)), int(until))

@@ -8,9 +8,7 @@ otherwise, and ends when its stdin does: with the server.
 """
 
 import gc
-import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from crossdock.journal.child import end_with_server
 from crossdock.journal.disk import free_bytes
 from crossdock.lake.options import Options, Position
 from crossdock.lake.payloads import Payloads
@@ -91,13 +90,6 @@ class Exporter:
         self._tail.close()
 
 
-def _end_with_server() -> None:
-    # Not through sys.stdin: its lock, held by this thread, would make the interpreter abort at the end.
-    while os.read(0, 4_096):
-        pass
-    os._exit(1)
-
-
 def _say(position: Position) -> None:
     sys.stdout.write(msgspec.json.encode(position).decode() + "\n")
     sys.stdout.flush()
@@ -105,8 +97,7 @@ def _say(position: Position) -> None:
 
 def main() -> None:
     options = msgspec.json.decode(sys.argv[1], type=Options, dec_hook=lambda _, text: Path(text))
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    threading.Thread(target=_end_with_server, daemon=True).start()
+    end_with_server()
     pa.set_cpu_count(1)  # a thread of its own would neither be idle nor be raised
     pa.set_io_thread_count(1)
     gc.disable()  # rows are made and dropped by the million, none of them in a circle

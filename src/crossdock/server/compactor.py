@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ import msgspec
 
 from crossdock.journal.compaction import Made
 from crossdock.journal.port import Snapshot
+from crossdock.server.child import Child
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 
@@ -31,8 +30,7 @@ class Compactor:
         self._scribe = scribe
         self._last_seq = last_seq
         self._task: asyncio.Task[None] | None = None
-        self._child: asyncio.subprocess.Process | None = None
-        self._urgent = False
+        self._child = Child("crossdock.journal.compaction")
         self._rest = 0  #: seconds until a failed compaction is tried again
 
     def _load(self) -> float:
@@ -46,9 +44,8 @@ class Compactor:
         self._rest = max(0, self._rest - 1)
         if self._task is None and load >= 1 and not self._rest:
             self.begin()
-        elif load >= 2 and self._child is not None and not self._urgent:
-            self._urgent = True
-            os.sched_setscheduler(self._child.pid, os.SCHED_OTHER, os.sched_param(0))
+        elif load >= 2 and self._task is not None and not self._child.hurried:
+            self._child.hurry(True)
             log.warning("the journal's tail outgrows its compaction; it now runs at the server's priority")
 
     def begin(self) -> None:
@@ -58,13 +55,11 @@ class Compactor:
         events, size = self._turn.tail_events, self._turn.tail_bytes
         until = self._last_seq()
         try:
-            self._child = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "crossdock.journal.compaction", str(self._folder), str(until),
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            )  # fmt: skip
-            # Its stdin stays open: the child ends when that does, with the server.
-            output = await self._child.stdout.read() if self._child.stdout is not None else b""
-            code = await self._child.wait()
+            output = await (await self._child.start(str(self._folder), str(until))).read()
+            code = await self._child.ended()
+            if self._child.replaced:
+                return
+            self._child.hurried = False
             if code != 0:
                 self._rest = RETRY_S
                 log.error(
@@ -74,18 +69,19 @@ class Compactor:
                 )
                 return
             made = msgspec.json.decode(output, type=Made)
-            if not self._scribe.install(Snapshot(made.seq, self._folder / made.file)):
+            path = self._folder / made.file
+            if not self._scribe.install(Snapshot(made.seq, path)):
+                self._rest = RETRY_S
+                path.unlink()  # the disk is full, and nobody would ever read it
                 return
             self._turn.tail_events -= events
             self._turn.tail_bytes -= size
             log.info("folded %d events into a snapshot of %d jobs, %d bytes", events, made.jobs, made.bytes)
         finally:
-            self._task = self._child = None
-            self._urgent = False
+            self._task = None
 
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            if self._child is not None:
-                self._child.kill()
+            self._child.kill()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -7,8 +7,6 @@ trimmed behind it.
 
 import asyncio
 import logging
-import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +20,7 @@ from crossdock.lake.options import Options, Position
 from crossdock.lake.quotes import Quotes
 from crossdock.model.errors import Damaged
 from crossdock.server import room
+from crossdock.server.child import Child
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 from crossdock.settings import Settings
@@ -79,8 +78,7 @@ class LakeKeeper:
         self._scribe = scribe
         self._last_seq = last_seq
         self._task: asyncio.Task[None] | None = None
-        self._child: asyncio.subprocess.Process | None = None
-        self._raised = False
+        self._child = Child("crossdock.lake.exporter")
         self._rest_s = RETRY_S
         self._rest_until = 0.0
         self._waiting_since: float | None = None
@@ -125,37 +123,30 @@ class LakeKeeper:
         return self._behind + self._turn.written_bytes - self._written
 
     def _set_priority(self, now: float) -> None:
-        if self._child is None or self._child.returncode is not None:
-            return
+        child = self._child
         overdue = now - self._unheard_since > self._options.segment_s + OVERDUE_S
-        raise_it = overdue or self.behind > (BEHIND_BYTES // 4 if self._raised else BEHIND_BYTES)
-        if raise_it is not self._raised:
-            self._raised = raise_it
-            policy = os.SCHED_OTHER if raise_it else os.SCHED_IDLE
-            os.sched_setscheduler(self._child.pid, policy, os.sched_param(0))
-            word = "falls behind the journal; it now runs at the server's priority" if raise_it else "has caught up"
-            log.log(logging.WARNING if raise_it else logging.INFO, "the lake %s", word)
+        hurry = overdue or self.behind > (BEHIND_BYTES // 4 if child.hurried else BEHIND_BYTES)
+        if hurry is not child.hurried:
+            child.hurry(hurry)
+            word = "falls behind the journal; it now runs at the server's priority" if hurry else "has caught up"
+            log.log(logging.WARNING if hurry else logging.INFO, "the lake %s", word)
 
     async def _run(self) -> None:
         try:
-            self._child = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "crossdock.lake.exporter", msgspec.json.encode(self._options, enc_hook=str),
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            )  # fmt: skip
-            # Its stdin stays open: the child ends when that does, with the server.
-            if self._child.stdout is not None:
-                async for line in self._child.stdout:
-                    self._heard(msgspec.json.decode(line, type=Position))
-            code = await self._child.wait()
+            async for line in await self._child.start(msgspec.json.encode(self._options, enc_hook=str)):
+                self._heard(msgspec.json.decode(line, type=Position))
+            code = await self._child.ended()
+            if self._child.replaced:
+                return
             log.error(
                 "the lake's process ended (exit code %d)%s; the journal keeps what it has not taken; next try in %d s",
                 code, f": {self._trouble}" if self._trouble else "", self._rest_s,
             )  # fmt: skip
         finally:
-            self._rest_until = time.monotonic() + self._rest_s
-            self._rest_s = min(2 * self._rest_s, _RETRY_AT_MOST_S)
-            self._task = self._child = None
-            self._raised = False
+            if not self._child.replaced:
+                self._rest_until = time.monotonic() + self._rest_s
+                self._rest_s = min(2 * self._rest_s, _RETRY_AT_MOST_S)
+            self._task = None
             self._trouble = ""
 
     def _heard(self, position: Position) -> None:
@@ -176,6 +167,5 @@ class LakeKeeper:
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            if self._child is not None:
-                self._child.kill()
+            self._child.kill()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -177,6 +177,7 @@ class Server:
 
     def _keep_house(self, seconds: int) -> None:
         """Once a second: disk space, the sync of `everysec`, the length of the tail; doors less often."""
+        self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
         self._look_at_disk()
         if seconds and self._settings.journal.durability == "everysec":
             self._scribe.sync()
@@ -189,7 +190,6 @@ class Server:
             self.turn.begin()
             for door in self._doors.values():
                 door.tick(self.turn)
-        self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)
 
     def _look_at_disk(self) -> None:
         refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
