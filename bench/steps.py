@@ -20,6 +20,7 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
+from crossdock.server.hall import Hall
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
 from crossdock.wire.faktory.door import FaktoryDoor
@@ -50,20 +51,13 @@ class _Transport(asyncio.Transport):
         """There is no buffer."""
 
 
-class _Host:
-    limits = Limits()
-
-    def __init__(self) -> None:
-        self.connections: set[Connection] = set()
-
-
 class Bench:
     """One connection, and the turns that its requests are part of."""
 
     def __init__(self, door: str = "faktory") -> None:
         self._loop = asyncio.new_event_loop()
         self._turn = Turn(Engine(Memory(), Random(1)), _Scribe(), Clock(), self._loop, 10**7)
-        self._peer = Connection(_Host(), _door(door), self._turn, self._loop)
+        self._peer = Connection(Hall(Limits()), _door(door), self._turn, self._loop)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)
         if door == "faktory":

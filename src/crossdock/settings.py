@@ -137,7 +137,9 @@ class ResquSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    connections: Annotated[int, Meta(ge=1, description="Connections over all doors")] = 10_000
+    connections: Annotated[
+        int, Meta(ge=1, description="Connections over all doors; one without its handshake does not count yet")
+    ] = 10_000
     jobs: Annotated[
         int,
         Meta(
@@ -148,6 +150,10 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unread_kib: Annotated[
         int, Meta(ge=16, description="Replies a client may leave unread before its requests are not read either")
     ] = 1_024
+    unfinished_mib: Annotated[
+        int,
+        Meta(ge=16, description="Requests that are not whole yet, of all; beyond it who sent most is cut off"),
+    ] = 256
 
 
 class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

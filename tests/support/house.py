@@ -11,6 +11,7 @@ from crossdock.model.clock import Now
 from crossdock.model.states import State
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
+from crossdock.server.hall import Hall
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
 from crossdock.wire.session import Door
@@ -57,15 +58,14 @@ class Transport:
         self.closed = True
 
 
-class House:
+class House(Hall):
     def __init__(self, door: Door) -> None:
+        super().__init__(Limits())
         self.loop = HandLoop()
         self.scribe = HeldScribe()
         clock = cast(Clock, HandClock(self.loop))
         self.memory = Memory()
         self.turn = Turn(Engine(self.memory, Random(1)), self.scribe, clock, self.loop.as_loop(), 100_000)
-        self.connections: set[Connection] = set()
-        self.limits = Limits()
         self.door = door
 
     def connect(self) -> tuple[Connection, Transport]:

@@ -11,6 +11,7 @@ from crossdock.model.commands import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
+from crossdock.server.hall import Hall
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
 from crossdock.wire.control.door import ControlDoor
@@ -23,12 +24,6 @@ from tests.support.states import RULES
 class Disk:
     def append(self, batch: bytes, durable: Any) -> None:
         durable()
-
-
-class Host:
-    def __init__(self) -> None:
-        self.connections: set[Connection] = set()
-        self.limits = Limits()
 
 
 class Wire:
@@ -51,7 +46,7 @@ def test_a_walk_rests_after_each_slice() -> None:
     loop = HandLoop()
     turn = Turn(Engine(Memory(), Random(1)), Disk(), Clock(), loop.as_loop(), 100_000)
     turn.do(Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
-    host, door = Host(), ControlDoor(House())
+    host, door = Hall(Limits()), ControlDoor(House())
     walker, other = (Connection(host, door, turn, loop.as_loop()) for _ in range(2))
     walked, asked = Wire(), Wire()
     walker.connection_made(cast(asyncio.Transport, walked))

@@ -9,6 +9,7 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
+from crossdock.server.hall import Hall
 from crossdock.server.limits import PUSHED_UNREAD, Limits
 from crossdock.server.turn import Turn
 from crossdock.wire.channels import Channels
@@ -46,10 +47,9 @@ class Transport:
         return self.is_cut
 
 
-class House:
+class House(Hall):
     def __init__(self) -> None:
-        self.connections: set[Connection] = set()
-        self.limits = Limits(unread_bytes=UNREAD)
+        super().__init__(Limits(unread_bytes=UNREAD))
         self.loop = HandLoop()
         self.scribe = HeldScribe()
         self.turn = Turn(Engine(Memory(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), 1_000)

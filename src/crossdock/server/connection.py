@@ -5,11 +5,11 @@ A client that floods is served a slice at a time, between the turns of others.
 
 import asyncio
 import time
-from typing import Protocol
 
 from crossdock.server.answering import Answering
 from crossdock.server.deadline import Deadline
-from crossdock.server.limits import PASS_S, REQUESTS_A_PASS, Limits
+from crossdock.server.hall import Hall
+from crossdock.server.limits import PASS_S, REQUESTS_A_PASS
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
@@ -17,18 +17,12 @@ from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.session import Door, Told, Watched
 
 
-class Host(Protocol):
-    """The server, as a connection sees it."""
-
-    connections: "set[Connection]"
-    limits: Limits
-
-
 class Connection(Answering):
-    def __init__(self, host: Host, door: Door, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(door.session(turn, self.abort), door.name, turn, loop, host.limits.unread_bytes)
-        self._host = host
+    def __init__(self, hall: Hall, door: Door, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(door.session(turn, self.abort), door.name, turn, loop, hall.limits.unread_bytes)
+        self._hall = hall
         self._door = door
+        self.unfinished = 0
         if isinstance(self._session, Told):
             self._session.push = self.push
         self._receive = self._session.receive
@@ -41,7 +35,9 @@ class Connection(Answering):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._host.connections.add(self)
+        if not self._hall.enter(self):
+            self.abort()
+            return
         greeting = self._session.greeting()
         if greeting:
             self._transport.write(greeting)
@@ -57,6 +53,10 @@ class Connection(Answering):
             return
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
+        if not requests:
+            self._hall.gather(self, len(data))
+        elif self.unfinished:
+            self._hall.finish(self)
         if self._requests or self._choked or self._pending is not None:
             self._requests.extend(requests)
             self._ahead += len(data)
@@ -134,8 +134,8 @@ class Connection(Answering):
         if self._handshake is not None:
             self._handshake.cancel()
             self._handshake = None
-        if len(self._host.connections) > self._host.limits.connections:
-            crowded = self._session.crowded(len(self._host.connections))
+        if not self._hall.welcome(self):
+            crowded = self._session.crowded(len(self._hall.welcomed) + 1)
             if crowded is not None:
                 self._take(crowded)
 
@@ -149,12 +149,13 @@ class Connection(Answering):
         return self._owes()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._host.connections.discard(self)
+        self._hall.leave(self)
         super().connection_lost(error)
         if self._handshake is not None:
             self._handshake.cancel()
         if self._silence is not None:
             self._silence.end()
+            self._silence = None
         self._lose()
 
     def _lose(self) -> None:
@@ -170,6 +171,8 @@ class Connection(Answering):
             self._left = True
             self._turn.begin()  # what the session leaves behind happens now
             self._finish(self._session.closed())
+            # They know each other: what was half sent would wait for the garbage collector, which comes late.
+            del self._session, self._receive, self._handle
 
     def _finish(self, work: Slices | None) -> None:
         self._turn.begin()

@@ -25,6 +25,7 @@ from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.doors import CannotStart
+from crossdock.server.hall import Hall
 from crossdock.server.lake import HOLD, LakeKeeper, conceal
 from crossdock.server.limits import Limits
 from crossdock.server.pulse import Pulse
@@ -40,7 +41,7 @@ from crossdock.wire.session import Door, Herald
 log = logging.getLogger("crossdock")
 
 #: How long goodbyes may take (SIGTERM); after that connections are cut.
-_LEAVE_S: Final = 1.5
+_LEAVE_S: Final = 1.0
 
 #: Work in slices that is under way then gets this long, all of it together; after that its clients hear nothing.
 _LAST_SLICES_S: Final = 0.5
@@ -76,8 +77,10 @@ class Server:
         self._where = doors.addresses(settings)
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
         self._orders = standing.throttles(settings), standing.recurrences(settings), standing.mapping(settings)
-        self.limits = Limits(settings.limits.connections, settings.limits.jobs, settings.limits.unread_kib * 1024)
-        self.connections: set[Connection] = set()
+        limits = settings.limits
+        self._hall = Hall(
+            Limits(limits.connections, limits.jobs, limits.unread_kib * 1024, limits.unfinished_mib * room.MIB)
+        )
         self._servers: list[asyncio.Server] = []
         self._stopping = asyncio.Event()
         self._begun = _Begun()
@@ -100,7 +103,7 @@ class Server:
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
         self._scribe.reserve_used = reserve_used
         engine = Engine(recovered.memory, Random(secrets.randbits(64)), conceal(settings))
-        self.turn = Turn(engine, self._scribe, clock, self._loop, self.limits.jobs)
+        self.turn = Turn(engine, self._scribe, clock, self._loop, self._hall.limits.jobs)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
@@ -115,7 +118,7 @@ class Server:
             settings.journal.durability,
             turn=self.turn,
             scribe=self._scribe,
-            connections=self.connections,
+            connections=self._hall.connections,
         )
         self._doors = doors.build(settings, self._where)
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
@@ -173,7 +176,7 @@ class Server:
         self._servers.append(await self._loop.create_unix_server(factory, sock=sock, backlog=64))
 
     def _factory(self, door: Door) -> Callable[[], Connection]:
-        return lambda: Connection(self, door, self.turn, self._loop)
+        return lambda: Connection(self._hall, door, self.turn, self._loop)
 
     def _keep_house(self, seconds: int) -> None:
         """Once a second: disk space, the sync of `everysec`, the length of the tail; doors less often."""
@@ -201,7 +204,7 @@ class Server:
         recovers from disk."""
         log.critical("stopping: %s", error)
         self.failure = error
-        for connection in list(self.connections):
+        for connection in list(self._hall.connections):
             connection.abort()
         self._begun.said.set()
         self._settled.set()
@@ -210,7 +213,7 @@ class Server:
     def stop(self) -> None:
         """SIGTERM. A second one does not wait for goodbyes; what was promised is on disk either way."""
         if self._stopping.is_set():
-            for connection in list(self.connections):
+            for connection in list(self._hall.connections):
                 connection.abort()
         self._stopping.set()
 
@@ -234,14 +237,14 @@ class Server:
 
     async def _say_goodbye(self) -> None:
         give_up = time.monotonic() + _LAST_SLICES_S
-        for connection in list(self.connections):
+        for connection in list(self._hall.connections):
             connection.shut_down(give_up)
         self.turn.when_settled(self._settled.set)
         await self._settled.wait()
         give_up = self._loop.time() + _LEAVE_S
-        while self.connections and self._loop.time() < give_up:
+        while self._hall.connections and self._loop.time() < give_up:
             await asyncio.sleep(0.01)  # transports flush their last bytes
-        for connection in list(self.connections):
+        for connection in list(self._hall.connections):
             connection.abort()
 
 

@@ -54,3 +54,4 @@ class Lines:
     def _overrun(self) -> None:
         self.overrun = True
         self._whole = 0
+        self._kept.clear()

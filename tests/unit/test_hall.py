@@ -1,0 +1,99 @@
+"""Who is connected, and what is kept of what they have half sent."""
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crossdock.server import hall
+from crossdock.server.limits import Limits
+from crossdock.wire.faktory.door import FaktoryDoor
+from tests.support.house import House, Transport
+
+HELLO = 'HELLO {"v":2}'
+
+
+class Aborted(Transport):
+    aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch) -> House:
+    monkeypatch.setattr("tests.support.house.Transport", Aborted)
+    return House(FaktoryDoor())
+
+
+def guest(house: House) -> tuple[Any, Any]:
+    connection, transport = house.connect()
+    house.say(connection, HELLO)
+    return connection, transport
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_sockets_that_say_nothing_keep_nobody_out(house: House) -> None:
+    house.limits = Limits(connections=2)
+    silent = [house.connect() for _ in range(5)]
+    (first, one), (_, two), (_, three) = guest(house), guest(house), guest(house)
+    assert one.heard.endswith(b"+OK\r\n") and two.heard.endswith(b"+OK\r\n")
+    assert three.heard.endswith(b"-ERR too many connections: 3\r\n")
+    first.connection_lost(None)
+    _, four = guest(house)
+    assert four.heard.endswith(b"+OK\r\n"), "the one that was refused takes no place"
+    assert len(house.connections) == len(silent) + 3
+
+
+def test_there_is_a_bound_to_sockets_that_say_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hall, "STRANGERS", 3)
+    house.limits = Limits(connections=2)
+    transports: list[Any] = [house.connect()[1] for _ in range(6)]
+    assert [transport.aborted for transport in transports] == [False] * 5 + [True]
+
+
+def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.limits = Limits(unfinished_bytes=1_000)
+    (one, greedy), (two, modest) = guest(house), guest(house)
+    one.data_received(b"PUSH " + b"a" * 595)
+    two.data_received(b"PUSH " + b"b" * 195)
+    assert house.unfinished == 800
+    two.data_received(b"b" * 300)
+    assert greedy.aborted and not modest.aborted and house.unfinished == 500
+    assert "limits.unfinished_mib" in caplog.text
+    one.connection_lost(None)
+    two.data_received(b"\n")
+    house.sync()
+    assert house.unfinished == 0 and modest.heard.count(b"-ERR") == 1
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
+    """Not when the garbage collector comes: a client that does so again and again would be faster."""
+    connection, _ = guest(house)
+    lines = connection._session._lines
+    connection.data_received(b"PUSH " + b"a" * 1_000_000)
+    assert len(lines._kept) == 1_000_005
+    connection.connection_lost(None)
+    house.sync()
+    del connection
+    holders = [each for each in gc.get_referrers(lines) if type(each).__name__ != "frame"]
+    assert holders == [], "nobody has it any more but this test"
+
+
+def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
+    connection, transport = guest(house)
+    lines = connection._session._lines
+    connection.data_received(b"PUSH " + b"a" * 17_000_000)
+    house.sync()
+    assert transport.heard.endswith(b"-ERR line too long\r\n") and len(lines._kept) == 0
