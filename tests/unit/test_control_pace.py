@@ -32,7 +32,7 @@ class Wire:
     def __init__(self) -> None:
         self.written = b""
 
-    def set_write_buffer_limits(self, high: int) -> None:
+    def set_write_buffer_limits(self, high: int, low: int) -> None:
         pass
 
     def write(self, data: bytes) -> None:

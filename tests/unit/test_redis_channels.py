@@ -41,7 +41,7 @@ class Transport:
     def abort(self) -> None:
         self.is_cut = True
 
-    def set_write_buffer_limits(self, high: int) -> None: ...
+    def set_write_buffer_limits(self, high: int, low: int) -> None: ...
 
     def is_closing(self) -> bool:
         return self.is_cut

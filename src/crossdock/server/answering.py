@@ -13,7 +13,7 @@ from typing import Any
 from crossdock.model.commands import GiveBack
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.job import Held
-from crossdock.server.flow import Flow
+from crossdock.server.flow import Flow, low_water
 from crossdock.server.limits import PUSHED_UNREAD
 from crossdock.server.parts import Part
 from crossdock.server.pending import Slicing, Waiting
@@ -36,6 +36,9 @@ class Answering(Flow):
         self._requests: deque[Any] = deque()  #: read, and not handled yet
         self._unreleased = 0  #: bytes of replies the turn still holds
         self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
+        self._unsent: list[
+            tuple[int, list[Held] | None]
+        ] = []  #: replies said since the peer no longer reads: their bytes
         self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
         self._ended = False  #: the peer sends no more
         self._lost = False
@@ -124,6 +127,7 @@ class Answering(Flow):
             self._pending.go_on()
 
     def resume_writing(self) -> None:
+        self._unsent.clear()
         super().resume_writing()
         self._next_part()
 
@@ -161,9 +165,8 @@ class Answering(Flow):
         """Called by the turn when this reply, and all before it, may leave."""
         self._unreleased -= len(reply)
         if self._lost or (self._ended and granted is not None):
-            if granted is not None:  # nobody will ever know of these leases
-                self._turn.begin()
-                self._turn.do(GiveBack(self._via, granted))
+            if granted is not None:
+                self._give_back(granted)
             if not self._lost:
                 self._transport.close()
             self._lose()
@@ -171,6 +174,8 @@ class Answering(Flow):
         if reply:
             write = self._write
             write(reply)
+            if self._choked:
+                self._unsent.append((len(reply), granted))
         if self._closing:
             if not self._unreleased:
                 self._hang_up()
@@ -178,6 +183,22 @@ class Answering(Flow):
             self._go_on()
         elif self._ended and not self._owes():
             self._take(Bye(b""))
+
+    def _give_back(self, granted: list[Held]) -> None:
+        """Nobody will ever know of these leases."""
+        self._turn.begin()
+        self._turn.do(GiveBack(self._via, granted))
+
+    def _give_back_unsent(self) -> None:
+        """Of a peer that stopped to read and is gone. So much at least of what was said last never reached the socket:
+        its buffer has not been below that since."""
+        left = low_water(self._unread_bytes) if self._choked else 0
+        while self._unsent and left > 0:
+            size, granted = self._unsent.pop()
+            left -= size
+            if granted is not None:
+                self._give_back(granted)
+        self._unsent.clear()
 
     def _owes(self) -> bool:
         return bool(self._unreleased or self._requests or self._pending is not None)

@@ -160,6 +160,7 @@ class Connection(Answering):
 
     def _lose(self) -> None:
         self._lost = self._closing = True
+        self._give_back_unsent()
         self._leave_pending()
         self._requests.clear()
         if not self._unreleased:

@@ -13,6 +13,11 @@ from crossdock.server.limits import READ_AHEAD
 _LINGER_S: Final = 1.0
 
 
+def low_water(unread_bytes: int) -> int:
+    """A peer that left so many replies unread reads again when there are no more of them than this."""
+    return unread_bytes * 3 // 4
+
+
 class Flow(asyncio.Protocol, ABC):
     def __init__(self, loop: asyncio.AbstractEventLoop, unread_bytes: int) -> None:
         self._loop = loop
@@ -26,7 +31,7 @@ class Flow(asyncio.Protocol, ABC):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._write = self._transport.write
-        self._transport.set_write_buffer_limits(high=self._unread_bytes)
+        self._transport.set_write_buffer_limits(high=self._unread_bytes, low=low_water(self._unread_bytes))
 
     def _control_reading(self) -> None:
         """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
