@@ -118,6 +118,12 @@ class SqliteJournal:
         """The oldest batch that is there, 0: none is."""
         return int(self._scalar("select min(seq) from journal") or 0)
 
+    @property
+    def needless(self) -> int:
+        """The last batch that may be trimmed: two snapshots hold it, and no reader wants it."""
+        held, previous = self._scalar("select min(seq) from hold"), self._snapshot_seq("previous")
+        return previous if held is None else min(previous, int(held))
+
     def append(self, batch: bytes) -> int:
         # Before the batch, never after it: a full disk must not look like a batch that was not written.
         if self._wal_pages >= self._checkpoint_at:
@@ -227,14 +233,10 @@ class SqliteJournal:
                 raise DiskFull(f"no room to note that {name} reads no more: {error}") from error
 
     def trim(self, rows: int) -> int:
-        held = self._scalar("select min(seq) from hold")
-        until = self._snapshot_seq("previous")
-        if held is not None:
-            until = min(until, int(held))
         try:
             self._db.execute(
                 "delete from journal where seq in (select seq from journal where seq <= ? order by seq limit ?)",
-                (until, rows),
+                (self.needless, rows),
             )
         except apsw.FullError as error:
             raise DiskFull(f"no room to trim the journal: {error}") from error
