@@ -74,7 +74,6 @@ class SqliteJournal:
         except CrossdockError:
             self._db.close()
             raise
-        self.always = durability == "always"
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
         self._checkpoint_at = _CHECKPOINT_PAGES
@@ -241,10 +240,6 @@ class SqliteJournal:
         except apsw.FullError as error:
             raise DiskFull(f"no room to trim the journal: {error}") from error
         return self._db.changes()
-
-    @property
-    def wal_bytes(self) -> int:
-        return self._wal_pages * PAGE_BYTES
 
     def close(self) -> None:
         if not self._db.readonly("main"):
