@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crossdock.client.loads import CALL_BYTES, Loader, Where, calls
 from crossdock.lake.segments import look
 from tests.support.command_line import Operator
 from tests.support.patience import IDLE_PATIENCE_S, wait_until
@@ -33,8 +34,12 @@ def worked(server: Server, count: int) -> None:
             client.push(f"first-{n:03d}", "mail", [n], retry=-1)
             assert client.fetch("mail") is not None
             client.fail(f"first-{n:03d}", "no")
+    known(server, 3 * count)
+
+
+def known(server: Server, rows: int) -> None:
     lake = server.data / "lake"
-    wait_until(lambda: sum(each.rows for each in look(lake).segments) >= 3 * count, "the lake", IDLE_PATIENCE_S)
+    wait_until(lambda: sum(each.rows for each in look(lake).segments) >= rows, "the lake", IDLE_PATIENCE_S)
 
 
 def ready(operator: Operator) -> list[dict[str, object]]:
@@ -69,6 +74,20 @@ def test_another_queue_and_only_a_look(server: Server, operator: Operator) -> No
     assert operator.tell(*words).startswith("replayed 1 job as replay-")
     assert [(job["queue"], job["payload"]) for job in ready(operator)] == [("elsewhere", "[1]")]
     assert operator.json("replay", "--jid", "nobody")["matched"] == 0
+
+
+def test_five_hundred_jobs_of_forty_kilobytes(server: Server, operator: Operator) -> None:
+    rows = [(f"large-{n}", "mail", "k", f'["{"x" * 40_000}"]') for n in range(500)]
+    rows.append(("larger than a call", "mail", "k", f'["{"y" * CALL_BYTES}"]'))
+    with Loader(Where("127.0.0.1", server.ports["redis"]), "first") as loader:
+        for _, call in calls(rows, 500):
+            loader.put(call)
+        loader.finish()
+    known(server, len(rows))
+    done = operator.json("replay", "--queue", "mail", "--id", "again", "--yes", "--to", "elsewhere")
+    assert done == {"matched": 501, "id": "again", "new": 501, "known": 0}
+    waiting = {queue["queue"]: queue["ready"] for queue in operator.json("queues")["queues"]}
+    assert waiting == {"mail": 501, "elsewhere": 501}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.journal import compaction, disk, snapshot
+from crossdock.journal import columns, compaction, disk, snapshot
 from crossdock.journal.folder import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
@@ -73,7 +73,7 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    monkeypatch.setattr(snapshot, "_CHUNK", 7)
+    monkeypatch.setattr(columns, "_MANY", 7)
     monkeypatch.setattr(disk, "_SYNC_EVERY", 1_000)
     house = House(tmp_path)
     yield house

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.lake import manifest
+from crossdock.lake import manifest, tables
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.lake.writer import LakeInUse, OtherJournal, Writer
@@ -35,6 +35,20 @@ def test_how_it_is_cut_changes_nothing(tmp_path: Path) -> None:
     for each in (37, 5_000):
         write_all(tmp_path / str(each), ListSource(story()), each)
         assert rows_in(tmp_path / str(each)) == rows_of(story())
+
+
+def test_a_batch_of_too_many_rows_takes_no_numbers_of_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = story(100)
+    sizes = [len(rows_of([batch])) for batch in batches]
+    most, large = max(sizes), sizes.index(max(sizes)) + 1
+    monkeypatch.setattr(tables, "ROWS_AT_MOST", most - 1)
+    with pytest.raises(Damaged, match=f"batch {large} has more than {most - 1} rows"):
+        write_all(tmp_path, ListSource(batches), 1)
+    done = manifest.read_done(tmp_path)
+    assert (done.last if done else 0) == large - 1, "it stops before that one"
+    monkeypatch.setattr(tables, "ROWS_AT_MOST", most)
+    write_all(tmp_path, ListSource(batches))
+    assert rows_in(tmp_path) == rows_of(batches)
 
 
 class Crash(BaseException):

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from crossdock.client.control import ControlClient
 from crossdock.client.loads import Loader, Told, Where
+from crossdock.pipeline.source.options import writing
+from crossdock.pipeline.source.sink import Sink
 from crossdock.pipeline.source.source import register
 from tests.pipeline.dying import BATCH, DyingSource, orders
 from tests.support.patience import wait_until
@@ -66,6 +70,17 @@ def test_a_frame_becomes_jobs(speaking: SparkSession, server: Server) -> None:
         write(orders(speaking, 10), server, key="order", queue="frame", run="frame")
     write(orders(speaking, 10), server, key="order", queue="frame", run="frame", closed="skip")
     assert len(jobs(server, "frame")) == 1_000
+
+
+def test_a_thousand_jobs_of_twenty_kilobytes(server: Server) -> None:
+    schema = StructType([StructField(name, StringType()) for name in ("jid", "args")])
+    options = {"port": str(server.ports["redis"]), "kind": "k", "queue": "large", "run": "large"}
+    columns = {"jid": [f"large-{n}" for n in range(1_000)], "args": [f'["{"x" * 20_000}"]'] * 1_000}
+    sink = Sink(schema, writing(options))
+    sent = sink.write(iter([pa.RecordBatch.from_pydict(columns)]))
+    sink.commit([sent])
+    assert sent.rows == 1_000
+    assert told(server, "large") == Told("closed", 0, 0, 1_000, 0)
 
 
 @pytest.mark.parametrize(

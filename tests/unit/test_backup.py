@@ -112,6 +112,40 @@ def test_what_a_reader_of_the_journal_still_needs_is_in_it(tmp_path: Path, write
     reader.close()
 
 
+def test_a_reader_that_was_behind_and_catches_up_meanwhile(tmp_path: Path, writer: Writer) -> None:
+    """Then the server trims what the copy wanted for that reader's sake."""
+    writer.journal.hold("lake", 3)
+    first = writer.compact()
+    for n in range(2):
+        writer.push(f"behind-{n}")
+        writer.compact()
+
+    def catch_up(what: str, done: int, of: int) -> None:
+        if what == "snapshot":
+            writer.journal.hold("lake", writer.journal.last)
+            writer.journal.trim(1_000)
+
+    assert writer.journal.first == 4
+    made = back_up(writer.path, tmp_path / "copy", 0, catch_up)
+    assert writer.journal.first == first + 2, "what it wanted was trimmed"
+    assert made.seq == writer.journal.last
+    restore(tmp_path / "copy", tmp_path / "new", nothing)
+    assert state(tmp_path / "new") == state(writer.path)
+
+
+def test_a_fault_is_told_though_a_reader_goes_on_meanwhile(tmp_path: Path, writer: Writer) -> None:
+    writer.journal.hold("lake", 3)
+    writer.compact()
+    change(writer.path, "update journal set batch = x'00' where seq = 10")
+
+    def read_on(what: str, done: int, of: int) -> None:
+        writer.journal.hold("lake", 4)
+
+    with pytest.raises(Damaged, match="nothing was backed up: batch 10 fails its checksum"):
+        back_up(writer.path, tmp_path / "copy", 0, read_on)
+    assert left(tmp_path) == ["data"]
+
+
 def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     at_rest(tmp_path / "data", snapshots=1)
     make(tmp_path / "data", tmp_path / "copy")

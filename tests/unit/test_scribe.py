@@ -233,6 +233,14 @@ def test_the_reserve_is_made_when_there_is_room(desk: Desk, monkeypatch: pytest.
     assert not desk.ballast.exists()
 
 
+@pytest.mark.parametrize("size", [0, 4_095])
+def test_a_reserve_that_a_crash_cut_short_is_made_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr("crossdock.server.scribe.BALLAST_BYTES", 4_096)
+    desk.ballast.write_bytes(bytes(size))
+    desk.scribe.make_ballast()
+    assert desk.ballast.stat().st_size == 4_096
+
+
 def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(path: Path, size: int) -> None:
         raise OSError(28, "No space left on device")

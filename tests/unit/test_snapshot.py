@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from crossdock.journal import snapshot
+from crossdock.journal import columns, snapshot
 from crossdock.journal.columns import pack
 from crossdock.model.clock import Now
 from crossdock.model.commands import Enqueue
 from crossdock.model.errors import Damaged
+from crossdock.model.faces import Entry, ResquFace, What
+from crossdock.model.job import Extra, Failure, Result
 from crossdock.wire.faktory.job import read_one, spec
 from tests.support.states import Story, eventful, picture
 
@@ -35,12 +37,41 @@ def test_what_was_written_is_what_is_read(story: Story, file: Path) -> None:
 
 
 def test_many_jobs_go_in_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "_CHUNK", 100)
+    monkeypatch.setattr(columns, "_MANY", 100)
     story = Story()
     story.push(*(f"job-{n:05d}" for n in range(1_234)))
     path = tmp_path / "snapshot"
     snapshot.write(path, story.memory, 1, 0.0, 0.0)
     assert picture(snapshot.load(path).memory) == picture(story.memory)
+
+
+@pytest.mark.parametrize("size", [2, 10, 1_000])
+def test_large_jobs_go_few_at_a_time(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand of 430 KB in one block were more than its length can say."""
+    monkeypatch.setattr(columns, "_BYTES", 100)
+    story = Story()
+    story.push(*(f"job-{n:05d}" for n in range(1_234)), payload=b"x" * size)
+    sizes = [len(chunk) for chunk in columns.chunks(story.memory.jobs.values())]
+    assert (sum(sizes), max(sizes)) == (1_234, 100 // size + 1)
+    path = tmp_path / "snapshot"
+    snapshot.write(path, story.memory, 1, 0.0, 0.0)
+    assert picture(snapshot.load(path).memory) == picture(story.memory)
+
+
+def test_whatever_a_job_carries_counts() -> None:
+    extras = [
+        Extra(custom=b"x" * 1_000_000),
+        Extra(result=Result(True, b"x" * 1_000_000)),
+        Extra(error=Failure("", "x" * 500_000, ("x" * 500_000,), 0.0, 0.0, 0.0, lost=False)),
+        Extra(history=(Entry(0.0, What.SAID, "x" * 500_000, data=b"x" * 500_000),)),
+        Extra(face=ResquFace(b"x" * 1_000_000, "", "")),
+    ]
+    for extra in extras:
+        story = Story()
+        story.push(*(f"job-{n}" for n in range(100)))
+        for job in story.memory.jobs.values():
+            job.extra = extra
+        assert [len(chunk) for chunk in columns.chunks(story.memory.jobs.values())] == [34, 34, 32]
 
 
 def test_an_empty_state_goes_in_too(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
-import msgspec
 
 from crossdock.cli.acting import NothingDone, agreed
 from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
@@ -21,13 +20,12 @@ from crossdock.cli.filters import span
 from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import session
 from crossdock.cli.show import clean, some
-from crossdock.client.loads import Loader, Told
+from crossdock.client.loads import Loader, Told, calls
 from crossdock.lake.choosing import (
     LEASE_AT_MOST,
     OUTCOMES,
     RETRIES,
     RETRIES_AT_MOST,
-    Chosen,
     Filter,
     Past,
     choose,
@@ -45,7 +43,7 @@ Examples:
 """
 
 _SAMPLE: Final = 5
-_CHUNK: Final = 500
+_CALL: Final = 500  #: jobs
 _LOOK_S: Final = 0.5
 
 
@@ -133,9 +131,10 @@ def _by_hand(folder: Path, which: Filter) -> Iterator[Found]:
         chosen = choose(folder, which, progress)
 
     def send(door: Loader, run: str, to_queue: str, more: Callable[[int], None]) -> None:
-        for rows in _chunks(chosen, run, to_queue):
-            door.put(msgspec.msgpack.encode(rows))
-            more(len(rows))
+        begin = f"{run}\0{chosen.lake}\0"
+        for count, call in calls((_row(past, begin, to_queue) for past in jobs(chosen)), _CALL):
+            door.put(call)
+            more(count)
 
     first = list(jobs(chosen, _SAMPLE))
     yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, first, send)
@@ -205,18 +204,6 @@ def _send(door: Loader, found: Found, run: str, to_queue: str) -> Told:
             return door.finish()
     except KeyboardInterrupt:
         raise NothingDone(f"interrupted; start it again with --id {clean(run)} and the same filters to go on") from None
-
-
-def _chunks(chosen: Chosen, run: str, to_queue: str) -> Iterator[list[tuple[Any, ...]]]:
-    begin = f"{run}\0{chosen.lake}\0"
-    rows = []
-    for past in jobs(chosen):
-        rows.append(_row(past, begin, to_queue))
-        if len(rows) == _CHUNK:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
 
 
 def _row(past: Past, begin: str, to_queue: str) -> tuple[Any, ...]:

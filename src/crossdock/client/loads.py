@@ -7,8 +7,10 @@ room now is asked again, later and later.
 import random
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, ClientError, NoServer, Refused
@@ -22,8 +24,13 @@ PATIENCE_S: Final = 300.0
 #: Calls that are on their way: the server decodes one while the next comes.
 AHEAD: Final = 4
 
+#: Of the jobs of a call, however few that are: no server takes a request of any length (`redis.request_mib`).
+CALL_BYTES: Final = 4 * 1024 * 1024
+
 _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 5.0
+
+_pack = msgspec.msgpack.Encoder().encode
 
 
 class Told(NamedTuple):
@@ -36,6 +43,22 @@ class Told(NamedTuple):
 
 class Later(ClientError):
     """The server has no room now; the text is its own."""
+
+
+def calls(jobs: Iterable[tuple[Any, ...]], many: int) -> Iterator[tuple[int, bytes]]:
+    """Jobs (docs/reference/redis.md) as `Loader.put` takes them, at most so many at a time, each time with how many
+    they are. One that is longer than a call may be goes alone."""
+    some: list[msgspec.Raw] = []
+    size = 0
+    for job in jobs:
+        each = _pack(job)
+        if some and (len(some) == many or size + len(each) > CALL_BYTES):
+            yield len(some), _pack(some)
+            some, size = [], 0
+        some.append(msgspec.Raw(each))
+        size += len(each)
+    if some:
+        yield len(some), _pack(some)
 
 
 class Loader(Closes):

@@ -20,6 +20,7 @@ from crossdock.engine import (
     holding,
     intervals,
     key_changes,
+    lazy_lease,
     lease,
     loading,
     moves,
@@ -185,11 +186,12 @@ class Engine:
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {
             m.Pop: popping.pop_in_steps,
-            c.LeaseNext: popping.lease_next,
+            c.LeaseNext: lazy_lease.lease_in_steps,
         }
 
     def decide(self, command: c.Command[T], now: Now) -> Decision[T]:
-        """What this command would change, and its outcome. Nothing is changed yet."""
+        """What this command would change, and its outcome. Nothing is changed yet, but that a tick hears lazy alarms:
+        those that have come are set to their queue's next deadline."""
         decision = self._decide[type(command)](self.memory, command, now)
         if decision is None:
             raise UsageError(f"{type(command).__name__} is decided in steps, by carry_out")

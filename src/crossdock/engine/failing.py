@@ -11,7 +11,7 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.releasing import end_lease, to_old_place
-from crossdock.engine.settle import DONE, UNKNOWN, claimed, room
+from crossdock.engine.settle import DONE, claimed, room
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import FAILED, FAILURE, RETRY
 from crossdock.engine.tries import Told, exhausted, failure, out_of_retries, used_up
@@ -28,14 +28,10 @@ _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
 
 def fail(memory: Memory, command: Fail, now: Now, random: Random, conceal: Conceal | None = None) -> Decision[Verdict]:
     claim = command.claim
-    found = claimed(memory, command.jid, claim)
+    found = claimed(memory, command.jid, claim) or freely.claimed(memory, command.jid, claim)
     if found is None:
-        target = freely.target(memory, command.jid, claim) if claim.free else UNKNOWN
-        if isinstance(target, Verdict):
-            return (), target, ()
-        job, lease = target, target.lease
-    else:
-        job, lease = found
+        return (), freely.verdict(memory, command.jid, claim), ()
+    job, lease = found
     told = Told(
         claim.via,
         claim.worker,

@@ -8,23 +8,29 @@ from msgspec.structs import replace
 
 from crossdock.engine.memory import Memory
 from crossdock.model.commands import Claim, Verdict
-from crossdock.model.job import Extra, Job, Result
+from crossdock.model.job import Extra, Job, Lease, Result
 from crossdock.model.states import OVER, State
 
 _KEEPS_RESULT = frozenset({State.COMPLETE, State.FAILED})
 
 
-def target(memory: Memory, jid: str, claim: Claim) -> Job | Verdict:
-    """The job that a free claim without a valid lease may settle all the same, or what to tell it."""
-    found = list(memory.numbered(claim.number) if claim.number else memory.named(jid))
-    if not found:
-        return Verdict.UNKNOWN
-    job = found[-1]
-    if job.state in OVER:
-        return Verdict.FINISHED
-    if job.origin != claim.via or (job.lease is not None and job.lease.via != claim.via):
-        return Verdict.UNKNOWN
-    return job
+def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease | None] | None:
+    """The job that a claim without a valid lease may settle all the same."""
+    job = _newest(memory, jid, claim)
+    if job is None or job.state in OVER or job.origin != claim.via:
+        return None
+    return None if job.lease is not None and job.lease.via != claim.via else (job, job.lease)
+
+
+def verdict(memory: Memory, jid: str, claim: Claim) -> Verdict:
+    """What to tell a claim that settles nothing."""
+    job = _newest(memory, jid, claim)
+    return Verdict.FINISHED if job is not None and job.state in OVER else Verdict.UNKNOWN
+
+
+def _newest(memory: Memory, jid: str, claim: Claim) -> Job | None:
+    found = list(memory.numbered(claim.number) if claim.number else memory.named(jid)) if claim.free else []
+    return found[-1] if found else None
 
 
 def leave(memory: Memory, job: Job, result: Result, end: float) -> None:

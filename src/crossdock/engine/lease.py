@@ -36,7 +36,7 @@ _NAMES_KEPT = 64
 
 
 def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
-    """None: something may be lazily due, and has to be carried out first (`popping.lease_next`)."""
+    """None: something may be lazily due, and has to be carried out first (`lease_in_steps`)."""
     if memory.lazy.queues and type(command) is LeaseNext:
         return None
     at = later(memory, now)

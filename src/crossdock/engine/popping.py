@@ -11,15 +11,14 @@ from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import Memory
 from crossdock.engine.portion import PORTION_BYTES, portion, size
-from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import row
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, LeaseNext
+from crossdock.model.commands import Command
 from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
 from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Bound, Job, Number
-from crossdock.model.moves import CatchUp, LeaseNow, LeaseThese, Pop
+from crossdock.model.moves import CatchUp, LeaseThese, Pop
 from crossdock.model.rules import Lapse
 from crossdock.model.states import HELD, READY
 
@@ -31,9 +30,6 @@ T = TypeVar("T")
 _FOR_EVER = float("inf")
 _LAZY = Lapse.LAZY
 _WORKER = Bound.WORKER
-
-#: Lazy deadlines that a lease through another door carries out, each kind.
-_AT_ONCE = 100
 
 #: Held ones are of batches.
 _LEASABLE = frozenset({READY, HELD})
@@ -138,27 +134,6 @@ def _throttled(
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
         rounds -= 1
     return events, jobs, tuple(notices)
-
-
-def lease_next(engine: "Engine", command: LeaseNext, now: Now) -> Decision[Job | None]:
-    """A lease through another door: what is due lazily by the server's clock is carried out first (MODEL section 2)."""
-    memory = engine.memory
-    events: list[AnyEvent] = []
-    stirred: dict[Topic, None] = {}
-    for name in dict.fromkeys(command.queues):
-        queue = memory.queues.get(name)
-        if (queue is not None and queue.paused) or is_full(memory, name, now):
-            continue
-        if memory.lazy.has_work(name, now):
-            caught, _, notices = engine.carry_out(CatchUp(command.via, name, None, _AT_ONCE), now)
-            events += caught
-            stirred.update(dict.fromkeys(notices))
-        queue = memory.queues.get(name)
-        if queue is not None and queue.waiting and not command.at_random:
-            break
-    plain = LeaseNow(command.via, command.queues, command.worker, command.terms, command.at_random)
-    leased, job, notices = engine.carry_out(plain, now)
-    return (*events, *leased), job, (*stirred, *notices)
 
 
 def room(memory: Memory, name: str, t: float) -> float:

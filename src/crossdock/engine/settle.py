@@ -56,15 +56,11 @@ def _another_before_restart(memory: Memory, lease: Lease, claim: Claim) -> bool:
 
 def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
     claim = command.claim
-    found = claimed(memory, command.jid, claim)
+    found = claimed(memory, command.jid, claim) or freely.claimed(memory, command.jid, claim)
     if found is None:
-        target = freely.target(memory, command.jid, claim) if claim.free else UNKNOWN
-        if isinstance(target, Verdict):
-            return (), target, ()
-        event = success(target, target.lease, command, later(memory, now), now)
-        return (event,), DONE, room(memory, target)
+        return (), freely.verdict(memory, command.jid, claim), ()
     job, lease = found
-    if job.extra is None and command.t is None:
+    if lease is not None and job.extra is None and command.t is None:
         event = Succeeded(*closing(job, lease, later(memory, now), claim.via), ENDS[job.rules.success], command.result)
         if lease.via != claim.via:
             event.leased_via = lease.via

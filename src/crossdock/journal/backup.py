@@ -5,8 +5,9 @@
     backup.json      what it must come to: a copy that lost its end would otherwise look whole
 
 The journal only grows at its end, so a prefix of it is consistent whenever it is read, and the server need not know.
-What the server may do meanwhile is compact twice and trim what the copy still needs; then the copy begins anew from the
-newer snapshot. It is written beside its name, synced, read back from the disk and folded, and renamed last.
+What the server may do meanwhile is trim what the copy still needs: it compacts twice, or a reader that was behind has
+caught up. Then the copy begins anew from what there is. It is written beside its name, synced, read back from the disk
+and folded, and renamed last.
 """
 
 import gc
@@ -134,7 +135,7 @@ def _copy_once(reader: Reader, into: Path, progress: Progress) -> None:
         rows = _counted(reader.read(after), after, until, progress)
         write_journal(into / DATABASE, reader.tables(), {"meta": meta, "hold": holds}, rows)
     except (Damaged, FileNotFoundError) as error:
-        if reader.snapshot() != base:
+        if reader.snapshot() != base or reader.needless > after:
             raise _Overtaken from error
         what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error).partition(";")[0]
         raise Damaged(f"nothing was backed up: {what}; `crossdock check` tells all that is wrong") from error

@@ -58,10 +58,6 @@ class Reader(SqliteJournal):
         return int(self._scalar("select coalesce(sum(length(batch)), 0) from journal where seq > ?", seq))
 
     @property
-    def batches(self) -> int:
-        return int(self._scalar("select count(*) from journal"))
-
-    @property
     def previous(self) -> int:
         """The snapshot before the newest. Nothing behind it is ever trimmed."""
         return self._snapshot_seq("previous")

@@ -1,7 +1,7 @@
 """Snapshots: the whole state in one plain file, so that recovery need not read the journal from its beginning.
 
     header   magic, then a block: format, event version, seq, wall, steady
-    blocks   length, CRC, msgpack: chunks of 10,000 jobs in columns, then the rest of the state
+    blocks   length, CRC, msgpack: chunks of jobs in columns, then the rest of the state
     footer   a block that counts the jobs
 
 Every block is checked while it is read; a file without its footer was never finished.
@@ -11,7 +11,6 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
-from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -28,7 +27,7 @@ from crossdock.engine.order import Order
 from crossdock.engine.queue import Queue
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.journal import resqu_state
-from crossdock.journal.columns import Columns, pack, unpack
+from crossdock.journal.columns import Columns, chunks, pack, unpack
 from crossdock.journal.disk import write_whole
 from crossdock.journal.resqu_state import Kept
 from crossdock.journal.shelving import Shelving
@@ -41,7 +40,6 @@ from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 3
 _ROWS: Final = 2  #: up to this format jobs were written one by one; 1 had places of four elements
-_CHUNK: Final = 10_000
 _BLOCK: Final = struct.Struct("<II")
 _PLACE: Final = Job.__struct_fields__.index("place")
 
@@ -104,8 +102,7 @@ def write(path: Path, memory: Memory, seq: int, wall: float, steady: float, leav
 
 def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
     yield _MAGIC + _block(header)
-    jobs = iter(memory.jobs.values())
-    while chunk := list(islice(jobs, _CHUNK)):
+    for chunk in chunks(memory.jobs.values()):
         yield _block(pack(chunk))
     queues = [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()]
     yield _block(

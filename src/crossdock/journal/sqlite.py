@@ -74,7 +74,6 @@ class SqliteJournal:
         except CrossdockError:
             self._db.close()
             raise
-        self.always = durability == "always"
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
         self._checkpoint_at = _CHECKPOINT_PAGES
@@ -117,6 +116,12 @@ class SqliteJournal:
     def first(self) -> int:
         """The oldest batch that is there, 0: none is."""
         return int(self._scalar("select min(seq) from journal") or 0)
+
+    @property
+    def needless(self) -> int:
+        """The last batch that may be trimmed: two snapshots hold it, and no reader wants it."""
+        held, previous = self._scalar("select min(seq) from hold"), self._snapshot_seq("previous")
+        return previous if held is None else min(previous, int(held))
 
     def append(self, batch: bytes) -> int:
         # Before the batch, never after it: a full disk must not look like a batch that was not written.
@@ -227,22 +232,14 @@ class SqliteJournal:
                 raise DiskFull(f"no room to note that {name} reads no more: {error}") from error
 
     def trim(self, rows: int) -> int:
-        held = self._scalar("select min(seq) from hold")
-        until = self._snapshot_seq("previous")
-        if held is not None:
-            until = min(until, int(held))
         try:
             self._db.execute(
                 "delete from journal where seq in (select seq from journal where seq <= ? order by seq limit ?)",
-                (until, rows),
+                (self.needless, rows),
             )
         except apsw.FullError as error:
             raise DiskFull(f"no room to trim the journal: {error}") from error
         return self._db.changes()
-
-    @property
-    def wal_bytes(self) -> int:
-        return self._wal_pages * PAGE_BYTES
 
     def close(self) -> None:
         if not self._db.readonly("main"):

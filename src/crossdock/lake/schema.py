@@ -21,8 +21,9 @@ LAKE_VERSION: Final = 1
 PARTITION: Final = "date"
 
 #: `seq` of a row is its batch's number in the journal, shifted by this, and its own place among the batch's rows.
-#: A batch of more rows than this leaves room for does not fit into a row of SQLite.
 SEQ_SHIFT: Final = 22
+#: Of a batch. More would take the numbers of the next one's: such a batch is refused, and the lake stops before it.
+ROWS_AT_MOST: Final = 1 << SEQ_SHIFT
 
 
 def _column(name: str, kind: pa.DataType, meaning: str, *, always: bool = False) -> pa.Field:

@@ -11,7 +11,7 @@ from crossdock.lake import kinds, kinds_few, kinds_resqu
 from crossdock.lake.parts import DAY, day_of
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.rows import Rows
-from crossdock.lake.schema import SEQ_SHIFT
+from crossdock.lake.schema import ROWS_AT_MOST, SEQ_SHIFT
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION, Batch, Flushed, decode_batch
 
@@ -62,6 +62,7 @@ class Tables:
         self.add_batch(seq, batch)
 
     def add_batch(self, seq: int, batch: Batch) -> None:
+        """Raises Damaged if it has more rows than can be numbered."""
         first = number = seq << SEQ_SHIFT
         for event in batch.events:
             kind = _KINDS.get(type(event))
@@ -75,6 +76,8 @@ class Tables:
                 self.cut()
                 self.era += 1
             self.at = at
+        if number - first > ROWS_AT_MOST:
+            raise Damaged(f"batch {seq} has more than {ROWS_AT_MOST:,} rows, which the lake cannot number")
         self.rows += number - first
         self._uncut += number - first
         if self._uncut >= CUT_AT or self._uncut_bytes >= _CUT_BYTES:

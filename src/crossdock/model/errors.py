@@ -1,11 +1,8 @@
-"""Errors of the model. The message of each says what is wrong; a `Refusal` also reaches the client.
+"""Errors of the model. The message of each says what is wrong.
 
 CrossdockError
 ├── UsageError         our own caller broke a rule: a bug
 │   └── IllegalMove
-├── Refusal            a command that cannot be carried out; the door puts it in its own words
-│   ├── Full           no room for more jobs; settling goes on
-│   └── Unknown        no such job, lease, batch …
 ├── HalfDone           a change failed in the middle: memory is not what the journal says
 └── Damaged            stored data fails a check; the server stops and repairs nothing
 """
@@ -22,18 +19,6 @@ class UsageError(CrossdockError):
 class IllegalMove(UsageError):
     def __init__(self, before: object, after: object) -> None:
         super().__init__(f"a job cannot move from {before!r} to {after!r}")
-
-
-class Refusal(CrossdockError):
-    """A command that changes nothing; its text is for the client."""
-
-
-class Full(Refusal):
-    """There is no room for another job."""
-
-
-class Unknown(Refusal):
-    """What the command names does not exist."""
 
 
 class HalfDone(CrossdockError):

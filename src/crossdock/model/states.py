@@ -43,7 +43,6 @@ OVER: Final = frozenset({State.COMPLETE, State.FAILED, State.DEAD})
 
 _WAITING: Final = frozenset({State.SCHEDULED, State.BLOCKED, State.HELD, State.READY})
 _ENDS: Final = OVER | {State.GONE}
-_LIVE: Final = _WAITING | {State.LEASED, State.RETRYING}
 
 #: A qless put moves a job from any state to a waiting one; a Workq complete or fail ends a job in any live state.
 MOVES: Final[dict[State, frozenset[State]]] = {

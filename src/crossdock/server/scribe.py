@@ -141,7 +141,9 @@ class Scribe:
 
     def make_ballast(self) -> None:
         """Reserve the room that lets acknowledgements through on a full disk, if there is plenty."""
-        if self._ballast.exists() or free_bytes(self._ballast.parent) <= 2 * BALLAST_BYTES:
+        # By its size: a crash may have left a file without the room.
+        reserved = self._ballast.stat().st_size if self._ballast.exists() else 0
+        if reserved >= BALLAST_BYTES or free_bytes(self._ballast.parent) <= 2 * BALLAST_BYTES:
             return
         try:
             reserve(self._ballast, BALLAST_BYTES)

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crossdock.client.loads import calls
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.source.options import Writing
 
@@ -108,16 +109,13 @@ def _constant(name: str, text: str) -> Any:
 
 
 def chunks(batch: pa.RecordBatch, made: Plan, run: str, size: int) -> Iterator[tuple[int, bytes]]:
-    """Calls of at most `size` jobs, each with its number of jobs. Raises BadFrame."""
+    """Calls of at most `size` jobs (`loads.calls`). Raises BadFrame."""
     lists = [_values(batch, name, made, run) for name in MEMBERS]
     while lists and lists[-1] is None:  # what is left out at the end costs nothing
         lists.pop()
     count = batch.num_rows
     full = [[DEFAULTS[name]] * count if each is None else each for name, each in zip(MEMBERS, lists, strict=False)]
-    rows = list(zip(*full, strict=True))
-    for first in range(0, count, size):
-        some = rows[first : first + size]
-        yield len(some), _pack(some)
+    return calls(zip(*full, strict=True), size)
 
 
 def _values(batch: pa.RecordBatch, name: str, made: Plan, run: str) -> list[Any] | None:

@@ -24,8 +24,8 @@ from crossdock.wire.control.wanted import ENDED, ORDER, Wanted, sieve, states
 #: Jobs looked at in one go: less than a millisecond between the turns of others.
 SLICE: Final = 1_000
 
-#: After each slice. A loop that never rests keeps the journal's thread waiting for the interpreter, milliseconds at a
-#: time, and with it every reply.
+#: After each slice. A walk goes on in the same loop that answers everybody and waits for the disk: one that never rests
+#: takes every other turn of it.
 PAUSE_S: Final = 0.001
 
 #: Jobs looked at for one request. A walk that found less than a page by then hands out its cursor.
