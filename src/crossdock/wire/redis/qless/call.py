@@ -161,9 +161,9 @@ def index(value: str | None, message: str, default: float | None) -> int:
     return int(max(-_INDEX_AT_MOST, min(found, _INDEX_AT_MOST)))
 
 
-def seconds(value: str | None, message: str) -> float:
-    """A length of time that must be one."""
-    found = number(value, message)
+def finite(value: str | None, message: str, default: float | None = None) -> float:
+    """A number that must have an end: a length of time, or how many there may be."""
+    found = number(value, message, default)
     if not isfinite(found):
         raise Raised(f"{message}{value}")
     return found
