@@ -1,6 +1,7 @@
 """Throttles that callers set, and the jobs that name them: whichever door leases, and whichever ends the lease."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -183,6 +184,18 @@ def test_patterns(desk: QlessDesk) -> None:
     desk.call("queuePriorityPatterns.setAll", "1")
     assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
     assert desk.memory.throttles == {}
+
+
+def test_patterns_need_a_place_among_the_keys(desk: QlessDesk) -> None:
+    desk.dialect = replace(REQLESS, keys_bytes=30)
+    for call in (
+        ("queueIdentifierPatterns.setAll", "1", "a", '["x"]'),
+        ("queuePriorityPatterns.setAll", "1", '{"pattern":["a"]}'),
+    ):
+        with pytest.raises(Raised, match="OOM the key space"):
+            desk.call(*call)
+    assert desk.memory.keys.size == 0
+    desk.call("queuePriorityPatterns.setAll", "1")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """One call of a script: its arguments as the script sees them, and what it may do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
@@ -12,6 +12,7 @@ from crossdock.model.job import Form, Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, lua
 from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.views import no_place
 
 VIA: Final = "qless"
 
@@ -129,6 +130,12 @@ class Call(msgspec.Struct, frozen=True):
     def refuse_if_full(self) -> None:
         """Before one job or record more is kept."""
         full = self.desk.no_room(1)
+        if full is not None:
+            raise Raised(full)
+
+    def refuse_if_no_place(self, words: Iterable[bytes]) -> None:
+        """Before plain keys grow by so much."""
+        full = no_place(self.memory, self.dialect.keys_bytes, words) or self.desk.no_room(0)
         if full is not None:
             raise Raised(full)
 
