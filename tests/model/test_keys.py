@@ -1,6 +1,7 @@
 """The key space beside its reference: random commands, time, flushes and restarts; replay and snapshots agree."""
 
 import tempfile
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,16 @@ def test_a_push_onto_a_long_list_is_a_small_event() -> None:
     for command in (k.ChangeList(b"l", 0, 0, [b"x"]), k.ChangeList(b"l", 100_001, 0, [b"x"]), k.ChangeList(b"l", 0, 1)):
         rig.do(command)
         assert len(rig.batches[-1]) < 100
+
+
+def test_taking_most_of_a_long_list_out_costs_one_walk_over_it() -> None:
+    rig = Rig()
+    rig.do(k.ChangeList(b"l", 0, 0, [b"element"] * 600_000))
+    begun = time.process_time()
+    rig.do(k.ChangeList(b"l", 0, drop=range(599_999)))
+    assert time.process_time() - begun < 1.5, "each was looked for from an end on"
+    assert list(rig.memory.keys.entries[b"l"].data) == [b"element"]
+    assert rig.memory.keys.size < 1_000
 
 
 def test_an_end_is_due_and_carried_out_in_slices() -> None:

@@ -221,7 +221,7 @@ def test_recurring_jobs_wait_while_there_is_no_room() -> None:
     assert len(json.loads(desk.call("pop", "1000", "q", "w", "50"))) == 50
 
 
-@pytest.mark.parametrize("most", ["0", "-1", "1e300", "5000"])
+@pytest.mark.parametrize("most", ["0", "-1", "2", "1e300", "5000"])
 def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     monkeypatch.setattr(faces, "_HISTORY_AT_MOST", 10)
     desk = QlessDesk()

@@ -1,10 +1,12 @@
 """What the PHP fork has beyond the unified script (protocol page, qless 11)."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from crossdock.model.keys import SetKey
 from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import PHP
 from tests.model import invariants
@@ -90,3 +92,19 @@ def test_topics(desk: QlessDesk) -> None:
     assert read(desk, "subscription", "1", "q", "exists", "news") is False
     with pytest.raises(Raised, match="First argument must be"):
         desk.call("subscription", "1", "q", "nonsense")
+
+
+@pytest.mark.parametrize("call", [("add", "news"), ("remove", "news"), ("exists", "news"), ("get",), ("all",)])
+def test_topics_under_a_key_of_another_kind_are_an_error(desk: QlessDesk, call: tuple[str, ...]) -> None:
+    desk.do(SetKey(b"ql:topicsq", b"a string", None))
+    with pytest.raises(Raised, match="WRONGTYPE"):
+        desk.call("subscription", "1", "q", *call)
+
+
+def test_a_topic_needs_a_place_among_the_keys(desk: QlessDesk) -> None:
+    desk.call("subscription", "1", "q", "add", "known")
+    desk.dialect = replace(PHP, keys_bytes=desk.memory.keys.size + 10)
+    with pytest.raises(Raised, match="OOM the key space holds 0 MiB, its limit"):
+        desk.call("subscription", "1", "q", "add", "new")
+    assert read(desk, "subscription", "1", "q", "add", "known") == ["q"]
+    assert read(desk, "subscription", "1", "q", "remove", "known") is True

@@ -1,7 +1,11 @@
 """Throttles that callers set, and the jobs that name them: whichever door leases, and whichever ends the lease."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
+from crossdock.engine import popping
 from crossdock.model import commands as c
 from crossdock.model.job import Form, Job, Spec
 from crossdock.model.records import Per
@@ -111,6 +115,26 @@ def test_a_maximum_that_has_ended_holds_nobody(desk: QlessDesk) -> None:
     sound(desk)
 
 
+@pytest.mark.parametrize("rounds", ["inf", "1e15"])
+def test_a_pop_that_may_try_for_ever_gets_what_there_is(desk: QlessDesk, rounds: str) -> None:
+    """Jobs that name no throttle find the queue's own full, and are not held."""
+    desk.call("queue.throttle.set", "1", "q", "1")
+    desk.do(c.Enqueue("faktory", [Spec(jid, "q", "kind", b"[]", Form.JSON, 0, RULES) for jid in "abc"]))
+    desk.call("config.set", "1", "max-pop-retry", rounds)
+    assert [job["jid"] for job in json.loads(desk.call("queue.pop", "1", "q", "w", "3"))] == ["a"]
+    sound(desk)
+
+
+def test_a_pop_tries_so_often_however_many_are_throttled(desk: QlessDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(popping, "_ROUNDS_AT_MOST", 3)
+    desk.call("throttle.set", "1", "gate", "1")
+    desk.call("config.set", "1", "max-pop-retry", "inf")
+    for n in range(9):
+        put(desk, f"j{n}", "gate")
+    assert len(json.loads(desk.call("queue.pop", "1", "q", "w", "2"))) == 1
+    assert len(desk.memory.queues["q"].ready) == 9 - 2 - 1 - 1
+
+
 def test_freed_by_hand(desk: QlessDesk) -> None:
     desk.call("throttle.set", "1", "gate", "1")
     put(desk, "a", "gate", priority=1)
@@ -160,6 +184,18 @@ def test_patterns(desk: QlessDesk) -> None:
     desk.call("queuePriorityPatterns.setAll", "1")
     assert desk.call("queuePriorityPatterns.getAll", "1") == f"[{default}]"
     assert desk.memory.throttles == {}
+
+
+def test_patterns_need_a_place_among_the_keys(desk: QlessDesk) -> None:
+    desk.dialect = replace(REQLESS, keys_bytes=30)
+    for call in (
+        ("queueIdentifierPatterns.setAll", "1", "a", '["x"]'),
+        ("queuePriorityPatterns.setAll", "1", '{"pattern":["a"]}'),
+    ):
+        with pytest.raises(Raised, match="OOM the key space"):
+            desk.call(*call)
+    assert desk.memory.keys.size == 0
+    desk.call("queuePriorityPatterns.setAll", "1")
 
 
 @pytest.mark.parametrize(

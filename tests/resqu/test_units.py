@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
+
 from crossdock.wire.redis.resqu import hashes
 from tests.resqu.saying import BATCH, P, commit, job, push, script, work_off, worker
-from tests.resqu.speaking import Direct
+from tests.resqu.speaking import Direct, Refused
 
 
 class TestUnits:
@@ -39,6 +41,21 @@ class TestUnits:
         assert script(direct, hashes.BATCH_REMOVE, keys, BATCH, "s", "pool:b:n-0:queues") is None
         assert direct.say("a", "LRANGE", f"{P}committed", "0", "-1") == ["s:Import:00000002"]
         assert direct.say("a", "HGETALL", f"{P}pool:b") == []
+
+    def test_a_batch_needs_a_place_among_the_keys(self, direct: Direct) -> None:
+        """A refused commit or assignment changes nothing, and can be said again."""
+        keys = ["pool:b", "pool:b:backlog:s", "pool:b:n-0:queues", "pool:b:unit_queues"]
+        assign = (hashes.BATCH_ASSIGN, keys, "s", BATCH, "pool:b:n-0:queues", "n")
+        limit, direct.door.keys_bytes = direct.door.keys_bytes, 1
+        with pytest.raises(Refused, match="OOM the key space"):
+            commit(direct, BATCH, 2)
+        direct.door.keys_bytes = limit
+        script(direct, hashes.BATCH_COMMIT, ["committed", f"committed:{BATCH}", f"uncommitted:{BATCH}"], BATCH)
+        direct.door.keys_bytes = 1
+        with pytest.raises(Refused, match="OOM the key space"):
+            script(direct, *assign)
+        direct.door.keys_bytes = limit
+        assert script(direct, *assign) is None
 
     def test_a_job_of_a_batch_speaks_of_no_lock_but_its_own(self, direct: Direct) -> None:
         """It carries the unique id of a job that runs elsewhere, and its child ends it by that id."""

@@ -2,9 +2,12 @@
 
 import pytest
 
+from crossdock.engine.memory import Memory
+from crossdock.engine.throttles import throttles_set
 from crossdock.model.commands import Flush, Remove, SetThrottles, Terms
+from crossdock.model.events import ThrottlesSet
 from crossdock.model.job import Bound
-from crossdock.model.records import Per
+from crossdock.model.records import OF_QUEUE, Per
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
@@ -72,6 +75,18 @@ def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
     bench.push("b")
     assert not bench.nothing_to_lease()
     assert bench.nothing_to_lease()
+
+
+def test_throttles_that_are_waited_for_keep_their_order_when_the_configuration_drops_them() -> None:
+    """Of a set it would differ from one process to the next, and so a recovered state from the live one."""
+    queues = [f"q{n}" for n in range(20)]
+    memory = Memory()
+    throttles_set(memory, ThrottlesSet(1.0, [(queue, 1, Per.QUEUE, 0.0) for queue in queues]))
+    for throttle in memory.throttles.values():
+        throttle.pending["x"] = 1.0
+    throttles_set(memory, ThrottlesSet(2.0, []))
+    assert list(memory.throttles) == [OF_QUEUE + queue for queue in queues]
+    assert [each.throttle for each in memory.touched] == list(memory.throttles)
 
 
 def test_other_queues_are_not_throttled(bench: Bench) -> None:

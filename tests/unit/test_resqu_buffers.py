@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from crossdock.model import commands as c
-from crossdock.model import resqu
+from crossdock.model import moves, resqu
 from crossdock.model import resqu_lists as r
 from crossdock.model.resqu import Pushing
 from crossdock.model.states import State
@@ -67,6 +67,25 @@ def test_a_retry_is_the_same_job_with_another_text(bench: ResquBench) -> None:
     bench.finalise("u", by=15)
     bench.do(resqu.Release(15))
     assert bench.jids("static") == ["d"], "what was deferred waited for the last end"
+
+
+@pytest.mark.parametrize("end", ["done", "cancelled"])
+def test_a_tagged_job_that_goes_on_under_another_id_can_end(bench: ResquBench, end: str) -> None:
+    bench.enqueue("j", "u")
+    bench.pop()
+    (number,) = bench.memory.jobs
+    bench.do(moves.EditTags("qless", 1.0, number, ("red", "blue")))
+    bench.delete("u", by=13)
+    assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
+    bench.rpop()
+    assert list(bench.memory.tags.jobs["red"]) == [(1.0, "j-2", number)]
+    bench.restart()
+    if end == "done":
+        bench.pop()
+        bench.rpop()
+    else:
+        bench.do(moves.Cancel("qless", 2.0, number))
+    assert not bench.memory.jobs and not bench.memory.tags.jobs
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -148,7 +148,7 @@ def test_days_are_counted_back_from_the_newest_of_that_queue() -> None:
 
 
 bookings = st.tuples(
-    st.sampled_from(["a", "b"]), st.integers(0, 50), st.sampled_from([WAIT, RUN, FAILURE]), st.floats(0, 1e5)
+    st.sampled_from("abcd"), st.integers(0, 50), st.sampled_from([WAIT, RUN, FAILURE]), st.floats(0, 1e5)
 )
 
 
@@ -156,14 +156,32 @@ bookings = st.tuples(
 def test_when_the_sums_are_looked_at_does_not_change_them(
     booked: list[tuple[str, int, int, float]], data: st.DataObject
 ) -> None:
-    """A snapshot adds them up earlier than a server that goes on: both must come to the same to the last bit."""
+    """A snapshot adds them up earlier than a server that goes on: both must come to the same to the last bit, whatever
+    callers' clocks say, how long pages are kept, and how many queues have some."""
     looked, not_looked = Stats(), Stats()
-    for queue, day, what, value in sorted(booked, key=lambda each: each[1]):
-        for stats in (looked, not_looked):
-            stats.book(queue, day * DAY + 1.0, what, value)
-        if data.draw(st.booleans()):
-            assert looked.days is not None
-    assert looked.days == not_looked.days
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine_stats, "QUEUES_AT_MOST", 3)
+        for queue, day, what, value in booked:
+            kept = data.draw(st.sampled_from([(30.0, 7.0)] * 8 + [(100.0, 20.0), (5.0, 2.0), (0.0, 0.0)]))
+            for stats in (looked, not_looked):
+                stats.keep(*kept)
+                stats.book(queue, day * DAY + 1.0, what, value)
+            if data.draw(st.booleans()):
+                assert looked.days is not None
+        assert list(looked.days.items()) == list(not_looked.days.items())
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_setting_holds_for_what_is_booked_after_it(looked: bool) -> None:
+    """Of a month and a half a look at the statistics kept the newest day, and no look both."""
+    stats = Stats()
+    for day in (0, 40):
+        stats.book("q", day * DAY + 1.0, WAIT, 1.0)
+    assert not looked or list(stats.days["q"]) == [40 * DAY]
+    stats.keep(100, HISTOGRAM_DAYS)
+    assert list(stats.days["q"]) == [40 * DAY]
+    stats.book("q", 1.0, WAIT, 1.0)
+    assert sorted(stats.days["q"]) == [0, 40 * DAY]
 
 
 def test_so_many_queues_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:

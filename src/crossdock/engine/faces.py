@@ -37,6 +37,8 @@ def history(
         keep = min(keep, _HISTORY_AT_MOST) if keep > 0 else _HISTORY_AT_MOST
     if keep <= len(entries) + 1:
         entries = entries[:1] + entries[1:][2 - int(keep) :]
+    if len(entries) >= _HISTORY_AT_MOST:  # to the script 2 is no limit
+        entries = entries[:1] + entries[2 - _HISTORY_AT_MOST :]
     return (*entries, entry)
 
 

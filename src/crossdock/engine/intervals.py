@@ -19,6 +19,9 @@ from crossdock.model.job import Extra, Job, Number, Spec
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import Interval
 
+#: Below 0 it puts the next slot off. Journals may hold one without an end, which no whole number can be made of.
+_BACKLOG_AT_LEAST = -(2**52)
+
 
 def set_interval(memory: Memory, command: SetInterval, now: Now) -> Decision[None]:
     return (IntervalSet(later(memory, now), command.interval, command.t),), None, (command.interval.queue,)
@@ -99,7 +102,7 @@ def spawn(
 def _slots(memory: Memory, interval: Interval, first: float, until: float, limit: int, number: int) -> Recurred:
     """At most so many; of those missed only the last `backlog`, and the one under way."""
     slot: float = floor(first)
-    seconds, backlog = interval.seconds, interval.backlog
+    seconds, backlog = interval.seconds, max(interval.backlog, _BACKLOG_AT_LEAST)
     if backlog:
         missed = (until - slot) / seconds
         if missed > backlog:

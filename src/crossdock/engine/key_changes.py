@@ -143,7 +143,7 @@ def list_changed(memory: Memory, event: k.ListChanged) -> None:
     each = ELEMENT_BYTES[k.Kind.LIST]
     if event.drop:
         gone = set(event.drop)
-        left = len(gone) * each + sum(len(data[i]) for i in event.drop)
+        left = len(gone) * each + sum(len(value) for i, value in enumerate(data) if i in gone)
         entry.data = data = deque(value for i, value in enumerate(data) if i not in gone)
     else:
         cut = part(data, event.start, event.start + event.cut)

@@ -264,6 +264,8 @@ class Memory:
         """It goes on under another jid. A repeat of the push that made it is still known for one."""
         self.resqu.once.mark(job.jid, self.counters.at)
         self.jids.take(job.jid, job.number)
+        if job.extra is not None and job.extra.tags:
+            self.tags.rename(job.number, job.jid, jid, job.extra.tags)
         job.jid = jid
         self.jids.add(jid, job.number)
 

@@ -44,8 +44,10 @@ def obey(memory: Memory) -> None:
         for option in memory.config
         if option.endswith(_LIMIT) and (most := faces.number(memory, option, 0.0)) > 0
     }
-    memory.stats.stats_days = min(DAYS_AT_MOST, faces.number(memory, "stats-history", STATS_DAYS))
-    memory.stats.histogram_days = min(DAYS_AT_MOST, faces.number(memory, "histogram-history", HISTOGRAM_DAYS))
+    memory.stats.keep(
+        min(DAYS_AT_MOST, faces.number(memory, "stats-history", STATS_DAYS)),
+        min(DAYS_AT_MOST, faces.number(memory, "histogram-history", HISTOGRAM_DAYS)),
+    )
 
 
 def watch(memory: Memory, command: c.Watch, now: Now) -> Decision[None]:

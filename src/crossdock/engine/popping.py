@@ -37,6 +37,9 @@ _LEASABLE = frozenset({READY, HELD})
 #: Jobs handed out by one call, whatever it asks for: the reply is one text.
 AT_MOST = 10_000
 
+#: Times that one call tries again for jobs whose throttles have room, whatever is configured.
+_ROUNDS_AT_MOST = 100
+
 
 def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     """None: something has to be carried out or looked at first (`pop_in_steps`)."""
@@ -126,12 +129,16 @@ def _throttled(
         return events, jobs, tuple(notices)
     step(replace(wanted, leases=False, limit=wanted.limit - len(handed)))
     rounds = faces.number(memory, f"{command.queue}-max-pop-retry", faces.number(memory, "max-pop-retry", 1.0))
+    rounds = min(rounds, _ROUNDS_AT_MOST)
     while len(jobs) < int(wanted.limit) and rounds > 0 and sum(map(size, jobs)) < PORTION_BYTES:
+        before = len(events)
         surface(surfacing.next_work(memory, command.queue, command.t, count - len(jobs), now))
         queue = memory.queues.get(command.queue)
         if queue is None or not queue.waiting:
             break
         jobs += step(LeaseThese(*head, (), int(wanted.limit) - len(jobs), command.term, whole))
+        if len(events) == before or len(events) >= AT_MOST:
+            break  # the next one would come to the same, or keep others waiting for long
         rounds -= 1
     return events, jobs, tuple(notices)
 

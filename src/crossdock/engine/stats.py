@@ -117,11 +117,18 @@ class Stats:
         if len(values) >= _ADD_AT:
             self._add(queue)
 
+    def keep(self, stats_days: float, histogram_days: float) -> None:
+        """From now on. What was booked before is kept, or not, as it was settled then."""
+        if (stats_days, histogram_days) != (self.stats_days, self.histogram_days):
+            self._add_all()
+            self.stats_days, self.histogram_days = stats_days, histogram_days
+
     def _turn_page(self, queue: str, at: float) -> tuple[list[float], ...]:
         self._add(queue)
         if len(self._open) >= QUEUES_AT_MOST:
             self._add(next(iter(self._open)))
         start = int(at // DAY) * DAY
+        self._begin(queue, start)
         lists: tuple[list[float], ...] = ([], [], [], [], [])
         self._open[queue] = (start, start + DAY, lists)
         return lists
@@ -129,34 +136,43 @@ class Stats:
     @property
     def days(self) -> dict[str, dict[int, QueueDay]]:
         """queue → first second of the UTC day → what happened on it."""
-        for queue in list(self._open):
-            self._add(queue)
+        self._add_all()
         return self._days
 
+    def _add_all(self) -> None:
+        for queue in list(self._open):
+            self._add(queue)
+
     def _add(self, queue: str) -> None:
-        if queue in self._open:
-            start, _, (wait, run, failures, failed, retries) = self._open.pop(queue)
-            page = self._page(queue, start)
+        """What is open may have been too old to be kept."""
+        start, _, lists = self._open.pop(queue, _NO_PAGE)
+        page = self._days.get(queue, {}).get(start) if lists else None
+        if page is not None:
+            wait, run, failures, failed, retries = lists
             page.wait.add(wait)
             page.run.add(run)
             page.failures += len(failures)
             page.failed += int(sum(failed))
             page.retries += len(retries)
 
-    def _page(self, queue: str, day: int) -> QueueDay:
-        days = self._days.get(queue, {})
-        page = days.get(day)
-        if page is None:
-            self._days.pop(queue, None)
+    def _begin(self, queue: str, day: int) -> None:
+        """With its first booking, not when that is added in: when the sums are looked at must not tell what is kept."""
+        days = self._days.get(queue)
+        if days is not None and day in days:
+            return
+        newest = max(day, *days) if days else day
+        if days:
+            self._forget_old(days, newest)
+        if day > newest - self.stats_days * DAY:
+            days = self._days.pop(queue, {})
             if len(self._days) >= QUEUES_AT_MOST:
-                del self._days[next(iter(self._days))]
+                gone = next(iter(self._days))
+                del self._days[gone]
+                self._open.pop(gone, None)
             self._days[queue] = days
-            page = days[day] = QueueDay()
-            self._forget_old(days)
-        return page
+            days[day] = QueueDay()
 
-    def _forget_old(self, days: dict[int, QueueDay]) -> None:
-        newest = max(days)
+    def _forget_old(self, days: dict[int, QueueDay], newest: int) -> None:
         for day in [day for day in days if day <= newest - self.stats_days * DAY]:
             del days[day]
         for day, page in days.items():

@@ -40,6 +40,14 @@ class Tags:
             self._unlist(text, number, jid)
             self._use(text, -self.uses.get(text, 0) if clean and text not in self.since else -1)
 
+    def rename(self, number: Number, jid: str, to: str, tags: Iterable[Tag]) -> None:
+        """It goes on under another jid, in the same place but for that."""
+        for text in dict.fromkeys(map(name, tags)):
+            since = self.since.get(text, {}).get(number)
+            if since is not None:
+                self.jobs[text].take((since, jid, number))
+                self.jobs[text].add((since, to, number))
+
     def lose(self, number: Number, jid: str, tags: Iterable[Tag]) -> None:
         """It is found under these no longer; how often each was used stays as it is."""
         for tag in tags:

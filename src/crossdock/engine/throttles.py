@@ -44,7 +44,7 @@ def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
         throttle.pending = known.pending if known is not None else {}
         memory.throttles.pop(throttle.name, None)
         memory.throttles[throttle.name] = throttle
-    for name in before.keys() - memory.throttles.keys():
+    for name in [name for name in before if name not in memory.throttles]:
         if before[name].pending:
             memory.throttles[name] = Throttle("", 0, named=name, pending=before[name].pending, end=None)
             memory.touched.append(Touched(throttle=name))

@@ -5,11 +5,12 @@ left; one that is not entitled now is passed over and keeps its place. A herd of
 job ends, all who wait on it are told how, in the order they came.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from heapq import heappop, heappush
-from typing import TypeVar
+from itertools import islice, takewhile
+from typing import Final, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.model.job import Number
@@ -19,6 +20,9 @@ T = TypeVar("T")
 
 Answered = Callable[[Answer], None]
 
+#: Of a queue so many are looked at anew each time; a list of the others would cost a push something.
+_FEW: Final = 8
+
 
 class Waiter:
     __slots__ = ("answered", "ticket", "wait")
@@ -27,6 +31,33 @@ class Waiter:
         self.ticket = ticket
         self.wait = wait
         self.answered = answered
+
+
+class _Line:
+    """Those who wait on one queue, while it is served: who was passed over is not looked at again and again."""
+
+    __slots__ = ("_ahead", "_newest", "queue")
+
+    def __init__(self, queue: Topic) -> None:
+        self.queue = queue
+        self._ahead: deque[Waiter] = deque()
+        self._newest = 0  #: of those that were lined up
+
+    def first(self, waiters: OrderedDict[int, Waiter], passed: set[int]) -> Waiter | None:
+        for waiter in islice(waiters.values(), _FEW):
+            if waiter.ticket not in passed:
+                return waiter
+        while True:
+            while self._ahead:
+                waiter = self._ahead[0]
+                if waiter.ticket in waiters and waiter.ticket not in passed:
+                    return waiter
+                self._ahead.popleft()
+            newer = list(takewhile(lambda each: each.ticket > self._newest, reversed(waiters.values())))
+            if not newer:
+                return None
+            self._newest = newer[0].ticket
+            self._ahead.extend(reversed(newer))
 
 
 class _Hold:
@@ -120,16 +151,16 @@ class Waits:
         """One transaction may stir twenty thousand queues, and a thousand may wait for them: so each queue stands in a
         heap by who came first to it, and is looked at when its turn comes."""
         passed: set[int] = set()
-        queues = [queue for queue in dict.fromkeys(stirred) if queue in self.by_queue]
+        lines = [_Line(queue) for queue in dict.fromkeys(stirred) if queue in self.by_queue]
         heap: list[tuple[int, int]] = []
-        for at, queue in enumerate(queues):
-            self._line_up(heap, at, queue, passed)
+        for at, line in enumerate(lines):
+            self._line_up(heap, at, line, passed)
         while heap:
             ticket, at = heappop(heap)
-            waiter = self._first(queues[at], passed)
+            waiter = self._first(lines[at], passed)
             if waiter is not None and waiter.ticket == ticket:
                 self._ask(waiter, passed)
-            self._line_up(heap, at, queues[at], passed)
+            self._line_up(heap, at, lines[at], passed)
 
     def _ask(self, waiter: Waiter, passed: set[int]) -> None:
         self.asked += 1
@@ -140,17 +171,16 @@ class Waits:
             self.remove(waiter)
             waiter.answered(answer)
 
-    def _line_up(self, heap: list[tuple[int, int]], at: int, queue: Topic, passed: set[int]) -> None:
-        first = self._first(queue, passed)
+    def _line_up(self, heap: list[tuple[int, int]], at: int, line: _Line, passed: set[int]) -> None:
+        first = self._first(line, passed)
         if first is not None:
             heappush(heap, (first.ticket, at))
 
-    def _first(self, queue: Topic, passed: set[int]) -> Waiter | None:
+    def _first(self, line: _Line, passed: set[int]) -> Waiter | None:
         """Who came first of those that wait on this queue, if it has work."""
-        if queue in self.by_queue and self._has_work(queue):
-            for waiter in self.by_queue[queue].values():
-                if waiter.ticket not in passed:
-                    return waiter
+        waiters = self.by_queue.get(line.queue)
+        if waiters is not None and self._has_work(line.queue):
+            return line.first(waiters, passed)
         return None
 
 

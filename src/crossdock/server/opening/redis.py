@@ -12,6 +12,7 @@ def door(settings: Settings, *, may_flush: bool) -> RedisDoor:
         server_clock=settings.qless.clock == "server",
         smaller_first=settings.qless.priority == "smaller-first",
         fine_histogram=settings.qless.histogram == "fine",
+        keys_bytes=settings.redis.keys_mib * MIB,
     )
     resqu = Resqu(Specs(settings.resqu.fail_retries, settings.resqu.max_attempts))
     return RedisDoor(

@@ -225,7 +225,7 @@ def show(job: Job) -> bytes:
         custom,
         _quote(job.jid),
         _quote(job.queue),  # another door's may have any character
-        b'"priority":%d,' % (job.priority + 5) if face.priority else b"",
+        b'"priority":%d,' % min(max(job.priority + 5, 1), 9) if face.priority else b"",
         _quote(job.kind),
         _quote(face.created_at) if face.created_at else created,
         b'"enqueued_at":%b,' % since if job.place is not None or job.attempts else b"",

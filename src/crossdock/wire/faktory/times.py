@@ -39,7 +39,7 @@ def _second(seconds: int) -> str:
 @lru_cache(maxsize=1_024)  # jobs pushed in one turn have one time
 def stamp(at: float) -> str:
     """UTC with the fraction's trailing zeros left off, and no fraction when it is zero (RFC3339Nano)."""
-    micros = round(at * 1_000_000)
+    micros = round(min(max(_FIRST, at), _LAST) * 1_000_000)
     seconds, fraction = divmod(micros, 1_000_000)
     text = _second(seconds)
     return f"{text}.{fraction:06d}".rstrip("0") + "Z" if fraction else text + "Z"

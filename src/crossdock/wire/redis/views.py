@@ -4,13 +4,14 @@ A later door brings a view for its prefix. Each command is offered to it first; 
 it makes up for that key, and what would write there is refused.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from typing import Final, Protocol
 
 from crossdock.engine.keys import Entry
+from crossdock.engine.memory import Memory
 from crossdock.model.keys import Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Act, Command
 from crossdock.wire.redis.context import Context
@@ -172,11 +173,23 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
+def no_place(memory: Memory, limit: int, words: Iterable[bytes]) -> str | None:
+    """Why plain keys cannot grow by so much, None if they can."""
+    if memory.keys.size + sum(map(len, words)) <= limit:
+        return None
+    return f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib"
+
+
+def refuse_if_no_place(context: Context, words: Iterable[bytes]) -> None:
+    """Before plain keys grow by what is told of jobs that are there already."""
+    full = no_place(context.desk.memory, context.door.keys_bytes, words)
+    if full is not None:
+        raise Error(full)
+
+
 def refuse_if_full(context: Context, args: list[bytes]) -> None:
     """Before plain keys grow by so much."""
-    limit = context.door.keys_bytes
-    if context.desk.memory.keys.size + sum(map(len, args)) > limit:
-        raise Error(f"OOM the key space holds {limit >> 20} MiB, its limit; delete keys, or raise redis.keys_mib")
+    refuse_if_no_place(context, args)
     no_room = context.desk.no_room(0)
     if no_room is not None:
         raise Error(f"OOM {no_room}")

@@ -29,5 +29,5 @@ def parse(text: bytes) -> float | None:
 @lru_cache(maxsize=1_024)
 def stamp(at: float) -> bytes:
     """Whole seconds. A time beyond the calendar is shown as its first or last second."""
-    seconds = min(max(int(at // 1), _FIRST), _LAST)
+    seconds = min(max(_FIRST, at), _LAST) // 1
     return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19].encode() + b"Z"

@@ -1,6 +1,6 @@
 """One call of a script: its arguments as the script sees them, and what it may do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
@@ -12,6 +12,7 @@ from crossdock.model.job import Form, Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import cjson, lua
 from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.views import no_place
 
 VIA: Final = "qless"
 
@@ -132,6 +133,12 @@ class Call(msgspec.Struct, frozen=True):
         if full is not None:
             raise Raised(full)
 
+    def refuse_if_no_place(self, words: Iterable[bytes]) -> None:
+        """Before plain keys grow by so much."""
+        full = no_place(self.memory, self.dialect.keys_bytes, words) or self.desk.no_room(0)
+        if full is not None:
+            raise Raised(full)
+
     def writes(self) -> None:
         """A time that is to be kept must be one (doors, question 4)."""
         if not -_TIME_AT_MOST <= self.t <= _TIME_AT_MOST:  # not a number is not, either
@@ -161,9 +168,9 @@ def index(value: str | None, message: str, default: float | None) -> int:
     return int(max(-_INDEX_AT_MOST, min(found, _INDEX_AT_MOST)))
 
 
-def seconds(value: str | None, message: str) -> float:
-    """A length of time that must be one."""
-    found = number(value, message)
+def finite(value: str | None, message: str, default: float | None = None) -> float:
+    """A number that must have an end: a length of time, or how many there may be."""
+    found = number(value, message, default)
     if not isfinite(found):
         raise Raised(f"{message}{value}")
     return found

@@ -4,6 +4,7 @@ Reading goes through a fast parser first. What that refuses is read again step b
 """
 
 import re
+from math import inf
 from typing import Any, Final
 
 import msgspec
@@ -69,7 +70,7 @@ def _as_read(value: Any, depth: int) -> Any:
         return NULL
     kind = type(value)
     if kind is int:
-        return float(value)
+        return _double(value)
     if kind is not list and kind is not dict:
         return value
     if depth >= DEPTH:
@@ -77,6 +78,14 @@ def _as_read(value: Any, depth: int) -> Any:
     if kind is list:
         return [_as_read(each, depth + 1) for each in value]
     return {key: _as_read(each, depth + 1) for key, each in value.items()}
+
+
+def _double(value: int) -> float:
+    """As `strtod`: what is more than any double is without an end."""
+    try:
+        return float(value)
+    except OverflowError:
+        return -inf if value < 0 else inf
 
 
 _ESCAPED: Final = re.compile(r'["\\/\x00-\x1f\x7f]')

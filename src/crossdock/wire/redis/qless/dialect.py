@@ -20,6 +20,7 @@ class Dialect:
     clock: CallersClock = CALLERS
     smaller_first: bool = False  #: as the seed says, and no client (page 0, conflict 1)
     fine: bool = False  #: the seed's histogram (conflict 5)
+    keys_bytes: int = 2**63  #: of the plain keys that some of its commands write
 
     def turned(self, priority: float) -> int | float:
         """A caller's priority as the engine has it, and back: there the larger is served first."""

@@ -67,9 +67,16 @@ def recognise(text: bytes) -> str | None:
 class Dialects:
     """All that are answered, as this server is set."""
 
-    def __init__(self, clock: CallersClock = CALLERS, *, smaller_first: bool = False, fine: bool = False) -> None:
+    def __init__(
+        self,
+        clock: CallersClock = CALLERS,
+        *,
+        smaller_first: bool = False,
+        fine: bool = False,
+        keys_bytes: int = UNIFIED.keys_bytes,
+    ) -> None:
         def as_set(dialect: Dialect) -> Dialect:
-            return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine)
+            return replace(dialect, clock=clock, smaller_first=smaller_first, fine=fine, keys_bytes=keys_bytes)
 
         self.answers: dict[str, Answer] = {
             name: unified.answering(as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()

@@ -19,7 +19,8 @@ _DEFAULT: Final = '{"fairly": false, "pattern": ["default"]}'
 AT_MOST: Final = 10_000
 
 
-def _find(call: Call, kind: Kind, *keys: bytes) -> Entry | None:
+def find(call: Call, kind: Kind, *keys: bytes) -> Entry | None:
+    """The first of these plain keys that is there."""
     for key in keys:
         found = call.memory.keys.live(key, call.desk.now)
         if found is not None:
@@ -31,7 +32,7 @@ def _find(call: Call, kind: Kind, *keys: bytes) -> Entry | None:
 
 def identifiers(call: Call) -> Reply:
     shown = {"default": _EVERY}
-    found = _find(call, Kind.HASH, IDENTIFIERS, _OLD_IDENTIFIERS)
+    found = find(call, Kind.HASH, IDENTIFIERS, _OLD_IDENTIFIERS)
     if found is not None:
         shown |= {_text(name): _text(value) for name, value in found.data.items()}
     return cjson.write(shown)
@@ -45,13 +46,15 @@ def set_identifiers(call: Call) -> Reply:
     pairs = dict(zip(words[::2], words[1::2], strict=True))
     given = {name: value for name, value in pairs.items() if _listed(decoded(value), "values")}
     given.setdefault("default", _EVERY)
+    fields = [(_bytes(name), _bytes(each)) for name, each in given.items()]
+    call.refuse_if_no_place((IDENTIFIERS, *(word for field in fields for word in field)))
     call.desk.do(DropKeys([IDENTIFIERS, _OLD_IDENTIFIERS]))
-    call.desk.do(ChangeMembers(IDENTIFIERS, Kind.HASH, [(_bytes(name), _bytes(each)) for name, each in given.items()]))
+    call.desk.do(ChangeMembers(IDENTIFIERS, Kind.HASH, fields))
     return None
 
 
 def priorities(call: Call) -> Reply:
-    found = _find(call, Kind.LIST, PRIORITIES, _OLD_PRIORITIES)
+    found = find(call, Kind.LIST, PRIORITIES, _OLD_PRIORITIES)
     return cjson.write([_text(each) for each in found.data] if found is not None else [_DEFAULT])
 
 
@@ -61,9 +64,12 @@ def set_priorities(call: Call) -> Reply:
     patterns = [_pattern(word) for word in words]
     if words and ["default"] not in patterns:
         words.append(_DEFAULT)
+    elements = [_bytes(word) for word in words]
+    if elements:
+        call.refuse_if_no_place((PRIORITIES, *elements))
     call.desk.do(DropKeys([PRIORITIES, _OLD_PRIORITIES]))
-    if words:
-        call.desk.do(ChangeList(PRIORITIES, 0, 0, [_bytes(word) for word in words]))
+    if elements:
+        call.desk.do(ChangeList(PRIORITIES, 0, 0, elements))
     return None
 
 

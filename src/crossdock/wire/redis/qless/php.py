@@ -5,13 +5,13 @@ from itertools import islice
 from math import inf
 from typing import Any, Final
 
-from crossdock.engine.keys import Entry
 from crossdock.model.keys import ChangeMembers, Kind
 from crossdock.model.moves import CatchUp, LeaseThese, Pop
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, config, job_lists, jobtext, workers
 from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, index, number
 from crossdock.wire.redis.qless.pages import spanned
+from crossdock.wire.redis.qless.patterns import find
 
 TOPICS: Final = b"ql:topics"
 
@@ -118,8 +118,8 @@ def _topic(topic: str | None) -> bytes:
 
 
 def _topics(call: Call, key: bytes) -> dict[bytes, bytes]:
-    found: Entry | None = call.memory.keys.live(key, call.desk.now)
-    return dict(found.data) if found is not None and found.kind is Kind.HASH else {}
+    found = find(call, Kind.HASH, key)
+    return dict(found.data) if found is not None else {}
 
 
 def _all_topics(call: Call) -> dict[str, list[str]]:
@@ -137,6 +137,8 @@ def _remove(call: Call, key: bytes, topic: bytes) -> bool:
 
 
 def _add(call: Call, key: bytes, topic: bytes, queue: bytes) -> list[str]:
+    if topic not in _topics(call, key):
+        call.refuse_if_no_place((key, topic, queue))
     call.desk.do(ChangeMembers(key, Kind.HASH, [(topic, queue)]))
     return [value.decode() for value in _topics(call, key).values()]
 

@@ -1,7 +1,7 @@
 """Commands that name a job and need nobody's lease: put, cancel, priority, depends, tags, tracking, history, get."""
 
 from collections.abc import Sequence
-from math import floor
+from math import floor, isfinite
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from crossdock.wire.redis.qless.pages import Reversed, ranged, spanned
 LOG_AT_MOST: Final = 65_536
 
 _PUT: Final = ("Queue(): no queue name provided", 'Put(): Arg "jid" missing', 'Put(): Arg "klass" missing')
+_DELAY: Final = 'Put(): Arg "delay" not a number: '
 
 
 def put(call: Call) -> Reply:
@@ -40,7 +41,9 @@ def put(call: Call) -> Reply:
     first = 0 if call.dialect.old else 1
     queue, jid, kind = call.names(first, _PUT)
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
-    delay = call.number(first + 4, 'Put(): Arg "delay" not a number: ')
+    delay = call.number(first + 4, _DELAY)
+    if not isfinite(delay):
+        raise Raised(f"{_DELAY}{call[first + 4]}")
     worker = None if call.dialect.old else call[0]
     head = (VIA, call.t, worker, jid, queue, kind, payload, form, delay)
     more = call.rest(first + 5)

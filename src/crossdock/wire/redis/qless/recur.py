@@ -15,11 +15,11 @@ from crossdock.wire.redis.qless.call import (
     Reply,
     data,
     decoded,
+    finite,
     name,
     number,
     options,
     refuse_tags,
-    seconds,
     tags,
 )
 from crossdock.wire.redis.qless.put_options import throttle_names, without
@@ -34,15 +34,15 @@ def recur(call: Call) -> Reply:
     payload, form = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
     if spec != "interval":
         raise Raised(f'Recur(): schedule type "{spec}" unknown')
-    spacing = seconds(call[5], 'Recur(): Arg "interval" not a number: ')
-    offset = seconds(call[6], 'Recur(): Arg "offset" not a number: ')
+    spacing = finite(call[5], 'Recur(): Arg "interval" not a number: ')
+    offset = finite(call[6], 'Recur(): Arg "offset" not a number: ')
     if spacing <= 0:
         raise Raised('Recur(): Arg "interval" must be greater than 0')
     given = options(call.rest(7))
     its_tags = tags(decoded(given.get("tags", "[]")))
     priority, retries, backlog = (
-        lua.whole(number(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
-        for each in ("priority", "retries", "backlog")
+        lua.whole(read(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
+        for each, read in (("priority", number), ("retries", number), ("backlog", finite))
     )
     known = call.memory.intervals.get(jid)
     throttles: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
     if option == "throttles" and call.dialect.throttled:
         return replace(interval, throttles=tuple(throttle_names(decoded(value))))
     if option == "backlog":
-        return replace(interval, backlog=lua.whole(number(value, 'Recur(): Arg "backlog" not a number: ')))
+        return replace(interval, backlog=lua.whole(finite(value, 'Recur(): Arg "backlog" not a number: ')))
     raise Raised(f'Recur(): Unrecognized option "{option}"')
 
 

@@ -11,6 +11,7 @@ from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library
 from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Raised, Reply
 from crossdock.wire.redis.qless.clock import WatchedClock
+from crossdock.wire.redis.qless.dialect import UNIFIED
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from crossdock.wire.redis.qless.publisher import Publisher
 from crossdock.wire.redis.qless.view import QlessView
@@ -31,14 +32,21 @@ _MEMO: Final = "qless"
 
 
 class Qless:
-    """`server_clock`, `smaller_first` and `fine_histogram` are what the settings of section `qless` say."""
+    """`server_clock`, `smaller_first` and `fine_histogram` are what the settings of section `qless` say, `keys_bytes`
+    what `redis.keys_mib` does."""
 
     def __init__(
-        self, *, server_clock: bool = False, smaller_first: bool = False, fine_histogram: bool = False
+        self,
+        *,
+        server_clock: bool = False,
+        smaller_first: bool = False,
+        fine_histogram: bool = False,
+        keys_bytes: int = UNIFIED.keys_bytes,
     ) -> None:
         clock = WatchedClock(server=server_clock)
         self._publisher = Publisher()
-        answers = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram).answers
+        dialects = library.Dialects(clock, smaller_first=smaller_first, fine=fine_histogram, keys_bytes=keys_bytes)
+        answers = dialects.answers
         self._answers = {
             name: answer if name in library.UNIFIED_DIALECTS else self._publisher.in_scripts_by(answer)
             for name, answer in answers.items()

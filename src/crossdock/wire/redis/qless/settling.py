@@ -13,7 +13,7 @@ from crossdock.model.job import Bound, Job, Lease
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import config, job, lua
-from crossdock.wire.redis.qless.call import VIA, Call, Denied, Raised, Reply, data, decoded, jids, name, number
+from crossdock.wire.redis.qless.call import VIA, Call, Denied, Raised, Reply, data, decoded, finite, jids, name
 
 _CONNECTION: Final = Bound.CONNECTION
 
@@ -70,8 +70,8 @@ def _onwards(call: Call, rest: list[str]) -> _Onwards:
     """What follows a job's data in `complete`."""
     wanted = dict(zip(rest[::2], rest[1::2], strict=False))
     after = name(wanted["next"]) if "next" in wanted else None
-    delay = number(wanted.get("delay"), "", 0.0) if lua.number(wanted.get("delay", "0")) is not None else None
-    if delay is None:
+    delay = lua.number(wanted.get("delay", "0"))
+    if delay is None or not isfinite(delay):
         raise Raised("assertion failed!")
     needs = jids(decoded(wanted.get("depends", "[]")))
     if after is None and "delay" in wanted:
@@ -139,7 +139,7 @@ def retry(call: Call) -> Reply:
     jid = call.jid()
     queue = call.require(1, 'Retry(): Arg "queue" missing')
     worker = call.require(2, 'Retry(): Arg "worker" missing')
-    delay = number(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
+    delay = finite(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
     group, message = call[4], call[5]
     found, lease = _held(
         call,

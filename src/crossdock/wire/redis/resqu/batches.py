@@ -14,6 +14,7 @@ from crossdock.wire.redis.resqu.jobs import refuse_if_full
 from crossdock.wire.redis.resqu.names import PREFIX, Name
 from crossdock.wire.redis.resqu.specs import VIA, Specs
 from crossdock.wire.redis.values import Error, Result, Value
+from crossdock.wire.redis.views import refuse_if_no_place
 
 COMMITTED = PREFIX + b"committed"
 
@@ -59,6 +60,7 @@ def commit(context: Context, name: str) -> Value:
     if stage is None:
         return None
     mapping = memory.resqu.mapping
+    refuse_if_no_place(context, (COMMITTED, name.encode()))
     if mapping.batch:
         units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
     else:

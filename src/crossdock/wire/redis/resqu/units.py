@@ -14,6 +14,7 @@ from crossdock.wire.redis.keys import lists
 from crossdock.wire.redis.keys.values import elements, fields, scored
 from crossdock.wire.redis.resqu.names import PREFIX
 from crossdock.wire.redis.values import Error, Value
+from crossdock.wire.redis.views import refuse_if_no_place
 
 
 def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
@@ -22,6 +23,7 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     pool, backlog, unit, units = keys
     source, batch, member = args[:3]
     _refuse_other_kinds(context, pool, units, backlog, unit)
+    refuse_if_no_place(context, (*keys, *args))
     outcome = context.desk.do(AssignStage(batch.decode(), _pool(pool)))
     waits = bool(outcome) if outcome != 0 else source in fields(context, pool)
     if waits:
