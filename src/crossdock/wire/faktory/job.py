@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -46,7 +46,7 @@ class JobBody(msgspec.Struct, gc=False):
     jobtype: str | None = None
     args: msgspec.Raw = _NULL
     queue: str | None = None
-    priority: Any = None  #: 1-9; an integer outside is cut to that, anything else ignored (section 13)
+    priority: msgspec.Raw = _NULL  #: 1-9; an integer outside is cut to that, anything else ignored (section 13)
     retry: Int64 | None = None
     reserve_for: Int64 | None = None
     at: str | None = None
@@ -109,11 +109,11 @@ def spec(body: JobBody, now: Now) -> Spec:
     if own is None:
         due = _checked(body.at, jid, kind, args, queue, reserve_for)
         own = rules(retry, reserve_for)
-    priority = body.priority
-    if type(priority) is int:
-        face, priority = _WITH_PRIORITY, priority - 5 if 1 <= priority <= 9 else 4 if priority > 9 else -4
-    else:
-        face, priority = _PLAIN, 0
+    face, priority = _PLAIN, 0
+    if body.priority is not _NULL:
+        given = _priority(bytes(body.priority))
+        if given is not None:
+            face, priority = _WITH_PRIORITY, given
     if body.created_at or body.backtrace or body.at:
         face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
     extra, failures = None, 0
@@ -148,6 +148,16 @@ def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reser
     if _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
     return due
+
+
+def _priority(text: bytes) -> int | None:
+    """The engine's, whose normal one is 0; None for what is no integer. By its spelling alone: of a list of megabytes
+    nothing is built, and a number has as many digits as it likes."""
+    if not text.removeprefix(b"-").isdigit():
+        return None
+    if len(text) == 1:
+        return max(int(text), 1) - 5
+    return -4 if text.startswith(b"-") else 4
 
 
 def _custom(text: bytes) -> bytes:
