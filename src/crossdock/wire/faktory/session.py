@@ -32,6 +32,9 @@ VIA: Final = "faktory"
 TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
 BEFORE_HELLO: Final = 8 * 1024
+#: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing. FAIL has a backtrace.
+SMALL_BYTES: Final = 64 * 1024
+FAIL_BYTES: Final = 1024 * 1024
 
 _SILENT: Final = Bye(b"")
 _ack_body = msgspec.json.Decoder(dict[str, str]).decode
@@ -149,6 +152,8 @@ class FaktorySession:
         return Claim(VIA, self._wid, self._given.newest(jid))
 
     def _ack(self, body: bytes) -> Answer:
+        if len(body) > SMALL_BYTES:
+            return error(f"ACK takes at most {SMALL_BYTES} bytes")
         try:
             jid = _ack_body(body)["jid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
@@ -158,6 +163,8 @@ class FaktorySession:
         return OK  # an unknown jid too: clients rely on it (quirk 12)
 
     def _fail(self, body: bytes) -> Answer:
+        if len(body) > FAIL_BYTES:
+            return error(f"FAIL takes at most {FAIL_BYTES} bytes")
         try:
             failure = _fail_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -171,6 +178,8 @@ class FaktorySession:
         return OK
 
     def _beat(self, body: bytes) -> Answer:
+        if len(body) > SMALL_BYTES:
+            return error(f"BEAT takes at most {SMALL_BYTES} bytes")
         try:
             beat = _beat_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
