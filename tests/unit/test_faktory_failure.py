@@ -95,6 +95,21 @@ def test_a_failure_of_1970_did_happen_then(peer: Conversation) -> None:
     assert b'{"failed_at":"1970-01-01T00:00:00Z","message"' in say(peer, b"FETCH default")
 
 
+@pytest.mark.parametrize("backtrace", [b"null", b"[]", b'["a"]'])
+def test_a_backtrace_that_is_brought(peer: Conversation, backtrace: bytes) -> None:
+    push = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":{"backtrace":%b}}'
+    assert say(peer, push % backtrace) == OK
+    assert (b'"backtrace":["a"]' in say(peer, b"FETCH default")) is (backtrace == b'["a"]')
+    for wrong in (b'"a"', b"1", b"{}", b"[1]", b"[null]"):
+        assert say(peer, push % wrong).startswith(b"-ERR invalid JSON: Expected `")
+
+
+def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
+    line = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":{"backtrace":[%b]}}'
+    said = say(peer, line % b",".join([b'"a"'] * 1_000_000))
+    assert said == b"-ERR failure.backtrace must not be longer than 1048576 bytes\r\n"
+
+
 class TestOfOtherDoors:
     @pytest.mark.parametrize("retry", [25, 1, -1])
     def test_a_job_that_was_brought_back_counts_from_below_zero(self, floor: Floor, retry: int) -> None:

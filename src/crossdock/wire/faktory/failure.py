@@ -7,14 +7,17 @@ import msgspec
 from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Fail
 from crossdock.model.job import Failure
-from crossdock.wire.faktory.messages import FailBody, Int64
+from crossdock.wire.faktory.messages import FailBody, Int64, Invalid
 from crossdock.wire.faktory.times import parse, stamp
 
 BACKTRACE_AT_MOST: Final = 50
+BROUGHT_BYTES: Final = 1024 * 1024  #: of a backtrace, as FAIL's
 MESSAGE_BYTES: Final = 1_000
 ERRTYPE_BYTES: Final = 100
 
 _UNKNOWN: Final = "unknown"
+_NULL: Final = msgspec.Raw(b"null")
+_lines = msgspec.json.Decoder(list[str] | None).decode
 _quote = msgspec.json.Encoder().encode
 
 
@@ -25,7 +28,7 @@ class FailureBody(msgspec.Struct):
     next_at: str | None = None
     message: str | None = None
     errtype: str | None = None
-    backtrace: list[str] | None = None
+    backtrace: msgspec.Raw = _NULL  #: of millions of lines that are not kept none is built
     retry_count: Int64 | None = None
 
 
@@ -41,12 +44,12 @@ def told(body: FailBody, jid: str, claim: Claim) -> Fail:
 
 def brought(body: FailureBody, now: Now) -> tuple[int, Failure]:
     """How often the job has failed, and how the last time. It failed before it was pushed: the latest time that can be
-    is taken for one that nobody can read."""
+    is taken for one that nobody can read. Raises Invalid."""
     first_at = _lenient(body.failed_at, now.wall)
     error = Failure(
         body.errtype or _UNKNOWN,
         body.message or _UNKNOWN,
-        tuple(body.backtrace or ())[:BACKTRACE_AT_MOST],
+        _backtrace(body.backtrace),
         first_at,
         first_at,
         _lenient(body.next_at, 0.0),
@@ -69,6 +72,15 @@ def shown(error: Failure, failures: int, retry: int) -> bytes:
     count = max(failures - 1, 0)  # one that was brought back begins to count anew, and keeps its error
     members |= {"retry_count": count, "remaining": max(retry - count, 0) if retry > 0 else retry}
     return _quote(members)
+
+
+def _backtrace(text: msgspec.Raw) -> tuple[str, ...]:
+    if memoryview(text).nbytes > BROUGHT_BYTES:
+        raise Invalid(f"failure.backtrace must not be longer than {BROUGHT_BYTES} bytes")
+    try:
+        return tuple(_lines(text) or ())[:BACKTRACE_AT_MOST]
+    except msgspec.DecodeError as error:
+        raise Invalid(f"invalid JSON: {error} of failure.backtrace") from error
 
 
 def _lenient(text: str | None, otherwise: float) -> float:

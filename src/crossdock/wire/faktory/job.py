@@ -28,7 +28,9 @@ _JSON: Final = Form.JSON  # looked up once: a member of an enumeration costs as 
 _QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 
+_RAW: Final = msgspec.Raw
 _NULL: Final = msgspec.Raw(b"null")
+_PRIORITIES: Final = {b"%d" % n: n - 5 for n in range(1, 10)}  #: the engine's, whose normal one is 0
 
 
 class JobBody(msgspec.Struct, gc=False):
@@ -106,8 +108,10 @@ def spec(body: JobBody, now: Now) -> Spec:
         due = _checked(body.at, jid, kind, args, queue, reserve_for)
         own = rules(retry, reserve_for)
     face, priority = _PLAIN, 0
-    if body.priority is not _NULL:
-        given = _priority(body.priority)
+    said = body.priority
+    if said is not _NULL:
+        text = bytes(said) if type(said) is _RAW else str(said).encode()
+        given = _PRIORITIES[text] if text in _PRIORITIES else _cut_priority(text)
         if given is not None:
             face, priority = _WITH_PRIORITY, given
     if body.created_at or body.backtrace or body.at:
@@ -146,15 +150,11 @@ def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reser
     return due
 
 
-def _priority(given: int | msgspec.Raw | None) -> int | None:
-    """The engine's, whose normal one is 0; None for what is no integer. By its spelling alone: a number has as many
-    digits as it likes."""
-    text = bytes(given) if isinstance(given, msgspec.Raw) else str(given).encode()
+def _cut_priority(text: bytes) -> int | None:
+    """None for what is no integer. By its spelling alone: a number has as many digits as it likes."""
     if not text.removeprefix(b"-").isdigit():
         return None
-    if len(text) == 1:
-        return max(int(text), 1) - 5
-    return -4 if text.startswith(b"-") else 4
+    return -4 if text.startswith((b"-", b"0")) else 4
 
 
 def _custom(text: bytes) -> bytes:
