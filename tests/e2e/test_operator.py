@@ -77,7 +77,8 @@ def test_push_with_a_password(tmp_path: Path) -> None:
         knowing = Operator(tmp_path, **where, faktory_password="hunter2")
         knowing.tell("push", "mail", "welcome", "[]")
         wrong = Operator(tmp_path, **where, faktory_password="hunter3").run("push", "mail", "welcome", "[]")
-        assert wrong == Ended("", "crossdock: Invalid password\n", 1)
+        cure = "set faktory.password or CROSSDOCK_FAKTORY_PASSWORD to the server's"
+        assert wrong == Ended("", f"crossdock: {where['listen_faktory']} has another password; {cure}\n", 1)
         without = Operator(tmp_path, **where).run("push", "mail", "welcome", "[]")
         assert without.code == 1
         assert "wants a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD" in without.err

@@ -211,3 +211,6 @@ def test_through_qless_with_a_password(tmp_path: Path) -> None:
         address = settings["listen_redis"]
         wanted = f"crossdock: {address} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD\n"
         assert refused.err == wanted
+        wrong = Operator(tmp_path, redis_password="public", **settings).run("push", "mail", "k", "--via", "qless")
+        cure = "set redis.password or CROSSDOCK_REDIS_PASSWORD to the server's"
+        assert wrong.err == f"crossdock: {address} has another password; {cure}\n"

@@ -19,7 +19,7 @@ class Door(FaktoryDoor):
     """A Faktory door whose challenge is known beforehand, and which ticks with its desk."""
 
     def __init__(self, desk: PlainDesk, known: Challenge | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
+        super().__init__(**settings, clock=lambda: desk.now.steady)
         self._known = known
         self._desk = desk
         self._next = desk.now.steady + DOOR_TICK_S

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -110,8 +111,25 @@ def test_a_second_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
 
 def test_a_data_folder_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    ended = run(["up", "--data", "file"], tmp_path)
-    assert ended == Ended("", "crossdock: the system refuses: File exists (file)\n", 1)
+    sentence = f"{(tmp_path / 'file').resolve()} is not a folder; set server.data to one\n"
+    for data in ("file", "file/below"):
+        assert run(["up", "--data", data, *CLOSED], tmp_path) == Ended("", f"crossdock: {sentence}", 1)
+        assert f"warning: the server will not start: {sentence}" in run(["doctor", "--data", data], tmp_path).out
+
+
+def test_a_port_that_is_taken_is_told_without_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        where = f"127.0.0.1:{other.getsockname()[1]}"
+        taken = run(["up", *(word.replace("faktory=off", f"faktory={where}") for word in CLOSED)], tmp_path)
+    cure = "give this door another address: --listen faktory=HOST:PORT, or listen.faktory in the settings\n"
+    assert taken == Ended(
+        "",
+        f"crossdock: listen.faktory = {where} cannot be opened: Address already in use; "
+        f"stop the server that has it, or {cure}",
+        1,
+    )
+    nowhere = run(["up", *(word.replace("faktory=off", "faktory=unix:no/where") for word in CLOSED)], tmp_path)
+    assert f"unix:no/where cannot be opened: No such file or directory; {cure}" in nowhere.err
 
 
 def test_a_wrong_cron_line_stops_up_before_anything_is_written(tmp_path: Path) -> None:
@@ -172,9 +190,7 @@ def test_wrong_usage_is_one_sentence(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["-h"], *([verb, "--help"] for verb in VERBS if verb != "version")], ids=" ".join
-)
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
 def test_help_has_examples(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert "Examples:\n    crossdock " in capsys.readouterr().out

@@ -39,8 +39,8 @@ def test_a_password_that_is_not_ascii() -> None:
 
 
 def test_challenges() -> None:
-    """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new for each connection (2.1)."""
-    door = FaktoryDoor(password="pass")
+    """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new for each second (2.1)."""
+    door = FaktoryDoor(password="pass", clock=map(float, range(500)).__next__)
     seen = {door.challenge() for _ in range(500)}
     assert len(seen) == 500
     for challenge in seen:
@@ -49,6 +49,43 @@ def test_challenges() -> None:
         assert re.fullmatch(r"0|[1-9a-f][0-9a-f]{0,15}", challenge.salt)
         assert int(challenge.salt, 16) < 2**63
     assert FaktoryDoor().challenge() is None
+
+
+def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of wrong HELLOs a second, of either kind, are hashed for once."""
+    hashed: list[int] = []
+
+    def counted(password: bytes, salt: str, iterations: int) -> str:
+        hashed.append(iterations)
+        return digest(password, salt, iterations)
+
+    monkeypatch.setattr("crossdock.wire.faktory.door.digest", counted)
+    desk = PlainDesk()
+    door = Door(desk, password="pass")
+    for _ in range(50):
+        for hello in ('{"v":2,"pwdhash":"x"}', '{"v":1,"pwdhash":"x"}', '{"v":2}', "{}"):
+            peer = Conversation(desk, door)
+            assert peer.ask(f"HELLO {hello}") == b"-ERR Invalid password\r\n"
+    assert len(hashed) == 2
+    desk.advance(1)
+    Conversation(desk, door).ask('HELLO {"v":2,"pwdhash":"x"}')
+    assert len(hashed) == 3
+
+
+def test_a_password_said_a_second_after_the_greeting() -> None:
+    """Each connection is asked for the hash of its own greeting, though others were greeted otherwise since."""
+    desk = PlainDesk()
+    door = Door(desk, password="pass")
+    early = Conversation(desk, door)
+    said = re.search(rb'"i":(\d+),"s":"(\w+)"', early.take())
+    assert said is not None
+    desk.advance(1.5)
+    late = Conversation(desk, door)
+    assert said[0] not in late.take()
+    said_hash = digest(b"pass", said[2].decode(), int(said[1]))
+    hello = f'HELLO {{"v":2,"pwdhash":"{said_hash}"}}'
+    assert late.ask(hello) == b"-ERR Invalid password\r\n"
+    assert early.ask(hello) == b"+OK\r\n"
 
 
 def test_the_greeting_has_no_blank_after_its_word() -> None:

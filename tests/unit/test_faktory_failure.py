@@ -1,11 +1,13 @@
-"""What FAIL tells, and a failure that a client brings along with its PUSH (protocols page 4.1, 4.6)."""
+"""What FAIL tells, a failure that a client brings along with its PUSH, and those of other doors (page 4.1, 4.6)."""
 
 import json
 
 import pytest
 
+from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, say, worker
 from tests.support.desk import PlainDesk
+from tests.support.floor import Floor
 from tests.support.resp import body
 
 OK = b"+OK\r\n"
@@ -77,3 +79,67 @@ def test_one_that_is_brought_is_kept(peer: Conversation) -> None:
     )
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":%b}' % failure) == OK
     assert b'"failure":%b,' % failure in say(peer, b"FETCH default")
+
+
+@pytest.mark.parametrize("failed_at", [b"null", b'""', b'"yesterday"', b'"2026-11-15T17:56:40+24:00"'])
+def test_a_failure_of_no_time_did_not_happen_in_1970(peer: Conversation, failed_at: bytes) -> None:
+    failure = b'{"failed_at":%b,"message":"m"}' % failed_at
+    assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":%b}' % failure) == OK
+    shown = json.loads(body(say(peer, b"FETCH default")))
+    assert shown["failure"]["failed_at"] == shown["created_at"]
+
+
+def test_a_failure_of_1970_did_happen_then(peer: Conversation) -> None:
+    failure = b'{"failed_at":"1970-01-01T00:00:00Z"}'
+    assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":%b}' % failure) == OK
+    assert b'{"failed_at":"1970-01-01T00:00:00Z","message"' in say(peer, b"FETCH default")
+
+
+@pytest.mark.parametrize("backtrace", [b"null", b"[]", b'["a"]'])
+def test_a_backtrace_that_is_brought(peer: Conversation, backtrace: bytes) -> None:
+    push = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":{"backtrace":%b}}'
+    assert say(peer, push % backtrace) == OK
+    assert (b'"backtrace":["a"]' in say(peer, b"FETCH default")) is (backtrace == b'["a"]')
+    for wrong in (b'"a"', b"1", b"{}", b"[1]", b"[null]"):
+        assert say(peer, push % wrong).startswith(b"-ERR invalid JSON: Expected `")
+
+
+def test_a_backtrace_of_millions_of_lines_is_built(peer: Conversation) -> None:
+    line = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"failure":{"backtrace":[%b]}}'
+    said = say(peer, line % b",".join([b'"a"'] * 1_000_000))
+    assert said == b"-ERR failure.backtrace must not be longer than 1048576 bytes\r\n"
+
+
+class TestOfOtherDoors:
+    @pytest.mark.parametrize("retry", [25, 1, -1])
+    def test_a_job_that_was_brought_back_counts_from_below_zero(self, floor: Floor, retry: int) -> None:
+        peer = worker(floor.desk, Door(floor.desk), "w")
+        assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"retry":%d}' % retry) == OK
+        say(peer, b"FETCH default")
+        assert say(peer, b'FAIL {"jid":"12345678","message":"m"}') == OK
+        say(peer, b'MUTATE {"cmd":"kill","target":"retries"}')
+        assert ControlPeer(floor.desk).ask("unfail", ids=["12345678"])["done"] == 1
+        shown = json.loads(body(say(peer, b"FETCH default")))["failure"]
+        assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("m", 0, retry)
+
+    def test_a_final_failure_by_qless_counts_from_below_zero(self, floor: Floor) -> None:
+        peer = worker(floor.desk, Door(floor.desk), "w")
+        assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"queue":"q"}') == OK
+        qless = floor.qless()
+        got = qless.fetch("q")
+        assert got is not None
+        assert qless.fail(got.ident, "broke")
+        say(peer, b'MUTATE {"cmd":"requeue","target":"dead"}')
+        shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
+        assert (shown["message"], shown["retry_count"], shown["remaining"]) == ("broke", 0, 25)
+
+    def test_a_worker_of_masenko_that_says_nothing_leaves_empty_texts(self, floor: Floor) -> None:
+        masenko = floor.masenko()
+        masenko.push("q", ["a"])
+        got = masenko.fetch("q")
+        assert got is not None
+        assert masenko.fail(got.ident)
+        peer = worker(floor.desk, Door(floor.desk), "w")
+        say(peer, b'MUTATE {"cmd":"requeue","target":"retries"}')
+        shown = json.loads(body(say(peer, b"FETCH q")))["failure"]
+        assert (shown["message"], shown["errtype"]) == ("unknown", "unknown")

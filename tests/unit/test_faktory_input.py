@@ -1,6 +1,7 @@
 """Each kind of odd input has one definite verdict: taken and given back as it was, or refused in the page's words."""
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -148,6 +149,44 @@ def test_integers_are_kept_up_to_64_bits(peer: Conversation, field: str) -> None
     for value in (-(2**63) - 1, 2**63, 10**4_000, 10**5_000):
         refused = b'PUSH {"jid":"12345678","jobtype":"T","args":[],"%b":%b}' % (field.encode(), _digits(value))
         assert say(peer, refused).startswith(b"-ERR invalid JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("priority", "shown"),
+    [
+        (b"0", b"1"),
+        (b"-0", b"1"),
+        (b"10", b"9"),
+        (b"9" * 5_000, b"9"),
+        (b"-" + b"9" * 5_000, b"1"),
+        (b" 7 ", b"7"),
+        (b"1e400", b""),
+        (b"5e0", b""),
+        (b"null", b""),
+        (b"true", b""),
+        (b'""', b""),
+        (b'"5"', b""),
+        (b'{"5":5}', b""),
+    ],
+)
+def test_a_priority_that_is_no_integer_is_ignored_and_any_other_is_cut(
+    peer: Conversation, priority: bytes, shown: bytes
+) -> None:
+    assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[],"priority":%b}' % priority) == OK
+    said = body(say(peer, b"FETCH default"))
+    assert (b'"priority":%b,' % shown in said) if shown else b"priority" not in said
+
+
+@pytest.mark.parametrize("job", [b'"priority":%b', b'"custom":{"uid":%b}'])
+def test_a_list_of_megabytes_where_anything_may_stand_is_not_built(peer: Conversation, job: bytes) -> None:
+    line = b'PUSH {"jid":"12345678","jobtype":"T","args":[],%b}' % job % (b"[" + b"[]," * 500_000 + b"[]]")
+    tracemalloc.start()
+    try:
+        assert say(peer, line) == OK
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 10 * len(line)
 
 
 def _digits(value: int) -> bytes:

@@ -10,7 +10,7 @@ from crossdock.model.clock import Now
 from crossdock.wire.faktory.job import JobBody, spec
 from crossdock.wire.faktory.messages import Invalid
 from crossdock.wire.faktory.queue import QUEUES_AT_MOST
-from crossdock.wire.faktory.session import BEFORE_HELLO
+from crossdock.wire.faktory.session import BEFORE_HELLO, FAIL_BYTES, SMALL_BYTES
 from tests.support.conversation import Conversation, Door, say, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body
@@ -57,6 +57,16 @@ def test_names_are_measured_in_bytes(peer: Conversation) -> None:
     assert say(peer, short).startswith(b"-ERR jobs must have a reasonable jid")
     for name, taken in (("ä" * 127, True), ("ä" * 128, False)):
         assert (say(peer, f'PUSH {{"jid":"{name}","jobtype":"{name}","args":[]}}'.encode()) == OK) is taken
+
+
+@pytest.mark.parametrize(("verb", "most"), [(b"ACK", SMALL_BYTES), (b"BEAT", SMALL_BYTES), (b"FAIL", FAIL_BYTES)])
+def test_megabytes_of_keys_are_read_before_they_are_refused(peer: Conversation, verb: bytes, most: int) -> None:
+    assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[]}') == OK
+    say(peer, b"FETCH default")
+    text = b'{"jid":"12345678","wid":"w","k":"%b"}'
+    longest = text % (b"x" * (most - len(text) + 2))
+    assert say(peer, verb + b" " + longest + b" ") == b"-ERR %b takes at most %d bytes\r\n" % (verb, most)
+    assert say(peer, verb + b" " + longest) == OK
 
 
 class TestManyNames:

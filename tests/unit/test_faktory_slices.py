@@ -80,6 +80,21 @@ def test_jobs_that_go_meanwhile(desk: PlainDesk, peer: Conversation, what: str, 
     assert len(desk.memory.jobs) == before
 
 
+@pytest.mark.parametrize("name", ["nobody-{}", "nobody"])
+def test_a_mutate_of_jids_that_do_not_exist_holds_everybody_up(peer: Conversation, name: str) -> None:
+    names = ",".join(f'"{name.format(i)}"' for i in range(10 * SLICE))
+    work = slices(peer, f'MUTATE {{"cmd":"kill","target":"dead","filter":{{"jids":[{names}]}}}}'.encode())
+    assert steps(work) > 10
+
+
+def test_a_mutate_of_jobs_that_are_gone_yields(desk: PlainDesk, peer: Conversation) -> None:
+    push(peer, more=LATER)
+    work = slices(peer, b'MUTATE {"cmd":"kill","target":"scheduled"}')
+    next(work)
+    assert worker(desk, Door(desk)).ask('MUTATE {"cmd":"clear","target":"scheduled"}') == OK
+    assert steps(work) >= JOBS // SLICE
+
+
 def test_a_flush_in_between(desk: PlainDesk, peer: Conversation) -> None:
     push(peer, more=LATER)
     work = slices(peer, b'MUTATE {"cmd":"requeue","target":"scheduled"}')

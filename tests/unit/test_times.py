@@ -74,6 +74,12 @@ def test_refused(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize("zone", ["+24:00", "-24:00", "+01:60", "+99:99"])
+def test_a_wrong_zone_is_told_in_terms_of_python(zone: str) -> None:
+    with pytest.raises(ValueError, match=r"^the zone must lie between -23:59 and \+23:59$"):
+        parse(f"2026-11-15T17:55:45{zone}")
+
+
 @given(st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=zones))  # noqa: DTZ001 - the strategy adds one
 def test_parse_agrees_with_the_standard_library(moment: datetime) -> None:
     seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()

@@ -13,7 +13,7 @@ from crossdock.cli.configure import Loaded
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
-from crossdock.journal.folder import in_use_by
+from crossdock.journal.folder import existing, in_use_by, not_a_folder
 from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.server import room, standing
 from crossdock.server.doors import CannotStart, addresses
@@ -82,9 +82,9 @@ def _durability(settings: Settings) -> Iterator[str]:
 
 
 def _folder(data: Path) -> Iterator[str]:
-    there = _existing(data)
+    there = existing(data)
     if not there.is_dir():
-        yield f"the server will not start: {there} is not a folder; set server.data to one"
+        yield f"the server will not start: {not_a_folder(there)}"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"the server will not start: {there} may not be written to by this user"
     kind = file_system(there, MOUNTS.read_text("utf-8", "replace"))
@@ -95,7 +95,7 @@ def _folder(data: Path) -> Iterator[str]:
 
 
 def _disk(settings: Settings) -> Iterator[str]:
-    there = _existing(settings.server.data)
+    there = existing(settings.server.data)
     refusal = room.refusal(there, settings.journal.free_mib)
     free = free_bytes(there) // room.MIB
     if refusal is not None:
@@ -118,9 +118,3 @@ def _sqlite(version: str) -> Iterator[str]:
     if tuple(map(int, version.split("."))) < LEAST_SQLITE:
         least = ".".join(map(str, LEAST_SQLITE))
         yield f"the server will not start: SQLite {version} is too old; install apsw {least} or newer"
-
-
-def _existing(path: Path) -> Path:
-    """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
-    path = path.absolute()
-    return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()

@@ -52,7 +52,14 @@ class FaktoryClient(Closes):
             if not password:
                 raise Refused(f"{where} wants a password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD")
             hello["pwdhash"] = digest(password.encode(), greeting.s, greeting.i)
-        self._call(b"HELLO", hello)
+        try:
+            self._call(b"HELLO", hello)
+        except Refused as error:
+            if str(error) != "Invalid password":
+                raise
+            raise Refused(
+                f"{where} has another password; set faktory.password or CROSSDOCK_FAKTORY_PASSWORD to the server's"
+            ) from error
 
     def push(self, job: dict[str, Any]) -> None:
         """Returns once the server has it on disk. Raises Refused with the server's words."""

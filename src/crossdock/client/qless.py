@@ -48,13 +48,16 @@ class QlessClient(Closes):
             raise
 
     def _hello(self, where: str, password: str) -> None:
-        if password:
-            self._ask("AUTH", password)
-            return
         try:
-            self._ask("PING")
+            self._ask(*("AUTH", password) if password else ("PING",))
         except Refused as error:
-            raise Refused(f"{where} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD") from error
+            if not password:
+                raise Refused(f"{where} wants a password; set redis.password or CROSSDOCK_REDIS_PASSWORD") from error
+            if "WRONGPASS" not in str(error):
+                raise
+            raise Refused(
+                f"{where} has another password; set redis.password or CROSSDOCK_REDIS_PASSWORD to the server's"
+            ) from error
 
     def put(self, queue: str, jid: str, kind: str, data: bytes, delay_s: float = 0.0, **options: Any) -> None:
         """Returns once the server has it on disk. Raises Refused with the script's words."""

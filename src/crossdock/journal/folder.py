@@ -17,6 +17,10 @@ class FolderInUse(CrossdockError):
     """Another server has this data folder open."""
 
 
+class NotAFolder(CrossdockError):
+    """A file stands where the data folder should be, or above it."""
+
+
 def snapshot_name(seq: int) -> str:
     return f"snapshot-{seq:016d}"
 
@@ -38,12 +42,25 @@ def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
     return ""
 
 
+def existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
+    path = path.absolute()
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()
+
+
+def not_a_folder(there: Path) -> str:
+    return f"{there} is not a folder; set server.data to one"
+
+
 class Folder:
     """An existing data folder, created on demand with nobody else allowed in."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise NotAFolder(not_a_folder(existing(path))) from error
         self._lock: int | None = None
 
     def lock(self) -> None:

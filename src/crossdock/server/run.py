@@ -1,6 +1,7 @@
 """The server: recovers, opens its doors, keeps house, and leaves without losing a word."""
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -155,7 +156,14 @@ class Server:
                         sockets.notice_dead_peers(sock)
                     where = address.Address(where.host, server.sockets[0].getsockname()[1])
             except OSError as error:
-                raise CannotStart(f"listen.{name} = {where} cannot be opened: {error.strerror or error}") from error
+                # The loop's own words have a tuple in them. A name that cannot be looked up has a number below 0.
+                number = error.errno or 0
+                why = os.strerror(number) if number > 0 else error.strerror or error
+                cure = "stop the server that has it, or " if number == errno.EADDRINUSE else ""
+                raise CannotStart(
+                    f"listen.{name} = {where} cannot be opened: {why}; {cure}give this door another address: "
+                    f"--listen {name}=HOST:PORT, or listen.{name} in the settings"
+                ) from error
             self._servers.append(server)
             opened.append(Listening(name, where))
         self._pulse.doors = {each.door: str(each.address) for each in opened}

@@ -10,7 +10,7 @@ from crossdock.model.commands import CommitGroup, OpenGroup
 from crossdock.model.job import Call, Extra, Links, Spec
 from crossdock.model.records import Group
 from crossdock.wire.desk import Desk
-from crossdock.wire.faktory.job import JobBody, spec
+from crossdock.wire.faktory.job import PushBody, spec
 from crossdock.wire.faktory.messages import OK, Invalid, bulk, error
 from crossdock.wire.faktory.times import stamp
 
@@ -20,8 +20,8 @@ DESCRIPTION_BYTES: Final = 1_000
 class _NewBody(msgspec.Struct):
     parent_bid: str | None = None
     description: str | None = None
-    success: JobBody | None = None
-    complete: JobBody | None = None
+    success: PushBody | None = None
+    complete: PushBody | None = None
 
 
 _new_body = msgspec.json.Decoder(_NewBody).decode
@@ -72,7 +72,7 @@ def _new(desk: Desk, via: str, body: bytes) -> bytes:
     return bulk(name.encode())
 
 
-def _callback(body: JobBody | None, name: str, parent: str, call: Call, desk: Desk) -> Spec | None:
+def _callback(body: PushBody | None, name: str, parent: str, call: Call, desk: Desk) -> Spec | None:
     """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other.
 
     Of what else its `custom` may ask for only tracking counts: it comes once, and it must come.

@@ -2,14 +2,15 @@
 
 import re
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from crossdock.model.clock import Now
-from crossdock.model.job import Extra, Failure, FaktoryFace, Form, Job, Spec
+from crossdock.model.job import Extra, FaktoryFace, Form, Job, Spec
 from crossdock.model.rules import Backoff, Rules, Then
 from crossdock.wire.faktory import links
+from crossdock.wire.faktory.failure import FailureBody, brought, shown
 from crossdock.wire.faktory.messages import Int64, Invalid
 from crossdock.wire.faktory.times import parse, stamp
 from crossdock.wire.json import too_deep
@@ -27,18 +28,9 @@ _JSON: Final = Form.JSON  # looked up once: a member of an enumeration costs as 
 _QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 
 
+_RAW: Final = msgspec.Raw
 _NULL: Final = msgspec.Raw(b"null")
-
-
-class FailureBody(msgspec.Struct):
-    """A failure a client brings along (4.1): harmless, kept."""
-
-    failed_at: str | None = None
-    next_at: str | None = None
-    message: str | None = None
-    errtype: str | None = None
-    backtrace: list[str] | None = None
-    retry_count: Int64 | None = None
+_PRIORITIES: Final = {b"%d" % n: n - 5 for n in range(1, 10)}  #: the engine's, whose normal one is 0
 
 
 class JobBody(msgspec.Struct, gc=False):
@@ -46,7 +38,7 @@ class JobBody(msgspec.Struct, gc=False):
     jobtype: str | None = None
     args: msgspec.Raw = _NULL
     queue: str | None = None
-    priority: Any = None  #: 1-9; an integer outside is cut to that, anything else ignored (section 13)
+    priority: int | msgspec.Raw | None = _NULL  #: 1-9; an integer outside is cut to that, anything else ignored (13)
     retry: Int64 | None = None
     reserve_for: Int64 | None = None
     at: str | None = None
@@ -56,12 +48,18 @@ class JobBody(msgspec.Struct, gc=False):
     failure: FailureBody | None = None
 
 
-_decode_one = msgspec.json.Decoder(JobBody).decode
-_decode_many = msgspec.json.Decoder(list[JobBody]).decode
+class PushBody(JobBody, gc=False):
+    """As a client writes it. Of what may be anything nothing is built."""
+
+    priority: msgspec.Raw = _NULL
+
+
+_decode_one = msgspec.json.Decoder(PushBody).decode
+_decode_many = msgspec.json.Decoder(list[PushBody]).decode
 _quote = msgspec.json.Encoder().encode
 
 
-def read_one(body: bytes) -> JobBody:
+def read_one(body: bytes) -> PushBody:
     try:
         if not body.isascii():
             body.decode()  # the decoder does not look into args and custom
@@ -70,7 +68,7 @@ def read_one(body: bytes) -> JobBody:
         raise Invalid(f"invalid JSON: {error}") from error
 
 
-def read_many(body: bytes) -> list[JobBody]:
+def read_many(body: bytes) -> list[PushBody]:
     try:
         if not body.isascii():
             body.decode()
@@ -109,11 +107,13 @@ def spec(body: JobBody, now: Now) -> Spec:
     if own is None:
         due = _checked(body.at, jid, kind, args, queue, reserve_for)
         own = rules(retry, reserve_for)
-    priority = body.priority
-    if type(priority) is int:
-        face, priority = _WITH_PRIORITY, priority - 5 if 1 <= priority <= 9 else 4 if priority > 9 else -4
-    else:
-        face, priority = _PLAIN, 0
+    face, priority = _PLAIN, 0
+    said = body.priority
+    if said is not _NULL:
+        text = bytes(said) if type(said) is _RAW else str(said).encode()
+        given = _PRIORITIES[text] if text in _PRIORITIES else _cut_priority(text)
+        if given is not None:
+            face, priority = _WITH_PRIORITY, given
     if body.created_at or body.backtrace or body.at:
         face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
     extra, failures = None, 0
@@ -122,8 +122,8 @@ def spec(body: JobBody, now: Now) -> Spec:
     elif face is not _PLAIN:
         extra = Extra(b"", face)
     if body.failure is not None:
-        failures, brought = _brought(body.failure)
-        extra = Extra(custom, face, brought, None if extra is None else extra.links)
+        failures, error = brought(body.failure, now)
+        extra = Extra(custom, face, error, None if extra is None else extra.links)
     return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
 
 
@@ -148,6 +148,13 @@ def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reser
     if _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
     return due
+
+
+def _cut_priority(text: bytes) -> int | None:
+    """None for what is no integer. By its spelling alone: a number has as many digits as it likes."""
+    if not text.removeprefix(b"-").isdigit():
+        return None
+    return -4 if text.startswith((b"-", b"0")) else 4
 
 
 def _custom(text: bytes) -> bytes:
@@ -186,27 +193,6 @@ _PLAIN: Final = FaktoryFace()
 _WITH_PRIORITY: Final = FaktoryFace(priority=True)
 
 
-def _brought(body: FailureBody) -> tuple[int, Failure]:
-    first_at, next_at = (_lenient(text) for text in (body.failed_at, body.next_at))
-    error = Failure(
-        body.errtype or "unknown",
-        body.message or "unknown",
-        tuple(body.backtrace or ())[:50],
-        first_at,
-        first_at,
-        next_at,
-        False,
-    )
-    return max(0, body.retry_count or 0) + 1, error
-
-
-def _lenient(text: str | None) -> float:
-    try:
-        return parse(text) if text else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
-
-
 def show(job: Job) -> bytes:
     """The job as Faktory shows it: compact envelope in its key order (4.4), args and custom exactly as pushed."""
     rules, extra = job.rules, job.extra
@@ -214,7 +200,7 @@ def show(job: Job) -> bytes:
     if extra is not None:
         face = extra.face if type(extra.face) is FaktoryFace else _PLAIN
         if extra.error is not None:
-            failure = b'"failure":%b,' % _failure(extra.error, job.failures, rules.max_failures)
+            failure = b'"failure":%b,' % shown(extra.error, job.failures, rules.max_failures)
         if extra.custom:
             custom = b'"custom":%b,' % extra.custom
     since = b'"%b"' % stamp(job.since).encode()
@@ -234,18 +220,3 @@ def show(job: Job) -> bytes:
         b',"reserve_for":%d' % rules.lease_s if rules.lease_s else b"",
         b',"backtrace":%d' % face.backtrace if face.backtrace else b"",
     )
-
-
-def _failure(error: Failure, failures: int, retry: int) -> bytes:
-    """Section 4.6. A lease that ran out is told in Faktory's words (6.4)."""
-    group, message = (
-        ("ReservationExpired", "Faktory job reservation expired") if error.lost else (error.group, error.message)
-    )
-    shown: dict[str, object] = {"failed_at": stamp(error.first_at)}
-    if error.next_at:
-        shown["next_at"] = stamp(error.next_at)
-    shown |= {"message": message, "errtype": group}
-    if error.backtrace:
-        shown["backtrace"] = error.backtrace
-    shown |= {"retry_count": failures - 1, "remaining": max(retry - failures + 1, 0) if retry > 0 else retry}
-    return _quote(shown)

@@ -15,6 +15,7 @@ from crossdock.wire.faktory.times import parse
 from crossdock.wire.json import compact
 
 _YEARS: Final = 10 * 365 * 86_400.0
+_NULL: Final = msgspec.Raw(b"null")
 
 
 class _Asks(msgspec.Struct):
@@ -24,11 +25,12 @@ class _Asks(msgspec.Struct):
     expires_at: str | None = None
     expires_in: float | None = None
     track: int | bool | str | None = None
-    uid: object = None  #: a text; of whatever else an application calls so nothing is asked
+    uid: msgspec.Raw = _NULL  #: a text; of whatever else an application calls so nothing is asked, nor built
 
 
 _decode = msgspec.json.Decoder(_Asks).decode
 _decode_any = msgspec.json.Decoder().decode
+_decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 #: Of args whose spelling has to be looked at value by value: a tenth of a second in which nobody else is served.
@@ -56,10 +58,11 @@ def read(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now
     except msgspec.DecodeError as error:
         raise Invalid(f"invalid custom: {error}") from error
     lock = _lock(asks, kind, args, queue, due, now) if asks.unique_for is not None else None
-    if asks.uid and isinstance(asks.uid, str):
+    uid = _decode_text(asks.uid) if memoryview(asks.uid)[0] == 0x22 else ""
+    if uid:
         if lock is not None:
             raise Invalid("custom.uid and custom.unique_for are two ways to be unique; choose one")
-        lock = unique(asks.uid)
+        lock = unique(uid)
     expires = _expires(asks, now) if asks.expires_at or asks.expires_in is not None else 0.0
     if lock is None and not (asks.bid or expires or asks.track):
         return None

@@ -1,7 +1,7 @@
 """MUTATE (page 5.10): work on many jobs, in slices of one event each."""
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from crossdock.model.commands import Bury, Command, Remove, Requeue
 from crossdock.model.job import Job, Number
@@ -23,6 +23,10 @@ CLASSES_AT_MOST: Final = 32
 TARGETS: Final = {"retries": State.RETRYING, "scheduled": State.SCHEDULED, "dead": State.DEAD}
 
 _Act = Callable[[list[Number]], Command[int]]
+
+#: A job, and whether it matched. A look that finds nobody is work, too: a million unknown jids must not go in one step.
+_Looked: TypeAlias = tuple[Job | None, bool]
+_NOBODY: Final[_Looked] = (None, False)
 
 
 def _acts(via: str, target: State) -> dict[str, _Act]:
@@ -60,32 +64,37 @@ def _work(desk: Desk, act: _Act, target: State, wanted: FilterBody | None) -> Sl
     return OK
 
 
-def _slices(looked: Iterator[tuple[Job, bool]]) -> Iterator[list[Number]]:
+def _slices(looked: Iterator[_Looked]) -> Iterator[list[Number]]:
     """Up to SLICE jobs looked at a time, fewer when they are big; the ones that matched."""
     numbers: list[Number] = []
     left = SLICE
     for job, matched in looked:
-        if matched:
-            numbers.append(job.number)
-        left -= 1 + len(job.payload) // _BYTES_AS_A_JOB
+        left -= 1
+        if job is not None:
+            left -= len(job.payload) // _BYTES_AS_A_JOB
+            if matched:
+                numbers.append(job.number)
         if left <= 0:
             yield numbers
             numbers, left = [], SLICE
     yield numbers
 
 
-def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[tuple[Job, bool]]:
+def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
     memory = desk.memory
     if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
-        for jid in dict.fromkeys(wanted.jids):
-            for job in list(memory.named(jid)):
-                yield job, job.state is target
+        seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
+        for jid in wanted.jids:
+            yield _NOBODY
+            if jid not in seen and (named := list(memory.named(jid))):
+                seen.add(jid)
+                for job in named:
+                    yield job, job.state is target
         return
     holds = _filter(wanted)
     for _, number in list(memory.shelves[target]):
         found = memory.jobs.get(number)
-        if found is not None:
-            yield found, found.state is target and holds(found)
+        yield (found, found.state is target and holds(found)) if found is not None else _NOBODY
 
 
 def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:

@@ -6,7 +6,7 @@ from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.job import Spec
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk
-from crossdock.wire.faktory.job import JobBody, read_many, read_one, spec
+from crossdock.wire.faktory.job import PushBody, read_many, read_one, spec
 from crossdock.wire.faktory.messages import OK, Invalid, bulk, error
 from crossdock.wire.faktory.mutate import SLICE
 
@@ -37,7 +37,7 @@ def push_bulk(desk: Desk, via: str, body: bytes) -> Answer:
     return _slices(desk, via, bodies)
 
 
-def _slices(desk: Desk, via: str, bodies: list[JobBody]) -> Slices:
+def _slices(desk: Desk, via: str, bodies: list[PushBody]) -> Slices:
     """The reply names every job that was refused, and why."""
     refused: dict[str, str] = {}
     for first in range(0, len(bodies), _SLICE):

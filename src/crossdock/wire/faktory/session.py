@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from crossdock.engine.lease import row_goes_on
-from crossdock.model.commands import (
-    Claim,
-    Fail,
-    Flush,
-    LeaseNext,
-    Succeed,
-    Terms,
-)
+from crossdock.model.commands import Claim, Flush, LeaseNext, Succeed, Terms
 from crossdock.model.job import Held
 from crossdock.wire.again import again
 from crossdock.wire.answer import Answer, Bye, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.batch import batch
+from crossdock.wire.faktory.failure import told
 from crossdock.wire.faktory.info import info
 from crossdock.wire.faktory.job import NAME_BYTES, show
 from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
@@ -38,9 +32,9 @@ VIA: Final = "faktory"
 TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
 BEFORE_HELLO: Final = 8 * 1024
-BACKTRACE_AT_MOST: Final = 50
-MESSAGE_BYTES: Final = 1_000
-ERRTYPE_BYTES: Final = 100
+#: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing. FAIL has a backtrace.
+SMALL_BYTES: Final = 64 * 1024
+FAIL_BYTES: Final = 1024 * 1024
 
 _SILENT: Final = Bye(b"")
 _ack_body = msgspec.json.Decoder(dict[str, str]).decode
@@ -158,6 +152,8 @@ class FaktorySession:
         return Claim(VIA, self._wid, self._given.newest(jid))
 
     def _ack(self, body: bytes) -> Answer:
+        if len(body) > SMALL_BYTES:
+            return error(f"ACK takes at most {SMALL_BYTES} bytes")
         try:
             jid = _ack_body(body)["jid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
@@ -167,6 +163,8 @@ class FaktorySession:
         return OK  # an unknown jid too: clients rely on it (quirk 12)
 
     def _fail(self, body: bytes) -> Answer:
+        if len(body) > FAIL_BYTES:
+            return error(f"FAIL takes at most {FAIL_BYTES} bytes")
         try:
             failure = _fail_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -174,19 +172,14 @@ class FaktorySession:
         jid = failure.jid
         if not jid:
             return error("missing JID")
-        command = Fail(
-            jid,
-            self._claim(jid),
-            _cut(failure.errtype, ERRTYPE_BYTES),
-            _cut(failure.message, MESSAGE_BYTES),
-            tuple(failure.backtrace or ())[:BACKTRACE_AT_MOST],
-        )
-        if not self._desk.do(command):
+        if not self._desk.do(told(failure, jid, self._claim(jid))):
             return error(f"Job not found {jid}")
         self._given.forget(jid)
         return OK
 
     def _beat(self, body: bytes) -> Answer:
+        if len(body) > SMALL_BYTES:
+            return error(f"BEAT takes at most {SMALL_BYTES} bytes")
         try:
             beat = _beat_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -230,14 +223,6 @@ class FaktorySession:
 def _names(body: bytes) -> tuple[str, ...]:
     """Workers ask for the same queues over and over. A name cut at the limit of a name cannot be a queue's."""
     return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
-
-
-def _cut(text: str | None, limit: int) -> str:
-    """Trimmed and cut by bytes; a character cut in two shows as U+FFFD (4.6)."""
-    trimmed = (text or "").strip()
-    if len(trimmed) * 4 > limit:
-        trimmed = trimmed.encode("utf-8", "replace")[:limit].decode("utf-8", "replace")
-    return trimmed or "unknown"
 
 
 _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {

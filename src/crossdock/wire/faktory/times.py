@@ -21,9 +21,9 @@ def parse(text: str) -> float:
     *fields, fraction, sign, hours, minutes = match.groups()
     zone: timezone = UTC
     if sign:
+        if int(hours) > 23 or int(minutes) > 59:
+            raise ValueError("the zone must lie between -23:59 and +23:59")
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        if int(minutes) > 59:
-            raise ValueError("zone minute out of range")
         zone = timezone(offset if sign == "+" else -offset)
     year, month, day, hour, minute, second = map(int, fields)
     whole = (datetime(year, month, day, hour, minute, second, tzinfo=zone) - _EPOCH).total_seconds()
