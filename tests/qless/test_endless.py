@@ -1,6 +1,8 @@
 """Numbers without an end, and whole ones that no double holds: each is refused in words, or shown as far as it goes."""
 
 import json
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -8,8 +10,12 @@ from crossdock.model.job import Form
 from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
 from crossdock.wire.faktory import times as faktory_times
+from crossdock.wire.redis.keys import generic
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.dialect import THROTTLES
+from crossdock.wire.redis.qless.view import QlessView
+from crossdock.wire.redis.views import Views
 from crossdock.wire.workq import times as workq_times
 from crossdock.wire.workq.door import WorkqDoor
 from tests.qless.replay import QlessDesk
@@ -95,3 +101,15 @@ def test_a_job_of_a_journal_that_is_due_beyond_the_calendar_is_listed(delay: flo
 def test_a_time_without_an_end_is_shown_as_the_calendars(at: float, shown: str) -> None:
     assert faktory_times.stamp(at) == workq_times.stamp(at).decode() == shown
     assert faktory_times.stamp(float("nan")) == workq_times.stamp(float("nan")).decode() == "0001-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("seconds", ["1e300", "1e306", "1e18"])
+def test_the_end_of_a_throttle_is_told_in_64_bits(seconds: str) -> None:
+    desk = QlessDesk()
+    desk.dialect = THROTTLES
+    desk.call("throttle.set", "1", "t", "2", seconds)
+    assert 0 < desk.call("throttle.ttl", "1", "t") < 2**63
+    context = cast(Any, SimpleNamespace(desk=desk, door=SimpleNamespace(views=Views((QlessView(),)))))
+    for told in (generic.ttl, generic.pttl):
+        left = told(context, [b"ql:th:t"])
+        assert isinstance(left, int) and 0 < left < 2**63

@@ -111,3 +111,30 @@ def test_keys_are_refused() -> None:
         unified.answering(UNIFIED)(desk, [b"q"], [b"get", b"1", b"j"], desk.tell)
     with pytest.raises(Raised, match="Must provide a command"):
         unified.answering(UNIFIED)(desk, [], [], desk.tell)
+
+
+def test_jobs_of_a_queue_without_a_letter_come_due_after_it_was_forgotten() -> None:
+    desk = QlessDesk()
+    desk.call("put", "1", "w", "", "j", "k", "{}", "1")
+    desk.call("queue.forget", "1", "")
+    assert '"jid":"j"' in desk.call("peek", "3", "", "1")
+    assert picture(replayed(desk)) == picture(desk.memory)
+
+
+@pytest.mark.parametrize(
+    ("setting", "seconds"), [("0x10", 16), (" 16 ", 16), ("1_6", 60), ("\u0661", 60), ("0x1p9999", 60), ("soon", 60)]
+)
+def test_a_setting_is_a_number_where_the_scripts_take_it_for_one(setting: str, seconds: int) -> None:
+    desk = QlessDesk()
+    desk.call("config.set", "1", "heartbeat", setting)
+    desk.call("put", "1", "w", "q", "j", "k", "{}", "0")
+    assert f'"expires":{1 + seconds},' in desk.call("pop", "1", "q", "w", "1")
+
+
+def test_the_oldest_track_does_not_mind_capitals() -> None:
+    desk, track = QlessDesk(), perscript.answering("track")
+    perscript.answering("put")(desk, [b"q"], [b"j", b"k", b"{}", b"1", b"0"], desk.tell)
+    assert track(desk, [], [b"TRACK", b"j", b"1"], desk.tell) == 1
+    assert "j" in desk.memory.watched
+    with pytest.raises(Raised, match='Unknown action "FOLLOW"'):
+        track(desk, [], [b"FOLLOW", b"j", b"1"], desk.tell)

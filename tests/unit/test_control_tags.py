@@ -164,3 +164,9 @@ def test_what_is_tracked_here_is_told_on_the_redis_door(floor: Floor, peer: Cont
     floor.faktory().push("q", ["a"], ident="faktory-1")
     peer.ask("track", ids=["faktory-1"])
     assert '"tracked":true' in floor.qless().call("get", "faktory-1")
+
+
+@pytest.mark.parametrize("tag", ["", "x" * 256, "a\0b"])
+def test_a_tag_is_as_long_as_qless_allows(floor: Floor, peer: ControlPeer, tag: str) -> None:
+    floor.qless().push("q", {}, ident="a")
+    assert "1 to 255 bytes" in peer.ask("tag", id="a", tags=[tag])["error"]

@@ -100,3 +100,12 @@ def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: F
         assert there.fetch("q") is None
         assert there.succeed(got.ident)
         assert sum(job.state is State.BLOCKED for job in floor.desk.memory.jobs.values()) == max(0, left - 1)
+
+
+def test_a_recurring_job_that_a_lease_of_another_door_makes_can_be_settled_there(floor: Floor) -> None:
+    """Workq knows it by an id that it can spell."""
+    here, there = floor.qless(), floor.workq()
+    here.call("recur", "q", "often", "k", "{}", "interval", "60", "0")
+    got = there.fetch("q")
+    assert got is not None and there.succeed(got.ident)
+    assert alone(floor).state is State.COMPLETE

@@ -43,13 +43,13 @@ def history(
 
 
 def number(memory: Memory, option: str, default: float) -> float:
-    """A setting that is a number; what is none counts as the default."""
+    """A setting that is a number, as the scripts read them; what is none counts as the default."""
     value = memory.config.get(option)
-    if value is None:
+    if value is None or "_" in value or not value.isascii():  # which only Python takes for numbers
         return default
     try:
-        found = float(value)
-    except ValueError:
+        found = float.fromhex(value) if value.strip().lstrip("+-")[:2] in ("0x", "0X") else float(value)
+    except (ValueError, OverflowError):
         return default
     return found if found == found else default  # NaN would stand nowhere in any order
 

@@ -50,7 +50,8 @@ def readied(memory: Memory, event: Readied) -> None:
         else:
             placing.displace(memory, job)
     placing.unblock(memory, unblocked)
-    known = standing = ""
+    known: str | None = None  # a queue may have no letter in its name
+    standing: str | None = None
     for job in jobs:
         # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
         since = job.since = min(job.due, at) if due_now else at

@@ -34,7 +34,7 @@ def retag(desk: Desk, request: Retag) -> bytes:
     has = job.extra.tags if job.extra is not None else ()
     if isinstance(request, Tag):
         known = {name(tag) for tag in has}
-        new = tuple(text for text in dict.fromkeys(request.tags) if text not in known)
+        new = tuple(choose.new_name(text) for text in dict.fromkeys(request.tags) if text not in known)
         edit = EditTags(VIA, desk.now.wall, job.number, add=new)
     else:
         edit = EditTags(VIA, desk.now.wall, job.number, drop=tuple(tag for tag in has if name(tag) in request.tags))

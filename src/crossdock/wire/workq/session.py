@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.lease import row_goes_on
+from crossdock.engine.standing import face_of
 from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Remove, Succeed, Terms, Verdict
 from crossdock.model.job import Held, Number, Spec
 from crossdock.model.states import State
@@ -159,7 +160,7 @@ class WorkqSession:
             return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
         lease = job.lease
         self.granted = [(job.number, lease.token)]
-        if job.origin == VIA:
+        if job.origin == VIA and face_of(job) is None:  # a recurring job of qless may have come by this very lease
             ident, payload = job.jid, job.payload
         else:
             ident, payload = ids.shown(job), as_bytes(job)

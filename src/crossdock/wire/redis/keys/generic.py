@@ -30,12 +30,17 @@ def type_(context: Context, args: list[bytes]) -> Result:
     return Simple(b"none" if entry is None else TYPES[entry.kind])
 
 
+#: No reply is further off: it has 64 bits.
+_FAR_MS: Final = 2.0**62
+
+
 def _left_ms(context: Context, key: bytes) -> int:
     """-2: there is no such key; -1: it has no end."""
     entry = find(context, key)
     if entry is None:
         return -2
-    return round((entry.end - context.desk.now.steady) * 1_000) if entry.end else -1
+    # A throttle's end may be further off than 64 bits of milliseconds tell.
+    return round(min((entry.end - context.desk.now.steady) * 1_000, _FAR_MS)) if entry.end else -1
 
 
 def ttl(context: Context, args: list[bytes]) -> Result:

@@ -77,7 +77,7 @@ def _left(call: Call, found: Throttle | None) -> int:
     steady = call.desk.now.steady
     if found is None or found.end is None or not found.is_set(steady):
         return -2
-    return -1 if found.end == inf else max(0, ceil(found.end - steady))
+    return -1 if found.end == inf else lua.truncated(max(0, ceil(found.end - steady)))
 
 
 def locks(call: Call) -> Reply:

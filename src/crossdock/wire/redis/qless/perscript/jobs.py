@@ -118,9 +118,10 @@ def track(script: Script) -> Reply:
         return putting.track(script.unified(None))
     word, jid = script[0], script.given(1, 'Track(): Arg "jid" missing')
     t = script.time(2, 'Track(): Arg "now" missing or not a number: ')
-    if word not in ("track", "untrack"):
+    action = word.lower()
+    if action not in ("track", "untrack"):
         raise Raised(f'Track(): Unknown action "{word}"')
-    return putting.watch(script.unified(t, jid), jid, on=word == "track")
+    return putting.watch(script.unified(t, jid), jid, on=action == "track")
 
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {
