@@ -61,3 +61,35 @@ def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
     mended = run(works)
     assert (mended.segments, mended.faults) == (1, 0)
     assert len(picture(works.tables_folder)["attempts"]) == len(before["attempts"]) + 1
+
+
+def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whole(works: Works) -> None:
+    """Its footer is sound, and Spark would read the page, or fail at it again and again."""
+    floor, lake = Floor(), Lake(works.lake)
+    peer = floor.qless()
+    for _ in range(2):
+        for _ in range(20):
+            peer.push("q", {})
+            got = peer.fetch("q")
+            assert got is not None and peer.succeed(got.ident)
+        lake.add(floor.desk.events)
+        floor.desk.events.clear()
+    lake.close()
+    _, second = sorted((works.lake / "events").glob("*/*.parquet"))
+    whole = second.read_bytes()
+    footer = pq.read_metadata(second)
+    columns = [footer.row_group(0).column(index) for index in range(footer.num_columns)]
+    [jid] = [each for each in columns if each.path_in_schema == "jid"]
+    at = jid.data_page_offset + (jid.total_compressed_size * 9) // 10
+    second.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+
+    ran = run(works)
+    assert (ran.segments, ran.faults) == (1, 1)
+    told = status(works.lake, works.tables_folder)
+    assert [(name.rpartition("/")[2], why[:15]) for name, why in told.set_aside.items()] == [
+        (second.name, "it is damaged: ")
+    ]
+    assert run(works).faults == 0, "told once"
+    second.write_bytes(whole)
+    assert run(works).segments == 1
+    assert status(works.lake, works.tables_folder).set_aside == {}

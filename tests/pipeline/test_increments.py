@@ -176,6 +176,22 @@ def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: Works) -> None:
     assert_same(picture(works.tables_folder), before)
 
 
+def test_tables_whose_ledger_is_gone_are_not_added_to(works: Works) -> None:
+    """They have batches of the numbers that a new ledger begins with: its segments would be taken for theirs."""
+    floor, lake = Floor(), Lake(works.lake)
+    works.prepare()
+    for _ in range(3):
+        floor.qless().push("q", {})
+        lake.add(floor.desk.events)
+        floor.desk.events.clear()
+        assert take_in(works) is not None
+    lake.close()
+    (works.tables_folder / "facts" / "segments").rename(works.tables_folder / "gone")
+    anew = Works(works.spark, works.lake, works.tables_folder)
+    with pytest.raises(PipelineError, match=r"ends with batch 3 and the ledger with 0, .* away and run `crossdock"):
+        run(anew)
+
+
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
     with writing(tmp_path, 0), pytest.raises(TablesInUse, match="is writing the tables in"), writing(tmp_path, 0.1):
         pass

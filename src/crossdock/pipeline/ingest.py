@@ -1,5 +1,6 @@
 """From new segments to facts: one batch after the other, each exactly once, whatever ends the process in between."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -7,6 +8,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from crossdock.lake.segments import damage
 from crossdock.pipeline.catalog import FACTS, Fact
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ledger import BATCH
@@ -30,7 +32,7 @@ def take_in(works: Works) -> Batch | None:
     finish(works)
     ledger = works.ledger
     seen = survey(works.lake, ledger.segments)
-    segments = _portion(new(seen, ledger.known))
+    segments = list(_checked(works, _portion(new(seen, ledger.known))))
     if not segments or seen.done is None:
         return None
     number = ledger.record(seen.done.lake, segments)
@@ -52,6 +54,11 @@ def finish(works: Works) -> None:
             raise PipelineError(
                 f"the table {fact.name} ends with batch {has} and the ledger with {batch}: "
                 "run `crossdock pipeline rebuild`, which makes all tables anew from the lake"
+            )
+        if has > batch:  # what the new ledger calls a batch the table would take for one that it has
+            raise PipelineError(
+                f"the table {fact.name} ends with batch {has} and the ledger with {batch}, which is not its own: move "
+                f"{works.tables_folder} away and run `crossdock pipeline run`; it makes all tables anew from the lake"
             )
         if has < batch:
             lacking.append(fact)
@@ -75,6 +82,16 @@ def finish(works: Works) -> None:
 def _rows(fact: Fact, events: DataFrame) -> DataFrame:
     rows = fact.of(events)
     return rows if fact.merge is None else rows.repartition(F.col("date"))
+
+
+def _checked(works: Works, segments: list[Segment]) -> Iterator[Segment]:
+    """Spark reads a page whatever its checksum says. One that was found to be damaged before is not told of again."""
+    for at, each in enumerate(segments):
+        works.progress("checking segments", at, len(segments))
+        why = each.fault or damage(works.lake / each.name)
+        known = works.ledger.known.get(each.name)
+        if known is None or not why or known.fault != why:
+            yield each._replace(fault=why)
 
 
 def _portion(segments: list[Segment]) -> list[Segment]:

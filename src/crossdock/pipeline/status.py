@@ -39,7 +39,11 @@ def status(lake: Path, tables: Path) -> Status:
     catalog, ledger = Catalog(tables), Ledger(tables / "facts" / "segments")
     ledger.load()
     seen = survey(lake, ledger.segments)
-    waiting = [each for each in new(seen, ledger.known) if not each.fault]
+    aside = {str(each.path.relative_to(lake)): each.why for each in seen.aside}
+    # What is wrong with pages is known to who read them: a look at the lake opens none.
+    there = {str(each.path.relative_to(lake)) for each in seen.segments}
+    aside |= {name: each.fault for name, each in ledger.known.items() if each.fault and name in there}
+    waiting = [each for each in new(seen, ledger.known) if not each.fault and each.name not in aside]
     sound = [each for each in ledger.segments if not each.fault]
     return Status(
         ledger.newest,
@@ -47,7 +51,7 @@ def status(lake: Path, tables: Path) -> Status:
         sum(each.rows for each in sound),
         len(waiting),
         sum(each.bytes for each in waiting),
-        {str(each.path.relative_to(lake)): each.why for each in seen.aside},
+        aside,
         seen.missing,
         [_table(catalog, each.name, BATCH) for each in FACTS] + [_table(catalog, each.name, VIEW) for each in VIEWS],
         _days(catalog),
