@@ -1,6 +1,8 @@
 """`crossdock pipeline` as people type it."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from crossdock.cli import pipeline as verb
 from crossdock.cli.main import main
+from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown
 
 
@@ -64,3 +67,15 @@ def test_a_stream_is_not_left_to_a_connect_server(tmp_path: Path, capsys: pytest
 def test_a_setting_of_spark_has_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "run", "--data", str(tmp_path), "--conf", "spark.ui.enabled"]) == 2
     assert "--conf spark.ui.enabled is not KEY=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_tells_each_time_of_segments_that_are_missing(grown: Grown, classes: Path, tmp_path: Path) -> None:
+    lake, tables = (shutil.copytree(each, tmp_path / each.name) for each in (grown.lake, grown.tables))
+    min((lake / "events").glob("*/*.parquet")).unlink()
+    words = [sys.executable, "-m", "crossdock", "pipeline", "run", "--lake", str(lake), "--tables", str(tables)]
+    options = quick(classes).replace("-XX:+UseSerialGC", "")
+    done = subprocess.run(
+        words, env={**os.environ, "JAVA_TOOL_OPTIONS": options}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and "put the others back from a copy of the lake" in done.stderr

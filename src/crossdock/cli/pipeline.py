@@ -126,17 +126,19 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
     """Take in every segment that is new, bring the tables in step, and stop.
 
     It may be killed at any moment and started again: each event is counted once. Exit code 1 if a segment was set
-    aside.
+    aside, or is missing from the lake.
     """
     with meter() as progress:
         works = _works(values, progress)
         from crossdock.pipeline.lock import writing
         from crossdock.pipeline.run import run as run_all
+        from crossdock.pipeline.segments import survey
 
         if not works.lake.is_dir():  # a folder mistyped must not become one of empty tables
             raise PipelineError(f"there is no lake in {works.lake} yet: start the server, or name its folder by --lake")
         with writing(works.tables_folder, wait):
             ran = run_all(works)
+        missing = survey(works.lake, works.ledger.segments).missing
         works.spark.stop()
     if as_json:
         print_json(ran._asdict())
@@ -145,7 +147,9 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
         click.echo(f"took in {taken}, made {some(ran.days, 'day')} of tables")
     if ran.faults:
         tell(f"set aside {some(ran.faults, 'segment')}: `crossdock pipeline status` names them")
-    return 1 if ran.faults else 0
+    for sentence in missing:
+        tell(sentence)
+    return 1 if ran.faults or missing else 0
 
 
 @pipeline.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
