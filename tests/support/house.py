@@ -32,6 +32,7 @@ class Transport:
         self.heard = b""
         self.eof = False
         self.closed = False
+        self.aborted = False
         self.writes = 0
         self.written: Callable[[], None] = lambda: None
 
@@ -52,7 +53,8 @@ class Transport:
 
     def resume_reading(self) -> None: ...
 
-    def abort(self) -> None: ...
+    def abort(self) -> None:
+        self.aborted = True
 
     def close(self) -> None:
         self.closed = True

@@ -14,20 +14,12 @@ from tests.support.house import House, Transport
 HELLO = 'HELLO {"v":2}'
 
 
-class Aborted(Transport):
-    aborted = False
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch) -> House:
-    monkeypatch.setattr("tests.support.house.Transport", Aborted)
+def house() -> House:
     return House(FaktoryDoor())
 
 
-def guest(house: House) -> tuple[Any, Any]:
+def guest(house: House) -> tuple[Any, Transport]:
     connection, transport = house.connect()
     house.say(connection, HELLO)
     return connection, transport
@@ -56,7 +48,7 @@ def test_sockets_that_say_nothing_keep_nobody_out(house: House) -> None:
 def test_there_is_a_bound_to_sockets_that_say_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hall, "STRANGERS", 3)
     house.limits = Limits(connections=2)
-    transports: list[Any] = [house.connect()[1] for _ in range(6)]
+    transports = [house.connect()[1] for _ in range(6)]
     assert [transport.aborted for transport in transports] == [False] * 5 + [True]
 
 

@@ -36,9 +36,8 @@ class Answering(Flow):
         self._requests: deque[Any] = deque()  #: read, and not handled yet
         self._unreleased = 0  #: bytes of replies the turn still holds
         self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
-        self._unsent: list[
-            tuple[int, list[Held] | None]
-        ] = []  #: replies said since the peer no longer reads: their bytes
+        #: Replies said since the peer no longer reads: their bytes, and the leases that they tell of
+        self._unsent: list[tuple[int, list[Held] | None]] = []
         self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
         self._ended = False  #: the peer sends no more
         self._lost = False
@@ -80,7 +79,7 @@ class Answering(Flow):
             granted, self._session.granted = self._session.granted, None
             if granted is not None:
                 with suppress(CrossdockError):  # the server stops, and knows why
-                    self._turn.do(GiveBack(self._via, granted))
+                    self._give_back(granted)
         return Bye(b"")
 
     def _patient(self, wait: Wait) -> Wait:
