@@ -74,6 +74,9 @@ class Desk:
             self.now = Now(self.now.wall + 0.001, self.now.steady + 0.001)
         return outcome
 
+    def held_up(self) -> float:
+        return 0.0
+
     @property
     def waiting(self) -> Sized:
         return ()

@@ -62,6 +62,7 @@ class PlainDesk:
         self.waits = Waits(lambda queue: self.engine.has_work(queue, self.now))
         self.channels = Channels()
         self.timed: list[Timed] = []
+        self.slowness = 0.0  #: what `held_up` says
         self.full: str | None = None  #: what `no_room` says
         self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
 
@@ -72,6 +73,9 @@ class PlainDesk:
         self.herald(self, events)
         self.waits.stir(notices)
         return outcome
+
+    def held_up(self) -> float:
+        return self.slowness
 
     @property
     def waiting(self) -> Sized:

@@ -10,7 +10,7 @@ from crossdock.model.clock import Now
 from crossdock.wire.faktory.job import JobBody, spec
 from crossdock.wire.faktory.messages import Invalid
 from crossdock.wire.faktory.queue import QUEUES_AT_MOST
-from crossdock.wire.faktory.session import BEFORE_HELLO, FAIL_BYTES, SMALL_BYTES
+from crossdock.wire.faktory.session import BEFORE_HELLO, OTHERS_BYTES, SMALL_BYTES
 from tests.support.conversation import Conversation, Door, say, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body
@@ -59,7 +59,7 @@ def test_names_are_measured_in_bytes(peer: Conversation) -> None:
         assert (say(peer, f'PUSH {{"jid":"{name}","jobtype":"{name}","args":[]}}'.encode()) == OK) is taken
 
 
-@pytest.mark.parametrize(("verb", "most"), [(b"ACK", SMALL_BYTES), (b"BEAT", SMALL_BYTES), (b"FAIL", FAIL_BYTES)])
+@pytest.mark.parametrize(("verb", "most"), [(b"ACK", SMALL_BYTES), (b"BEAT", SMALL_BYTES), (b"FAIL", OTHERS_BYTES)])
 def test_megabytes_of_keys_are_read_before_they_are_refused(peer: Conversation, verb: bytes, most: int) -> None:
     assert say(peer, b'PUSH {"jid":"12345678","jobtype":"T","args":[]}') == OK
     say(peer, b"FETCH default")

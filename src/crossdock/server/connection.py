@@ -9,7 +9,7 @@ import time
 from crossdock.server.answering import Answering
 from crossdock.server.deadline import Deadline
 from crossdock.server.hall import Hall
-from crossdock.server.limits import PASS_S, REQUESTS_A_PASS
+from crossdock.server.limits import LONG_READ, PASS_S, REQUESTS_A_PASS
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
@@ -51,10 +51,14 @@ class Connection(Answering):
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
+        if self.unfinished:
+            self._turn.begin()  # to put together what was sent in pieces takes its time, too
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
         if not requests:
             self._hall.gather(self, len(data))
+            if len(data) >= LONG_READ:
+                self._yield_reading()
         elif self.unfinished:
             self._hall.finish(self)
         if self._requests or self._choked or self._pending is not None:

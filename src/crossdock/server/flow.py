@@ -25,6 +25,7 @@ class Flow(asyncio.Protocol, ABC):
         self._ahead = 0  #: bytes read since requests began to pile up
         self._reading = True
         self._choked = False  #: the peer does not read
+        self._yielding = False  #: others are served before more of a long request is read
         self._closing = False
         self._linger: asyncio.TimerHandle | None = None
 
@@ -35,13 +36,23 @@ class Flow(asyncio.Protocol, ABC):
 
     def _control_reading(self) -> None:
         """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
-        reading = (not self._choked and self._ahead <= READ_AHEAD) or self._linger is not None
+        reading = (not self._choked and not self._yielding and self._ahead <= READ_AHEAD) or self._linger is not None
         if reading is not self._reading and not self._transport.is_closing():
             self._reading = reading
             if reading:
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
+
+    def _yield_reading(self) -> None:
+        """One piece of a long request in each pass of the event loop: uvloop would read 8 MiB of it at once."""
+        self._yielding = True
+        self._control_reading()
+        self._loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        self._yielding = False
+        self._control_reading()
 
     @abstractmethod
     def _go_on(self) -> None:

@@ -13,6 +13,9 @@ PASS_S: Final = 0.01
 #: Requests read ahead while one blocks; then the socket is not read until they are worked off.
 READ_AHEAD: Final = 64 * 1024
 
+#: A piece of a request this long is followed by others' turn before the next is read.
+LONG_READ: Final = 64 * 1024
+
 #: How many times the bound of unread replies a subscriber may be behind. A burst of one turn comes at once, however
 #: fast its reader is; Redis allows 8 MiB for a minute.
 PUSHED_UNREAD: Final = 8

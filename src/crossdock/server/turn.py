@@ -131,6 +131,9 @@ class Turn:
             self.now = self._clock.now()
             self._loop.call_soon(self._stale)
 
+    def held_up(self) -> float:
+        return self._clock.now().steady - self.now.steady
+
     @property
     def ticked(self) -> Ticked:
         return self._ticker.done

@@ -17,6 +17,9 @@ class Desk(Protocol):
     def now(self) -> Now:
         """The instant of the request in hand."""
 
+    def held_up(self) -> float:
+        """Seconds since then: nobody else was served."""
+
     @property
     def memory(self) -> Memory:
         """The engine's state, to read."""

@@ -54,8 +54,11 @@ class PushBody(JobBody, gc=False):
     priority: msgspec.Raw = _NULL
 
 
-_decode_one = msgspec.json.Decoder(PushBody).decode
-_decode_many = msgspec.json.Decoder(list[PushBody]).decode
+#: What a decoder says of a body that is none
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+decode_one = msgspec.json.Decoder(PushBody).decode
+decode_many = msgspec.json.Decoder(list[PushBody]).decode
 _quote = msgspec.json.Encoder().encode
 
 
@@ -63,8 +66,8 @@ def read_one(body: bytes) -> PushBody:
     try:
         if not body.isascii():
             body.decode()  # the decoder does not look into args and custom
-        return _decode_one(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return decode_one(body)
+    except UNREADABLE as error:
         raise Invalid(f"invalid JSON: {error}") from error
 
 
@@ -72,8 +75,8 @@ def read_many(body: bytes) -> list[PushBody]:
     try:
         if not body.isascii():
             body.decode()
-        return _decode_many(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return decode_many(body)
+    except UNREADABLE as error:
         raise Invalid(f"invalid JSON: {error}") from error
 
 
@@ -129,11 +132,9 @@ def spec(body: JobBody, now: Now) -> Spec:
 
 def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reserve_for: int) -> float:
     """The due time of a job that may not be plain and short, in upstream's order of checks (5.2): JSON, jid, jobtype,
-    args, reserve_for, at, queue. Raises Invalid."""
+    args, reserve_for, at, queue; and behind them what takes longest. Raises Invalid."""
     if args[0] != 0x5B and args != b"null":
         raise Invalid("invalid JSON: args must be an array")
-    if too_deep(args, JSON_DEPTH):
-        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
     if len(jid) < 8 and _bytes(jid) < 8:
         raise Invalid("jobs must have a reasonable jid parameter")
     if not kind:
@@ -147,6 +148,8 @@ def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reser
         raise Invalid(_bad_queue(queue))
     if _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
         raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
+    if too_deep(args, JSON_DEPTH):
+        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
     return due
 
 

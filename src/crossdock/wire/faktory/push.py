@@ -1,24 +1,51 @@
 """PUSH and PUSHB (page sections 5.2 and 5.3)."""
 
+import codecs
+from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
+from typing import Final
+
 import msgspec
 
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.job import Spec
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk
-from crossdock.wire.faktory.job import PushBody, read_many, read_one, spec
+from crossdock.wire.faktory.job import UNREADABLE, PushBody, decode_one, read_many, read_one, spec
 from crossdock.wire.faktory.messages import OK, Invalid, bulk, error
 from crossdock.wire.faktory.mutate import SLICE
+from crossdock.wire.faktory.pieces import read_pieces
+from crossdock.wire.rest import rest
 
 #: Pushing costs half of what moving does.
-_SLICE = 2 * SLICE
+_SLICE: Final = 2 * SLICE
+
+#: Bytes whose characters are looked at in one go
+_TEXT: Final = 512 * 1024
+
+_encode = msgspec.json.Encoder().encode
 
 
-def push(desk: Desk, via: str, body: bytes) -> Answer:
+def push(desk: Desk, via: str, body: bytes) -> bytes:
     try:
-        one = spec(read_one(body), desk.now)
+        return _push(desk, via, read_one(body))
     except Invalid as refused:
         return error(str(refused))
+
+
+def push_large(desk: Desk, via: str, body: memoryview) -> Slices:
+    try:
+        yield from _check_text(body)
+        return _push(desk, via, decode_one(body))
+    except Invalid as refused:
+        return error(str(refused))
+    except UNREADABLE as wrong:
+        return error(f"invalid JSON: {wrong}")
+
+
+def _push(desk: Desk, via: str, body: PushBody) -> bytes:
+    one = spec(body, desk.now)
     no_room = desk.no_room(1)
     if no_room is not None:
         return error(no_room)
@@ -34,15 +61,36 @@ def push_bulk(desk: Desk, via: str, body: bytes) -> Answer:
         bodies = read_many(body)
     except Invalid as refused:
         return error(str(refused))
-    return _slices(desk, via, bodies)
+    return _slices(desk, via, iter(bodies))
 
 
-def _slices(desk: Desk, via: str, bodies: list[PushBody]) -> Slices:
+def push_bulk_large(desk: Desk, via: str, body: memoryview) -> Slices:
+    try:
+        yield from _check_text(body)
+        bodies = yield from read_pieces(body)
+    except Invalid as refused:
+        return error(str(refused))
+    except UnicodeDecodeError as wrong:
+        return error(f"invalid JSON: {wrong}")
+    return (yield from _slices(desk, via, bodies))
+
+
+def _check_text(body: memoryview) -> Iterator[None]:
+    """Is it UTF-8 throughout? The decoder does not look into args and custom."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for at in range(0, len(body), _TEXT):
+        if at:
+            yield
+        decoder.decode(body[at : at + _TEXT], final=at + _TEXT >= len(body))
+
+
+def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
     """The reply names every job that was refused, and why."""
     refused: dict[str, str] = {}
-    for first in range(0, len(bodies), _SLICE):
+    some = list(islice(bodies, _SLICE))
+    while some:
         specs: list[Spec] = []
-        for each in bodies[first : first + _SLICE]:
+        for each in some:
             try:
                 specs.append(spec(each, desk.now))
             except Invalid as wrong:
@@ -57,9 +105,29 @@ def _slices(desk: Desk, via: str, bodies: list[PushBody]) -> Slices:
                 for one, why in zip(specs, outcome, strict=False)
                 if why is not None
             )
-        if first + _SLICE < len(bodies):
-            yield
-    return bulk(msgspec.json.encode(dict(sorted(refused.items()))))
+        in_vain = 1 - len(specs) / len(some)
+        some = list(islice(bodies, _SLICE))
+        if some or in_vain:
+            yield rest(desk, in_vain)
+    if len(refused) > _SLICE:
+        return (yield from _told(refused))
+    return bulk(_encode(dict(sorted(refused.items()))))
+
+
+def _told(refused: dict[str, str]) -> Slices:
+    """As many as a large request may have, sorted and told slice by slice."""
+    jids, runs = iter(refused), []
+    while run := sorted(islice(jids, _SLICE)):
+        runs.append(run)
+        yield
+    merged, parts = merge(*runs), []
+    while some := list(islice(merged, _SLICE)):
+        parts.append(_encode({jid: refused[jid] for jid in some})[1:-1])
+        yield
+    yield b"$%d\r\n{" % (sum(map(len, parts)) + len(parts) + 1)
+    for part in parts[:-1]:
+        yield part + b","
+    return parts[-1] + b"}\r\n"
 
 
 def _refusal(one: Spec, why: Refused | None) -> str:

@@ -18,12 +18,13 @@ from crossdock.wire.faktory.info import info
 from crossdock.wire.faktory.job import NAME_BYTES, show
 from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
 from crossdock.wire.faktory.mutate import mutate
-from crossdock.wire.faktory.push import push, push_bulk
+from crossdock.wire.faktory.push import push, push_bulk, push_bulk_large, push_large
 from crossdock.wire.faktory.queue import QUEUES_AT_MOST, queue
 from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Worker
 from crossdock.wire.given import Given
 from crossdock.wire.lines import TOO_LONG, Lines
+from crossdock.wire.rest import LARGE, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.faktory.door import FaktoryDoor
@@ -32,9 +33,10 @@ VIA: Final = "faktory"
 TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
 BEFORE_HELLO: Final = 8 * 1024
-#: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing. FAIL has a backtrace.
+#: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing.
 SMALL_BYTES: Final = 64 * 1024
-FAIL_BYTES: Final = 1024 * 1024
+#: Lists of names, and backtraces. Only jobs have the room of a line.
+OTHERS_BYTES: Final = 1024 * 1024
 
 _SILENT: Final = Bye(b"")
 _ack_body = msgspec.json.Decoder(dict[str, str]).decode
@@ -66,6 +68,8 @@ class FaktorySession:
     def handle(self, line: bytes) -> Answer:
         if not self.identified:
             return self._hello(line)
+        if len(line) > LARGE:
+            return rested(self._desk, self._handle_large(line))
         verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:
@@ -74,6 +78,23 @@ class FaktorySession:
         if not blank and verb in _NO_ARGUMENT:
             return _NO_ARGUMENT[verb]
         return act(self, body)
+
+    def _handle_large(self, line: bytes) -> Answer:
+        """Without a copy, and without a look at what has no need to be as large."""
+        self._door.commands += 1
+        verb = line[:LARGE].partition(b" ")[0]
+        body = memoryview(line)[len(verb) + 1 :]
+        if verb == b"PUSH":
+            return push_large(self._desk, VIA, body)
+        if verb == b"PUSHB":
+            return push_bulk_large(self._desk, VIA, body)
+        act = _VERBS.get(verb)
+        if act is None:
+            return error(b"unknown command " + verb)
+        most = SMALL_BYTES if verb in _SMALL else OTHERS_BYTES
+        if len(body) > most:
+            return error(b"%b takes at most %d bytes" % (verb, most))
+        return act(self, bytes(body))
 
     def broken(self) -> Bye | None:
         if not self._lines.overrun:
@@ -152,8 +173,6 @@ class FaktorySession:
         return Claim(VIA, self._wid, self._given.newest(jid))
 
     def _ack(self, body: bytes) -> Answer:
-        if len(body) > SMALL_BYTES:
-            return error(f"ACK takes at most {SMALL_BYTES} bytes")
         try:
             jid = _ack_body(body)["jid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
@@ -163,8 +182,6 @@ class FaktorySession:
         return OK  # an unknown jid too: clients rely on it (quirk 12)
 
     def _fail(self, body: bytes) -> Answer:
-        if len(body) > FAIL_BYTES:
-            return error(f"FAIL takes at most {FAIL_BYTES} bytes")
         try:
             failure = _fail_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -178,8 +195,6 @@ class FaktorySession:
         return OK
 
     def _beat(self, body: bytes) -> Answer:
-        if len(body) > SMALL_BYTES:
-            return error(f"BEAT takes at most {SMALL_BYTES} bytes")
         try:
             beat = _beat_body(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -240,6 +255,7 @@ _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
     b"TRACK": FaktorySession._track,
     b"QUEUE": FaktorySession._queue,
 }
+_SMALL: Final = frozenset({b"ACK", b"BEAT", b"INFO", b"FLUSH", b"END"})
 #: What a verb that needs an argument answers when it got none at all (3.3).
 _NO_ARGUMENT: Final = {
     **dict.fromkeys(

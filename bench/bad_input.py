@@ -1,0 +1,154 @@
+"""What bad input costs the others: a PUSH every 2 ms on one connection, alone and beside one that repeats bad input.
+
+`python -m bench.bad_input` runs it. The two are measured in turn, and the ratio of their p99 counts.
+"""
+
+import argparse
+import multiprocessing
+import os
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Final
+
+from bench.figures import Figures, figures, median
+from bench.machine import describe
+from bench.process import ServerFailed
+from bench.replies import Unexpected
+from bench.rounds import tell
+from bench.servers import Crossdock
+from bench.table import Goal, ms, show, show_goals
+from bench.target import Target, connect, read_line
+
+_LINE: Final = 16 * 1024 * 1024
+_PAUSE_S: Final = 0.002
+_SLOWER: Final = 2.0
+
+
+def _long(head: bytes, each: bytes, tail: bytes, size: int = _LINE) -> bytes:
+    """As many of them as a line of this size has room for."""
+    return head + each * ((size - len(head) - len(tail)) // len(each)) + tail
+
+
+#: Each is refused, or names nobody, and repeated as fast as it is answered.
+_BAD: Final = {
+    "unknown verbs": b"NONSENSE 1\r\n",
+    "no JSON": b"PUSH {\r\n",
+    "wrong types": b'PUSH {"jid":7,"jobtype":[],"args":{}}\r\n',
+    "an ACK of nobody": b'ACK {"jid":"nobody-is-called-so"}\r\n',
+    "deep JSON": b'PUSH {"jid":"12345678","jobtype":"T","args":' + b"[" * 5_000 + b"]" * 5_000 + b"}\r\n",
+    "PUSH of 60 KB": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n", 60_000),
+    "PUSH of 300 KB": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n", 300_000),
+    "PUSH of a string": _long(b'PUSH {"jid":"1","jobtype":"T","args":["', b"a", b'"]}\r\n'),
+    "PUSH of lists": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n"),
+    "PUSH of texts, deep": _long(
+        b'PUSH {"jid":"12345678","jobtype":"T","args":[', b'"",', b"[" * 70 + b"]" * 70 + b"]}\r\n"
+    ),
+    "PUSH, not UTF-8": _long(b'PUSH {"jid":"1","jobtype":"T","args":["', "é".encode(), b'\xff"]}\r\n'),
+    "PUSHB of 1,000 {}": b"PUSHB [" + b"{}," * 999 + b"{}]\r\n",
+    "PUSHB of 5 million {}": _long(b"PUSHB [", b"{},", b"{}]\r\n"),
+    "PUSHB with a wrong end": _long(b"PUSHB [", b"{},", b"7]\r\n"),
+    "ACK of keys": _long(b"ACK {", b'"a":1,', b'"b":1}\r\n'),
+    "FAIL of keys, 1 MB": _long(b"FAIL {", b'"a":1,', b'"b":1}\r\n', 1_000_000),
+    "MUTATE of jids": _long(
+        b'MUTATE {"cmd":"kill","target":"retries","filter":{"jids":[', b'"12345678",', b'"1"]}}\r\n'
+    ),
+    "a line too long": _long(b'PUSH {"jid":"12345678","jobtype":"T","args":["', b"a", b'"]}\r\n', _LINE + 100_000),
+}
+
+
+def _repeat(target: Target, bad: bytes, over: Event) -> None:
+    """Until it is over. Who is cut off comes again."""
+    while not over.is_set():
+        with suppress(OSError), connect(target) as peer:
+            peer.settimeout(0.2)
+            _converse(peer, bad, over)
+
+
+def _converse(peer: socket.socket, bad: bytes, over: Event) -> None:
+    while True:
+        left = memoryview(bad)
+        while left and not over.is_set():
+            with suppress(TimeoutError):
+                left = left[peer.send(left) :]
+        while not over.is_set():
+            with suppress(TimeoutError):
+                if not peer.recv(65_536):
+                    return
+                break
+        if over.is_set():
+            return
+
+
+def _watch(peer: socket.socket, seconds: float) -> Figures:
+    """What a PUSH waits for its answer."""
+    took: list[float] = []
+    end = time.perf_counter() + seconds
+    while (began := time.perf_counter()) < end:
+        peer.sendall(b'PUSH {"jid":"%b","jobtype":"T","args":[]}\r\n' % os.urandom(8).hex().encode())
+        if read_line(peer) != b"+OK":
+            raise Unexpected("a PUSH was not taken")
+        took.append(time.perf_counter() - began)
+        time.sleep(_PAUSE_S)
+    return figures(len(took), seconds, took)
+
+
+def _beside(target: Target, peer: socket.socket, bad: bytes, seconds: float) -> Figures:
+    over = multiprocessing.Event()
+    other = multiprocessing.Process(target=_repeat, args=(target, bad, over))
+    other.start()
+    try:
+        return _watch(peer, seconds)
+    finally:
+        over.set()
+        other.join()
+
+
+def bad_input(folder: Path, seconds: float, runs: int, names: Sequence[str]) -> list[Goal]:
+    rows: list[tuple[str, ...]] = []
+    goals: list[Goal] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
+        Crossdock(Path(own)) as server,
+        connect(server.target) as peer,
+    ):
+        for name in names:
+            pairs = [(_watch(peer, seconds), _beside(server.target, peer, _BAD[name], seconds)) for _ in range(runs)]
+            alone, beside = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
+            ratio = statistics.median(after.p99 / before.p99 for before, after in pairs)
+            times = (alone.p50, alone.p99, alone.worst, beside.p50, beside.p99, beside.worst)
+            rows.append((name, *map(ms, times), f"{ratio:.2f}"))
+            goals.append(Goal(f"p99 beside {name} / alone", ratio, "most", _SLOWER))
+            tell(f"{name}: {ratio:.2f}")
+    show(
+        f"A PUSH every {ms(_PAUSE_S)} ms, alone and beside bad input; ms, medians of {runs} runs of {seconds:g} s",
+        ("beside", "p50 alone", "p99", "worst", "p50 beside", "p99", "worst", "p99 ratio"),
+        rows,
+    )
+    return goals
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.bad_input", description="What bad input costs the others.")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each run [%(default)s]")
+    parser.add_argument("--runs", type=int, default=5, help="pairs of runs; the median ratio counts [%(default)s]")
+    parser.add_argument("--only", choices=_BAD, nargs="+", default=list(_BAD), help="these alone")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
+    found = parser.parse_args(words)
+    try:
+        describe(found.folder)
+        show_goals(bad_input(found.folder, found.seconds, found.runs, found.only))
+    except (ServerFailed, Unexpected, OSError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,176 @@
+"""Large lines: read piece by piece, refused without a look where nothing is so large, and paid for by who sent them."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossdock.server.limits import LONG_READ
+from crossdock.wire.faktory import pieces
+from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.faktory.job import UNREADABLE, decode_many
+from crossdock.wire.faktory.messages import Invalid
+from crossdock.wire.faktory.pieces import read_pieces
+from crossdock.wire.rest import LARGE
+from tests.support.conversation import Conversation, say
+from tests.support.desk import PlainDesk
+from tests.support.house import House
+from tests.support.resp import body
+
+OK = b"+OK\r\n"
+
+#: What could be mistaken for the end of a job.
+tricky = st.text(alphabet='{}[],"\\ x', max_size=12)
+args = st.recursive(
+    tricky | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(tricky, inner, max_size=3),
+    max_leaves=10,
+)
+jobs = st.lists(st.fixed_dictionaries({"jid": tricky, "args": st.lists(args, max_size=3)}), max_size=12)
+spellings: st.SearchStrategy[dict[str, Any]] = st.sampled_from([{}, {"indent": 1}, {"separators": (" , ", ":")}])
+
+
+def read(text: bytes) -> list[Any] | None:
+    """None: it was refused."""
+    work = read_pieces(memoryview(text))
+    try:
+        while True:
+            next(work)
+    except StopIteration as end:
+        return list(end.value)
+    except Invalid:
+        return None
+
+
+def read_at_once(text: bytes) -> list[Any] | None:
+    try:
+        return list(decode_many(text))
+    except UNREADABLE:
+        return None
+
+
+class TestPieces:
+    @pytest.fixture(autouse=True, scope="class")
+    @staticmethod
+    def small() -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pieces, "PIECE", 5)
+            patch.setattr(pieces, "KEPT", 4)
+            yield
+
+    @given(jobs, spellings)
+    def test_are_the_whole(self, listed: list[Any], spelling: dict[str, Any]) -> None:
+        text = json.dumps(listed, **spelling).encode()
+        found = read(text)
+        assert found is not None
+        assert found == read_at_once(text)
+
+    @given(jobs, st.data())
+    def test_of_what_is_no_list_of_jobs(self, listed: list[Any], data: st.DataObject) -> None:
+        text = json.dumps(listed).encode()
+        at = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 3))
+        text = (
+            text[:at]
+            + data.draw(st.sampled_from([b"", b",", b"}", b"{", b"]", b"[", b'"', b"7", b"{},"]))
+            + text[at + cut :]
+        )
+        assert read(text) == read_at_once(text)
+
+    @pytest.mark.parametrize("end", [b",]", b",", b"", b"]]", b",7]", b"] x", b", {]"])
+    def test_of_a_wrong_end(self, end: bytes) -> None:
+        assert read(b"[" + b'{"jid":"x"},' * 20 + b"{}" + end) is None
+
+
+def test_what_was_refused_is_told_in_order(client: Conversation) -> None:
+    wrong = [f"{n * 7_919 % 5_000:x}" for n in range(5_000)]
+    told = body(say(client, b"PUSHB " + json.dumps([{"jid": jid} for jid in wrong]).encode()))
+    assert told == msgspec.json.encode(dict.fromkeys(sorted(wrong), "jobs must have a reasonable jid parameter"))
+
+
+def test_good_jobs_among_bad_ones(desk: PlainDesk, client: Conversation) -> None:
+    listed = [{"jid": f"job-{n:05d}", "jobtype": "T" if n % 3 else "", "args": ["},{"]} for n in range(5_000)]
+    told = json.loads(body(say(client, b"PUSHB " + json.dumps(listed).encode())))
+    assert set(told) == {f"job-{n:05d}" for n in range(0, 5_000, 3)}
+    assert len(desk.memory.jobs) == 5_000 - len(told)
+
+
+@pytest.mark.parametrize("verb", [b"FETCH", b"QUEUE", b"MUTATE", b"TRACK", b"BATCH", b"FAIL", b"ACK", b"BEAT", b"END"])
+def test_only_jobs_have_the_room_of_a_line(client: Conversation, verb: bytes) -> None:
+    assert say(client, verb + b" " + b"x" * (2 * 1024 * 1024)).startswith(b"-ERR %b takes at most " % verb)
+
+
+def test_a_large_job_is_taken_as_it_is(desk: PlainDesk, client: Conversation) -> None:
+    args = b'["' + "ä".encode() * 400_000 + b'"]'
+    assert say(client, b'PUSH {"jid":"12345678","jobtype":"T","args":%b}' % args) == OK
+    (job,) = desk.memory.jobs.values()
+    assert job.payload == args
+
+
+@pytest.mark.parametrize("at", [0, 300_000, 799_999])
+def test_a_character_that_is_cut(client: Conversation, at: int) -> None:
+    text = bytearray(b"a" * 800_000)
+    text[at] = 0xC3
+    line = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % bytes(text)
+    assert say(client, line).startswith(b"-ERR invalid JSON: 'utf-8' codec can't decode byte 0xc3")
+    assert say(client, b"PUSHB [" + line[5:] + b"]").startswith(b"-ERR invalid JSON: 'utf-8' codec")
+
+
+class TestRest:
+    """A hundred and fifty times as long as the others were held up."""
+
+    LINE = b'PUSH {"jid":"1","jobtype":"T","args":["' + b"a" * LARGE + b'"]}\r\n'
+
+    @pytest.mark.parametrize("line", [LINE, LINE.replace(b"PUSH", b"PUSHB"), b"NOTHING " + b"x" * LARGE + b"\r\n"])
+    def test_behind_the_refusal(self, desk: PlainDesk, client: Conversation, line: bytes) -> None:
+        desk.slowness = 0.02
+        client.send(line)
+        assert client.take().startswith(b"-ERR ")
+        client.send(b"QUEUE LATENCY\r\n")
+        desk.advance(2.9)
+        assert client.take() == b""
+        desk.advance(0.2)
+        assert client.take() == b"$2\r\n{}\r\n"
+
+    def test_has_an_end(self, desk: PlainDesk, client: Conversation) -> None:
+        desk.slowness = 10.0
+        client.send(self.LINE + b"QUEUE LATENCY\r\n")
+        desk.advance(60)
+        assert client.take().endswith(b"$2\r\n{}\r\n")
+
+    def test_is_not_for_what_was_taken(self, desk: PlainDesk, client: Conversation) -> None:
+        desk.slowness = 0.02
+        assert say(client, self.LINE.replace(b'"1"', b'"12345678"').strip()) == OK
+        assert say(client, b"QUEUE LATENCY") == b"$2\r\n{}\r\n"
+
+    def test_is_not_for_what_is_small(self, desk: PlainDesk, client: Conversation) -> None:
+        desk.slowness = 0.02
+        assert say(client, b"PUSH {}").startswith(b"-ERR ")
+        assert say(client, b"QUEUE LATENCY") == b"$2\r\n{}\r\n"
+
+    @pytest.mark.parametrize(("wrong", "seconds"), [(0, 0.0), (500, 1.5), (1_000, 3.0)])
+    def test_among_the_jobs_of_a_list(self, desk: PlainDesk, client: Conversation, wrong: int, seconds: float) -> None:
+        desk.slowness = 0.02
+        jobs = [b"{}"] * wrong + [b'{"jid":"12345678","jobtype":"T","args":[]}'] * (1_000 - wrong)
+        (line,) = client.session.receive(b"PUSHB [" + b",".join(jobs) + b"]\r\n")
+        work = client.session.handle(line)
+        assert not isinstance(work, bytes | tuple)
+        assert sum(found for found in work if isinstance(found, float)) == pytest.approx(seconds)
+
+
+def test_a_long_line_is_read_piece_by_piece() -> None:
+    house = House(FaktoryDoor())
+    connection, transport = house.connect()
+    connection.data_received(b'HELLO {"v":2}\r\n')
+    reading: list[bool] = []
+    transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
+    transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
+    connection.data_received(b"PUSH " + b"x" * LONG_READ)
+    assert reading == [False]
+    house.loop.run()
+    assert reading == [False, True]
+    connection.data_received(b"x" * 1_000)
+    assert reading == [False, True]
