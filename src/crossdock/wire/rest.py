@@ -3,9 +3,9 @@ everybody else up. So a peer that repeats it takes less than a hundredth of thei
 """
 
 from collections.abc import Generator
-from typing import Final
+from typing import Final, TypeGuard
 
-from crossdock.wire.answer import Answer, Slices, Wait
+from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
 
 #: Requests up to this size are looked at in a fraction of a millisecond, but for lists of jobs.
@@ -15,13 +15,12 @@ _TIMES: Final = 150
 _AT_MOST_S: Final = 60.0
 _UNFELT_S: Final = 0.000_2
 
-#: Of all doors' grammars
+#: So a refusal begins in the grammar of Faktory.
 _REFUSAL: Final = b"-"
 
 
-def rest(desk: Desk, share: float = 1.0) -> float:
-    """Seconds, after a step of which so much was for nothing."""
-    held_up = share * desk.held_up()
+def rest(held_up: float) -> float:
+    """Seconds, for so many that were for nothing."""
     return min(_TIMES * held_up, _AT_MOST_S) if held_up >= _UNFELT_S else 0.0
 
 
@@ -29,18 +28,28 @@ def rested(desk: Desk, answer: Answer) -> Answer:
     """The answer to a large request, and the rest behind it."""
     if isinstance(answer, Generator):
         return _work(desk, answer)
-    return _rest(desk, answer) if isinstance(answer, bytes) and answer.startswith(_REFUSAL) else answer
+    return _rest(desk, answer, desk.held_up()) if _is_refusal(answer) else answer
 
 
 def _work(desk: Desk, work: Slices) -> Slices:
-    answer = yield from work
-    if isinstance(answer, bytes) and answer.startswith(_REFUSAL):
-        answer = yield from _rest(desk, answer)
-    return answer
+    held_up = 0.0
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            answer: bytes | Bye | Wait = end.value
+            held_up += desk.held_up()
+            return (yield from _rest(desk, answer, held_up)) if _is_refusal(answer) else answer
+        held_up += desk.held_up()
+        yield step
 
 
-def _rest(desk: Desk, refusal: bytes) -> Slices:
-    seconds = rest(desk)
+def _is_refusal(answer: Answer) -> TypeGuard[bytes]:
+    return isinstance(answer, bytes) and answer.startswith(_REFUSAL)
+
+
+def _rest(desk: Desk, refusal: bytes, held_up: float) -> Slices:
+    seconds = rest(held_up)
     if not seconds:
         return refusal
     until = desk.now.steady + seconds

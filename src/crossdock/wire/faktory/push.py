@@ -108,7 +108,7 @@ def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
         in_vain = 1 - len(specs) / len(some)
         some = list(islice(bodies, _SLICE))
         if some or in_vain:
-            yield rest(desk, in_vain)
+            yield rest(in_vain * desk.held_up())
     if len(refused) > _SLICE:
         return (yield from _told(refused))
     return bulk(_encode(dict(sorted(refused.items()))))
