@@ -1,15 +1,12 @@
 """The server: recovers, opens its doors, keeps house, and leaves without losing a word."""
 
 import asyncio
-import errno
 import gc
 import logging
-import os
 import secrets
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -25,7 +22,6 @@ from crossdock.server import address, control_socket, doors, room, sockets, stan
 from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
-from crossdock.server.doors import CannotStart
 from crossdock.server.hall import Hall
 from crossdock.server.lake import HOLD, LakeKeeper, conceal
 from crossdock.server.limits import Limits
@@ -34,7 +30,6 @@ from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 from crossdock.settings import Settings
 from crossdock.wire.control.door import ControlDoor
-from crossdock.wire.control.where import SOCKET
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.session import Door, Herald
@@ -144,44 +139,15 @@ class Server:
             raise self.failure
         opened = []
         for name, where in self._where.items():
-            factory = self._factory(self._doors[name])
-            try:
-                if where.path:
-                    sockets.remove_dead(Path(where.path))
-                    server = await self._loop.create_unix_server(factory, where.path, backlog=1_024)
-                    os.chmod(where.path, 0o600)
-                else:
-                    server = await self._loop.create_server(factory, where.host, where.port, backlog=1_024)
-                    for sock in server.sockets:
-                        sockets.notice_dead_peers(sock)
-                    where = address.Address(where.host, server.sockets[0].getsockname()[1])
-            except OSError as error:
-                # The loop's own words have a tuple in them. A name that cannot be looked up has a number below 0.
-                number = error.errno or 0
-                why = os.strerror(number) if number > 0 else error.strerror or error
-                cure = "stop the server that has it, or " if number == errno.EADDRINUSE else ""
-                raise CannotStart(
-                    f"listen.{name} = {where} cannot be opened: {why}; {cure}give this door another address: "
-                    f"--listen {name}=HOST:PORT, or listen.{name} in the settings"
-                ) from error
+            server = await sockets.listen(self._loop, name, where, self._factory(self._doors[name]))
             self._servers.append(server)
+            if not where.path:
+                where = address.Address(where.host, server.sockets[0].getsockname()[1])
             opened.append(Listening(name, where))
         self._pulse.doors = {each.door: str(each.address) for each in opened}
-        await self._listen_control()
-        return opened
-
-    async def _listen_control(self) -> None:
-        """Always open: no setting closes the operator's own way in."""
-        folder = self._folder.path
-        try:
-            sock = control_socket.bind(folder)
-        except OSError as error:
-            raise CannotStart(
-                f"{folder / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
-                "or put the data folder on a file system that can hold a socket"
-            ) from error
         factory = self._factory(self._control)
-        self._servers.append(await self._loop.create_unix_server(factory, sock=sock, backlog=64))
+        self._servers.append(await sockets.listen_control(self._loop, self._folder.path, factory))
+        return opened
 
     def _factory(self, door: Door) -> Callable[[], Connection]:
         return lambda: Connection(self._hall, door, self.turn, self._loop)

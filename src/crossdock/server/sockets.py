@@ -1,10 +1,61 @@
-"""The sockets that doors listen on: a dead server's is cleared away, and a dead peer is noticed."""
+"""The sockets that doors listen on: opened with clear words, a dead server's cleared away, a dead peer noticed."""
 
+import asyncio
+import errno
+import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
+
+from crossdock.server import control_socket
+from crossdock.server.address import Address
+from crossdock.server.connection import Connection
+from crossdock.server.doors import CannotStart
+from crossdock.wire.control.where import SOCKET
+
+#: Makes what serves a connection
+Serve = Callable[[], Connection]
+
+_BACKLOG: Final = 1_024
 
 
-def remove_dead(path: Path) -> None:
+async def listen(loop: asyncio.AbstractEventLoop, door: str, where: Address, serve: Serve) -> asyncio.Server:
+    """Raises CannotStart."""
+    try:
+        if where.path:
+            _remove_dead(Path(where.path))
+            server = await loop.create_unix_server(serve, where.path, backlog=_BACKLOG)
+            os.chmod(where.path, 0o600)
+        else:
+            server = await loop.create_server(serve, where.host, where.port, backlog=_BACKLOG)
+            for sock in server.sockets:
+                _notice_dead_peers(sock)
+    except OSError as error:
+        # The loop's own words have a tuple in them. A name that cannot be looked up has a number below 0.
+        number = error.errno or 0
+        why = os.strerror(number) if number > 0 else error.strerror or error
+        cure = "stop the server that has it, or " if number == errno.EADDRINUSE else ""
+        raise CannotStart(
+            f"listen.{door} = {where} cannot be opened: {why}; {cure}give this door another address: "
+            f"--listen {door}=HOST:PORT, or listen.{door} in the settings"
+        ) from error
+    return server
+
+
+async def listen_control(loop: asyncio.AbstractEventLoop, folder: Path, serve: Serve) -> asyncio.Server:
+    """Always open: no setting closes the operator's own way in. Raises CannotStart."""
+    try:
+        sock = control_socket.bind(folder)
+    except OSError as error:
+        raise CannotStart(
+            f"{folder / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
+            "or put the data folder on a file system that can hold a socket"
+        ) from error
+    return await loop.create_unix_server(serve, sock=sock, backlog=64)
+
+
+def _remove_dead(path: Path) -> None:
     """A server that was killed leaves its socket behind. A live one answers, and another kind of file is not ours."""
     if not path.is_socket():
         return
@@ -15,7 +66,7 @@ def remove_dead(path: Path) -> None:
             path.unlink()
 
 
-def notice_dead_peers(sock: socket.socket) -> None:
+def _notice_dead_peers(sock: socket.socket) -> None:
     """A peer that vanished is noticed within a minute. Accepted sockets inherit this."""
     if sock.family in (socket.AF_INET, socket.AF_INET6):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

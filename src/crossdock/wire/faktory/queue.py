@@ -1,5 +1,6 @@
 """QUEUE (page 5.11): pause, resume, remove, and how long the oldest job of a queue has waited."""
 
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -9,6 +10,7 @@ from crossdock.model.commands import ForgetQueue, PauseQueues, Remove, ResumeQue
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk
+from crossdock.wire.faktory.job import NAME_BYTES
 from crossdock.wire.faktory.messages import OK, bulk, error
 from crossdock.wire.faktory.mutate import SLICE
 
@@ -16,6 +18,12 @@ QUEUES_AT_MOST: Final = 1_000
 
 #: Jobs of batches that a queue works on are held until they are fetched.
 _WAITING: Final = frozenset({State.READY, State.HELD})
+
+
+@lru_cache(maxsize=1_024)
+def names(body: bytes) -> tuple[str, ...]:
+    """Workers ask for the same queues over and over. A name cut at the limit of a name cannot be a queue's."""
+    return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
 
 
 def queue(desk: Desk, via: str, body: bytes) -> Answer:

@@ -1,7 +1,7 @@
 """One Faktory connection: handshake, then a reply a request (pages 2, 3 and 5)."""
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -14,12 +14,13 @@ from crossdock.wire.answer import Answer, Bye, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.batch import batch
 from crossdock.wire.faktory.failure import told
+from crossdock.wire.faktory.hello import SILENT, newcomer, read_hello
 from crossdock.wire.faktory.info import info
-from crossdock.wire.faktory.job import NAME_BYTES, show
-from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, HelloBody, MutateBody, bulk, error
+from crossdock.wire.faktory.job import show
+from crossdock.wire.faktory.messages import NULL, OK, BeatBody, FailBody, MutateBody, bulk, error
 from crossdock.wire.faktory.mutate import mutate
 from crossdock.wire.faktory.push import push, push_bulk, push_bulk_large, push_large
-from crossdock.wire.faktory.queue import QUEUES_AT_MOST, queue
+from crossdock.wire.faktory.queue import QUEUES_AT_MOST, names, queue
 from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Worker
 from crossdock.wire.given import Given
@@ -38,11 +39,9 @@ SMALL_BYTES: Final = 64 * 1024
 #: Lists of names, and backtraces. Only jobs have the room of a line.
 OTHERS_BYTES: Final = 1024 * 1024
 
-_SILENT: Final = Bye(b"")
 _ack_body = msgspec.json.Decoder(dict[str, str]).decode
 _fail_body = msgspec.json.Decoder(FailBody).decode
 _beat_body = msgspec.json.Decoder(BeatBody).decode
-_hello_body = msgspec.json.Decoder(HelloBody).decode
 _mutate_body = msgspec.json.Decoder(MutateBody).decode
 
 
@@ -99,7 +98,7 @@ class FaktorySession:
     def broken(self) -> Bye | None:
         if not self._lines.overrun:
             return None
-        return Bye(error(TOO_LONG)) if self.identified else _SILENT
+        return Bye(error(TOO_LONG)) if self.identified else SILENT
 
     def crowded(self, connections: int) -> Bye:
         return Bye(error(f"too many connections: {connections}"))
@@ -115,25 +114,13 @@ class FaktorySession:
                 self._door.workers.leave(self._worker, self._hang_up)
 
     def _hello(self, line: bytes) -> Answer:
-        verb, _, body = line.partition(b" ")
-        if verb != b"HELLO" or not body.startswith(b"{"):
-            return _SILENT
-        try:
-            hello = _hello_body(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _SILENT
-        if self._challenge is not None and not self._door.admits(self._challenge, hello.v or 0, hello.pwdhash or ""):
-            return Bye(error("Invalid password"))
-        if hello.wid and len(hello.wid.encode()) > NAME_BYTES:  # it is kept with every lease
-            return Bye(error(f"wid must not be longer than {NAME_BYTES} bytes"))
+        hello = read_hello(self._door, self._challenge, line)
+        if isinstance(hello, Bye):
+            return hello
         self.identified = True
         self._door.connections += 1
         if hello.wid:
-            now = self._desk.now
-            worker = Worker(
-                hello.wid, hello.hostname or "", hello.pid or 0, tuple(hello.labels or ()), now.wall, now.steady
-            )
-            self._worker = self._door.workers.join(worker, self._hang_up)
+            self._worker = self._door.workers.join(newcomer(hello, self._desk.now), self._hang_up)
             self._given = self._worker.given
             self._wid = hello.wid
         return OK
@@ -150,7 +137,7 @@ class FaktorySession:
     def _fetch(self, body: bytes) -> Answer:
         if body.count(b" ") >= QUEUES_AT_MOST:
             return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
-        queues = _names(body) if len(body) <= 1_024 else _names.__wrapped__(body)
+        queues = names(body) if len(body) <= 1_024 else names.__wrapped__(body)
         return self._try_fetch(queues, self._desk.now.steady + BLOCK_S)
 
     def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
@@ -232,12 +219,6 @@ class FaktorySession:
 
     def _track(self, body: bytes) -> Answer:
         return track(self._desk, body)
-
-
-@lru_cache(maxsize=1_024)
-def _names(body: bytes) -> tuple[str, ...]:
-    """Workers ask for the same queues over and over. A name cut at the limit of a name cannot be a queue's."""
-    return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
 
 
 _VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
