@@ -120,6 +120,7 @@ class Found(NamedTuple):
     many: int
     unknown: int
     bare: int
+    named: list[str]  #: some of those
     sample: list[Past]
     send: Callable[[Loader, str, str, Callable[[int], None]], None]
 
@@ -137,7 +138,7 @@ def _by_hand(folder: Path, which: Filter) -> Iterator[Found]:
             more(count)
 
     first = list(jobs(chosen, _SAMPLE))
-    yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, first, send)
+    yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, chosen.named, first, send)
 
 
 @contextmanager
@@ -156,7 +157,7 @@ def _by_spark(folder: Path, which: Filter, spark_options: dict[str, Any], values
             with _watched(door, more):
                 by_spark.send(spark, by_spark.frame(found, run, to_queue), redis(values), run)
 
-        yield Found(found.at, found.good, found.unknown, found.bare, found.sample, send)
+        yield Found(found.at, found.good, found.unknown, found.bare, found.named, found.sample, send)
 
 
 @contextmanager
@@ -191,7 +192,11 @@ def _show(chosen: Found) -> None:
     if chosen.unknown:
         tell(f"left out: {some(chosen.unknown, 'job')} pushed before the lake's history begins")
     if chosen.bare:
-        tell(f"left out: {some(chosen.bare, 'job')} whose payload the lake does not have (lake.payloads, lake.redact)")
+        names = ", ".join(clean(jid) for jid in chosen.named) + (", …" if chosen.bare > len(chosen.named) else "")
+        tell(
+            f"left out: {some(chosen.bare, 'job')} whose last payload the lake does not have (lake.payloads, "
+            f"lake.redact): {names}"
+        )
 
 
 def _send(door: Loader, found: Found, run: str, to_queue: str) -> Told:
