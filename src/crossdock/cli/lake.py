@@ -8,6 +8,7 @@ import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of
 from crossdock.cli.show import age, size, some
+from crossdock.lake.manifest import expect
 from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
@@ -32,7 +33,9 @@ def status(as_json: bool, **values: Any) -> int:
     Changes nothing; the server may run. Exit code 0: nothing is wrong, 1: a file is set aside or missing.
     """
     settings = settings_of(values).settings
-    told = status_of(look(folder_of(settings)), settings.server.data, on=settings.lake.on)
+    folder = folder_of(settings)
+    expect(folder, settings.server.data)
+    told = status_of(look(folder), settings.server.data, on=settings.lake.on)
     if as_json:
         print_json({"sound": not told.faults, **msgspec.to_builtins(told)})
     else:

@@ -12,6 +12,7 @@ import msgspec
 from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
 from crossdock.cli.meter import meter
 from crossdock.cli.show import columns, size, some
+from crossdock.lake.manifest import expect
 from crossdock.pipeline.errors import PipelineError
 from crossdock.server.lake import folder_of
 
@@ -81,11 +82,14 @@ class SparkCommand(TablesCommand):
         ]
 
 
-def folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
-    """Lake, tables, and how many days the lake keeps."""
-    lake, tables = values.pop("lake"), values.pop("tables")
+def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, Path, int]:
+    """Lake, tables, and how many days the lake keeps. Raises NoLake, or Damaged if the lake's own word is gone."""
+    named, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
-    return lake or folder_of(settings), tables or settings.server.data / "tables", settings.lake.keep_days
+    lake = (named or folder_of(settings)).absolute()
+    if named or lake_needed:
+        expect(lake, None if named else settings.server.data)
+    return lake, (tables or settings.server.data / "tables").absolute(), settings.lake.keep_days
 
 
 def needs_spark() -> None:
@@ -114,10 +118,11 @@ def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
 
 
 def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+    """Raises NoLake before anything is made: a folder mistyped must not become one of empty tables."""
+    lake, tables, keep_days = folders(values)
     spark = session(values, progress)
     from crossdock.pipeline.works import Works
 
-    lake, tables, keep_days = folders(values)
     return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
 
 
@@ -134,8 +139,6 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
         from crossdock.pipeline.run import run as run_all
         from crossdock.pipeline.segments import survey
 
-        if not works.lake.is_dir():  # a folder mistyped must not become one of empty tables
-            raise PipelineError(f"there is no lake in {works.lake} yet: start the server, or name its folder by --lake")
         with writing(works.tables_folder, wait):
             ran = run_all(works)
         missing = survey(works.lake, works.ledger.segments).missing
@@ -227,7 +230,7 @@ def status(as_json: bool, **values: Any) -> int:
     from crossdock.pipeline.status import status as status_of
 
     lake, tables, _ = folders(values)
-    told = status_of(lake.absolute(), tables.absolute())
+    told = status_of(lake, tables)
     if as_json:
         print_json(msgspec.to_builtins(told))
     else:

@@ -31,6 +31,7 @@ from crossdock.lake.choosing import (
     choose,
     jobs,
 )
+from crossdock.lake.manifest import expect
 from crossdock.server.lake import folder_of
 from crossdock.wire.faktory.times import stamp
 
@@ -97,7 +98,9 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
         raise click.UsageError("say which jobs: --queue, --kind, --outcome, --group, --tag, --jid, --since or --until")
     run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
     spark = {name: values.pop(name) for name in ("master", "conf")}
-    folder = folder_of(settings_of(values).settings)
+    settings = settings_of(values).settings
+    folder = folder_of(settings)
+    expect(folder, settings.server.data)
     with _by_spark(folder, which, spark, values) if spark["master"] else _by_hand(folder, which) as found:
         _show(found)
         if not found.many or dry:

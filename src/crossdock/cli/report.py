@@ -107,7 +107,7 @@ def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
     days, until, top, html_file, as_json = (
         values.pop(each) for each in ("days", "until", "top", "html_file", "as_json")
     )
-    lake, tables, _ = folders(values)
+    lake, tables, _ = folders(values, lake_needed=False)
     _check_days(days, until)
     if as_json and str(html_file) == "-":
         raise click.UsageError("--json and --html - both go to stdout: name a file for the page")
@@ -118,7 +118,7 @@ def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
             reader.expect_queue(queue)
         make = getattr(import_module(f"crossdock.pipeline.reports.{name}"), name)
         told = make(reader, top, queue) if queue else make(reader, top)
-        fresh = freshness(reader, lake.absolute())
+        fresh = freshness(reader, lake)
     if as_json:
         print_json({"tables": msgspec.to_builtins(fresh), **msgspec.to_builtins(told)})
     if as_json and html_file is None:

@@ -7,6 +7,8 @@ A range that is in `_next` and not yet in `_done` is written again under the sam
 read one of its files already has read the same rows.
 """
 
+import re
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Final, TypeVar
@@ -14,7 +16,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from crossdock.journal.disk import write_whole
-from crossdock.model.errors import Damaged
+from crossdock.journal.folder import DATABASE, in_use_by
+from crossdock.model.errors import CrossdockError, Damaged
 
 NEXT: Final = "_next.json"
 DONE: Final = "_done.json"
@@ -24,7 +27,14 @@ DRAFTS_FOLDER: Final = "drafts"
 
 FORMAT: Final = 1
 
+#: The name of a segment: its first batch and its last.
+NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
+
 T = TypeVar("T")
+
+
+class NoLake(CrossdockError):
+    """There is none where one was to be read."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -77,12 +87,51 @@ class Done(msgspec.Struct, frozen=True):
         return sum(total.segments for total in self.dates.values())
 
 
+def expect(folder: Path, data: Path | None = None) -> None:
+    """Raises NoLake unless there is a lake, or the journal in `data` of which the server will make one: it makes the
+    folder when it has something to write, `events` first and its word on them last. Raises Damaged if that is lost."""
+    if _is_lake(folder):
+        refuse_lost(folder)
+    elif data is None or not (data / DATABASE).exists():
+        within = folder / "lake"
+        cure = f"; it is in {within}" if _is_lake(within) else " yet: start the server, or name the folder of its lake"
+        raise NoLake(f"there is no lake in {folder}{cure}")
+
+
+def _is_lake(folder: Path) -> bool:
+    return (folder / EVENTS_FOLDER).is_dir() or (folder / DONE).exists()
+
+
 def read_done(folder: Path) -> Done | None:
-    """None: there is no lake yet. Raises Damaged."""
+    """None: there is no lake yet, or its first range is being written. Raises Damaged."""
     found = _read(folder / DONE, Done)
     if found is not None and found.format > FORMAT:
         raise Damaged(f"the lake in {folder} has format {found.format}, this program writes {FORMAT}: use a newer one")
+    if found is None:
+        planned = read_next(folder) or Next(0, 0)
+        if any(first < planned.first or last > planned.last for first, last in _ranges(folder)):
+            raise _lost(folder)
     return found
+
+
+def refuse_lost(folder: Path) -> None:
+    """Raises Damaged if segments are there that nobody vouches for, and nobody is about to: a writer has the lock."""
+    if next(_ranges(folder), None) and not in_use_by(folder) and not (folder / DONE).exists():
+        raise _lost(folder)
+
+
+def _lost(folder: Path) -> Damaged:
+    return Damaged(
+        f"{folder / DONE} is gone, and segments are there of which none counts without it: put it back from a copy of "
+        "the lake, or name another folder in lake.dir. A server that was killed while it wrote the very first ones "
+        "writes them again when it is started"
+    )
+
+
+def _ranges(folder: Path) -> Iterator[tuple[int, int]]:
+    for path in (folder / EVENTS_FOLDER).glob("date=*/*"):
+        if name := NAME.fullmatch(path.name):
+            yield int(name[1]), int(name[2])
 
 
 def read_next(folder: Path) -> Next | None:

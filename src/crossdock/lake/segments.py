@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, VERSION_KEY
-from crossdock.lake.manifest import EVENTS_FOLDER, Done, read_done
+from crossdock.lake.manifest import EVENTS_FOLDER, NAME, Done, read_done, refuse_lost
 from crossdock.lake.parts import day_of
 from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
 from crossdock.lake.tables import date_named
 
 _FOLDER: Final = re.compile(r"date=(\d{4}-\d\d-\d\d)")
-_NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
 
 #: A date may go, or a segment come, while its folder is looked at; then it is looked at again.
 _TRIES: Final = 3
@@ -68,6 +67,8 @@ def look(folder: Path, known: Mapping[Path, Segment] | None = None) -> Look:
         if not found.faults or read_done(folder) == found.done:
             break
         found = _look_once(folder, known)
+    if found.done is None:
+        refuse_lost(folder)
     return found
 
 
@@ -106,7 +107,7 @@ def _files(events: Path) -> Iterator[Path]:
 
 
 def _segment(path: Path, done: Done) -> Segment:
-    folder, name = _FOLDER.fullmatch(path.parent.name), _NAME.fullmatch(path.name)
+    folder, name = _FOLDER.fullmatch(path.parent.name), NAME.fullmatch(path.name)
     if folder is None or name is None:
         raise _Unfit("it is foreign: no segment has such a name")
     day, first, last = folder[1], int(name[1]), int(name[2])
