@@ -108,12 +108,22 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
             return
         with loader(values, run) as door:
             before = door.loaded()
-            if before.state == "closed":
-                raise NothingDone(f"replay {clean(run)} is complete: it pushed {some(before.total_new, 'job')} before")
+            if before.state in ("closed", "lapsed"):
+                raise NothingDone(_ended(before, clean(run)))
             if not yes and not agreed(f"push {'it' if found.many == 1 else 'them'} again, as replay {clean(run)}?"):
                 raise NothingDone("nothing was changed")
             told = _send(door, found, run, to_queue)
     _tell(as_json, {"matched": found.many, "id": run, "new": told.total_new, "known": told.total_known})
+
+
+def _ended(before: Told, run: str) -> str:
+    pushed = some(before.total_new, "job")
+    if before.state == "closed":
+        return f"replay {run} is complete: it pushed {pushed} before"
+    return (
+        f"replay {run} pushed {pushed} and was then left alone for a week; which they are is in history alone "
+        "(replayed_from): choose the others under another --id"
+    )
 
 
 class Found(NamedTuple):
