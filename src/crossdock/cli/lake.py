@@ -8,7 +8,7 @@ import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of
 from crossdock.cli.show import age, size, some
-from crossdock.lake.manifest import expect
+from crossdock.lake.manifest import Behind, expect
 from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
@@ -43,6 +43,18 @@ def status(as_json: bool, **values: Any) -> int:
     return 1 if told.faults else 0
 
 
+def set_back(behind: Behind | None) -> list[str]:
+    """Nothing is lost by that, and nothing can be mended: rates and dates of that time are as they are."""
+    if behind is None:
+        return []
+    many = (
+        f"{behind.batches:,} batches, {behind.first:,} to {behind.last:,},"
+        if behind.batches > 1
+        else (f"batch {behind.first:,}")
+    )
+    return [f"clock: the server's was set back: events of {many} are dated up to {age(behind.seconds)} after it"]
+
+
 def _text(told: Status) -> str:
     idle = "none now; the server starts it when there is something to write" if told.on else "none: lake.on is false"
     writer = f"process {told.writer}" if told.writer else idle
@@ -60,5 +72,6 @@ def _text(told: Status) -> str:
         behind = f"{told.lag.batches:,} batches, {size(told.lag.bytes)}, the oldest {age(told.lag.seconds)} old"
         lines.append(f"behind   {behind if told.lag.batches else 'nothing: all of the journal is in it'}")
     lines += [f"gap: batches {gap.first:,} to {gap.last:,} were trimmed while the lake was off" for gap in told.gaps]
+    lines += set_back(told.behind)
     lines += [f"fault: {fault}" for fault in told.faults]
     return "\n".join(lines)

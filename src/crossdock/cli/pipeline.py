@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
+from crossdock.cli.lake import set_back
 from crossdock.cli.meter import meter
 from crossdock.cli.show import columns, size, some
 from crossdock.lake.manifest import expect
@@ -86,10 +87,10 @@ def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, 
     """Lake, tables, and how many days the lake keeps. Raises NoLake, or Damaged if the lake's own word is gone."""
     named, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
-    lake = (named or folder_of(settings)).absolute()
+    lake = named or folder_of(settings)
     if named or lake_needed:
         expect(lake, None if named else settings.server.data)
-    return lake, (tables or settings.server.data / "tables").absolute(), settings.lake.keep_days
+    return lake.absolute(), tables or settings.server.data / "tables", settings.lake.keep_days
 
 
 def needs_spark() -> None:
@@ -130,29 +131,41 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
 def run(as_json: bool, wait: float, **values: Any) -> int:
     """Take in every segment that is new, bring the tables in step, and stop.
 
-    It may be killed at any moment and started again: each event is counted once. Exit code 1 if a segment was set
-    aside, or is missing from the lake.
+    It may be killed at any moment and started again: each event is counted once. Exit code 1 as long as a segment is
+    set aside, or missing from the lake.
     """
     with meter() as progress:
         works = _works(values, progress)
         from crossdock.pipeline.lock import writing
         from crossdock.pipeline.run import run as run_all
-        from crossdock.pipeline.segments import survey
 
         with writing(works.tables_folder, wait):
             ran = run_all(works)
-        missing = survey(works.lake, works.ledger.segments).missing
+        aside, missing = _lacks(works)
         works.spark.stop()
     if as_json:
-        print_json(ran._asdict())
+        print_json({**ran._asdict(), "set_aside": len(aside), "missing": len(missing)})
     else:
         taken = f"{some(ran.rows, 'event')} of {some(ran.segments, 'segment')}"
         click.echo(f"took in {taken}, made {some(ran.days, 'day')} of tables")
-    if ran.faults:
-        tell(f"set aside {some(ran.faults, 'segment')}: `crossdock pipeline status` names them")
+    _tell_lacks(aside, missing)
+    return 1 if aside or missing else 0
+
+
+def _lacks(works: "Works") -> tuple[dict[str, str], list[str]]:
+    """What of the lake is set aside, and what is missing: told each time, until it is put back."""
+    from crossdock.pipeline.segments import set_aside, survey
+
+    works.ledger.load()
+    seen = survey(works.lake, works.ledger.segments)
+    return set_aside(seen, works.ledger.known), seen.missing
+
+
+def _tell_lacks(aside: dict[str, str], missing: list[str]) -> None:
+    if aside:
+        tell(f"set aside {some(len(aside), 'segment')}: `crossdock pipeline status` names them")
     for sentence in missing:
         tell(sentence)
-    return 1 if ran.faults or missing else 0
 
 
 @pipeline.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
@@ -175,6 +188,7 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
     stop = threading.Event()
     with meter() as progress:
         works = _works(values, progress)
+    _tell_lacks(*_lacks(works))
     from crossdock.pipeline.ingest import Batch
     from crossdock.pipeline.stream import Stream
 
@@ -199,10 +213,11 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
 @click.option(
     "--day", "days", type=click.DateTime(["%Y-%m-%d"]), multiple=True, help="This day alone; may be repeated."
 )
-def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) -> None:
+def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) -> int:
     """Make all tables anew from the events, or those of some days.
 
-    Days of which the lake no longer has all segments stay as they are.
+    Days of which the lake no longer has all segments, or not whole, stay as they are. Exit code 1 if a segment is
+    damaged.
     """
     with meter() as progress:
         works = _works(values, progress)
@@ -218,6 +233,9 @@ def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) ->
     else:
         left = f"; left {some(made.kept, 'day')} as they were, whose events are gone" if made.kept else ""
         click.echo(f"rebuilt from {some(made.rows, 'event')} of {some(made.segments, 'segment')}{left}")
+    for name, why in made.damaged.items():
+        tell(f"{name} is set aside: {why}; put it back from a copy of the lake, and rebuild again")
+    return 1 if made.damaged else 0
 
 
 @pipeline.command("status", cls=TablesCommand, epilog=_EXAMPLES)
@@ -230,7 +248,7 @@ def status(as_json: bool, **values: Any) -> int:
     from crossdock.pipeline.status import status as status_of
 
     lake, tables, _ = folders(values)
-    told = status_of(lake, tables)
+    told = status_of(lake, tables.absolute())
     if as_json:
         print_json(msgspec.to_builtins(told))
     else:
@@ -255,6 +273,7 @@ def _text(told: "Status") -> str:
     ]  # fmt: skip
     rebuilt = sum(kind == "rebuilt" for kind in told.days.values())
     lines += ["", f"days       {len(told.days):,}, of which {rebuilt:,} are rebuilt and the others are sums of batches"]
+    lines += set_back(told.behind)
     lines += [f"fault: {name} is set aside: {why}" for name, why in told.set_aside.items()]
     lines += [f"fault: {sentence}" for sentence in told.missing]
     return "\n".join(lines)

@@ -154,14 +154,18 @@ def _check_days(days: int, until: Any) -> None:
 def _facts(fresh: "Freshness") -> list[str]:
     days = (fresh.last - fresh.first).days + 1
     upto = f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
-    waits = (
-        f"{some(fresh.waiting, 'segment')} of the lake ({size(fresh.waiting_bytes)}) not in them: "
-        "crossdock pipeline run takes them in"
-    )
-    facts = [
-        f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC",
-        f"tables up to {upto}; {waits if fresh.waiting else 'nothing waits to be taken in'}",
-    ]
+    waits = "nothing waits to be taken in"
+    if fresh.waiting is None:
+        waits = "there is no lake here, so what waits to be taken in is not known"
+    elif fresh.waiting:
+        waits = (
+            f"{some(fresh.waiting, 'segment')} of the lake ({size(fresh.waiting_bytes)}) not in them: "
+            "crossdock pipeline run takes them in"
+        )
+    facts = [f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC", f"tables up to {upto}; {waits}"]
+    if fresh.set_aside or fresh.missing:
+        aside = f"{some(fresh.set_aside, 'segment')} set aside, {some(fresh.missing, 'date')} with segments missing"
+        facts.append(f"the lake is not whole: {aside}; crossdock pipeline status names them")
     if fresh.newest is not None and fresh.newest < fresh.first:
         facts.append(
             f"nothing is in these days; the newest day in the tables is {fresh.newest}: --until {fresh.newest}"

@@ -56,6 +56,15 @@ class Gap(msgspec.Struct, frozen=True):
     last: int
 
 
+class Behind(msgspec.Struct, frozen=True):
+    """The server's clock was set back: events are dated as the newest before it until it has caught up."""
+
+    first: int  #: batch that was written so
+    last: int
+    batches: int
+    seconds: float  #: the most that one of them is dated after its clock
+
+
 class Next(msgspec.Struct, frozen=True):
     first: int
     last: int
@@ -73,6 +82,7 @@ class Done(msgspec.Struct, frozen=True):
     dates: dict[str, Total] = {}
     gaps: list[Gap] = []
     expired: str = ""  #: this date, and all before it, were let go (`lake.keep_days`)
+    behind: Behind | None = None
 
     @property
     def rows(self) -> int:
@@ -166,6 +176,13 @@ def added(totals: dict[str, Total], files: list[File]) -> dict[str, Total]:
         before = totals.get(day, Total())
         totals[day] = Total(before.segments + 1, before.rows + file.rows, before.bytes + file.bytes)
     return totals
+
+
+def both(before: Behind | None, then: Behind | None) -> Behind | None:
+    if before is None or then is None:
+        return before or then
+    many, most = before.batches + then.batches, max(before.seconds, then.seconds)
+    return Behind(before.first, then.last, many, most)
 
 
 def date_of(path: str) -> str:

@@ -60,7 +60,8 @@ class _Unfit(Exception):
 
 
 def look(folder: Path, known: Mapping[Path, Segment] | None = None) -> Look:
-    """Files that are `known` to count are not opened again. Raises Damaged when the lake's own word cannot be read."""
+    """Files that are `known` to count are not opened again unless they have another size. Raises Damaged when the
+    lake's own word cannot be read."""
     known = known or {}
     found = _look_once(folder, known)
     for _ in range(_TRIES):
@@ -82,7 +83,7 @@ def _look_once(folder: Path, known: Mapping[Path, Segment]) -> Look:
             pending.append(path)
             continue
         try:
-            segment = known.get(path) or _segment(path, done)
+            segment = _as_known(path, known.get(path)) or _segment(path, done)
             if segment.last > done.last:
                 pending.append(path)
             elif not _is_expired(segment.date, done):
@@ -104,6 +105,13 @@ def _files(events: Path) -> Iterator[Path]:
             yield from sorted(folder.iterdir())
         else:
             yield folder
+
+
+def _as_known(path: Path, segment: Segment | None) -> Segment | None:
+    try:
+        return segment if segment is not None and path.stat().st_size == segment.bytes else None
+    except OSError as error:
+        raise _Unfit(f"it cannot be read: {error.strerror}") from error
 
 
 def _segment(path: Path, done: Done) -> Segment:

@@ -112,6 +112,7 @@ class Writer:
             at=self._tables.at,
             newest=files,
             dates=manifest.added(done.dates, files),
+            behind=manifest.both(done.behind, self._tables.behind),
         )
         manifest.write(self._folder, self.done)
         self._begin()
