@@ -1,5 +1,6 @@
 """What readers make of a lake that somebody has had a hand in: named, set aside, and never counted twice."""
 
+import fcntl
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,10 @@ def test_the_very_first_segments_are_written_again_if_nobody_vouched_for_them(tm
     (tmp_path / manifest.DONE).unlink()
     with pytest.raises(Damaged, match="writes them again when it is started"):
         look(tmp_path)
+    with (tmp_path / manifest.LOCK).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Damaged, match="A server that is running writes it again with its next segment"):
+            look(tmp_path)
     write_all(tmp_path, source, len(source.batches))
     assert counted(look(tmp_path)) == len(rows_of(story()))
 

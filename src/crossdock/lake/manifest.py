@@ -8,6 +8,7 @@ read one of its files already has read the same rows.
 """
 
 import re
+import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -29,6 +30,9 @@ FORMAT: Final = 1
 
 #: The name of a segment: its first batch and its last.
 NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
+
+#: From the name of a segment to the word that it counts it takes a sync or two.
+_PATIENCE_S: Final = 2.0
 
 T = TypeVar("T")
 
@@ -125,16 +129,20 @@ def read_done(folder: Path) -> Done | None:
 
 
 def refuse_lost(folder: Path) -> None:
-    """Raises Damaged if segments are there that nobody vouches for, and nobody is about to: a writer has the lock."""
-    if next(_ranges(folder), None) and not in_use_by(folder) and not (folder / DONE).exists():
-        raise _lost(folder)
+    """Raises Damaged if segments are there that nobody vouches for, and no writer is about to: one that has the lock
+    and has just named its very first ones does so at once."""
+    give_up = time.monotonic() + _PATIENCE_S
+    while not (folder / DONE).exists() and next(_ranges(folder), None):
+        if not in_use_by(folder) or time.monotonic() > give_up:
+            raise _lost(folder)
+        time.sleep(0.05)
 
 
 def _lost(folder: Path) -> Damaged:
     return Damaged(
         f"{folder / DONE} is gone, and segments are there of which none counts without it: put it back from a copy of "
-        "the lake, or name another folder in lake.dir. A server that was killed while it wrote the very first ones "
-        "writes them again when it is started"
+        "the lake, or name another folder in lake.dir. A server that is running writes it again with its next segment; "
+        "one that was killed while it wrote the very first writes them again when it is started"
     )
 
 

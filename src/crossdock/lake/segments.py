@@ -62,14 +62,13 @@ class _Unfit(Exception):
 def look(folder: Path, known: Mapping[Path, Segment] | None = None) -> Look:
     """Files that are `known` to count are not opened again unless they have another size. Raises Damaged when the
     lake's own word cannot be read."""
+    refuse_lost(folder)
     known = known or {}
     found = _look_once(folder, known)
     for _ in range(_TRIES):
         if not found.faults or read_done(folder) == found.done:
             break
         found = _look_once(folder, known)
-    if found.done is None:
-        refuse_lost(folder)
     return found
 
 
