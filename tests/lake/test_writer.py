@@ -67,9 +67,9 @@ def test_a_clock_that_was_set_back_is_told_and_its_events_stay_in_their_order(
     bench.push("after")
     write_all(tmp_path / "lake", ListSource(bench.batches), 2)
     done = manifest.read_done(tmp_path / "lake")
-    assert done is not None and done.behind is not None
-    assert (done.behind.first, done.behind.last, done.behind.batches) == (2, 3, 2)
-    assert done.behind.seconds == pytest.approx(3_600.0, abs=1)
+    assert done is not None and done.set_back is not None
+    assert (done.set_back.first, done.set_back.last, done.set_back.batches) == (2, 3, 2)
+    assert done.set_back.seconds == pytest.approx(3_600.0, abs=1)
     assert main(["lake", "status", "--data", str(tmp_path)]) == 0
     said = "clock: the server's was set back: events of 2 batches, 2 to 3, are dated up to 1h after it\n"
     assert said in capsys.readouterr().out

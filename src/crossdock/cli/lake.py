@@ -8,7 +8,7 @@ import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of
 from crossdock.cli.show import age, size, some
-from crossdock.lake.manifest import Behind, expect
+from crossdock.lake.manifest import SetBack, expect
 from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
@@ -43,16 +43,13 @@ def status(as_json: bool, **values: Any) -> int:
     return 1 if told.faults else 0
 
 
-def set_back(behind: Behind | None) -> list[str]:
+def clock_told(set_back: SetBack | None) -> list[str]:
     """Nothing is lost by that, and nothing can be mended: rates and dates of that time are as they are."""
-    if behind is None:
+    if set_back is None:
         return []
-    many = (
-        f"{behind.batches:,} batches, {behind.first:,} to {behind.last:,},"
-        if behind.batches > 1
-        else (f"batch {behind.first:,}")
-    )
-    return [f"clock: the server's was set back: events of {many} are dated up to {age(behind.seconds)} after it"]
+    first, last, many = set_back.first, set_back.last, set_back.batches
+    which = f"batch {first:,}" if many == 1 else f"{many:,} batches, {first:,} to {last:,},"
+    return [f"clock: the server's was set back: events of {which} are dated up to {age(set_back.seconds)} after it"]
 
 
 def _text(told: Status) -> str:
@@ -72,6 +69,6 @@ def _text(told: Status) -> str:
         behind = f"{told.lag.batches:,} batches, {size(told.lag.bytes)}, the oldest {age(told.lag.seconds)} old"
         lines.append(f"behind   {behind if told.lag.batches else 'nothing: all of the journal is in it'}")
     lines += [f"gap: batches {gap.first:,} to {gap.last:,} were trimmed while the lake was off" for gap in told.gaps]
-    lines += set_back(told.behind)
+    lines += clock_told(told.set_back)
     lines += [f"fault: {fault}" for fault in told.faults]
     return "\n".join(lines)

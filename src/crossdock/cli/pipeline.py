@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
-from crossdock.cli.lake import set_back
+from crossdock.cli.lake import clock_told
 from crossdock.cli.meter import meter
 from crossdock.cli.show import columns, size, some
 from crossdock.lake.manifest import expect
@@ -231,7 +231,7 @@ def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) ->
     if as_json:
         print_json(made._asdict())
     else:
-        left = f"; left {some(made.kept, 'day')} as they were, whose events are gone" if made.kept else ""
+        left = f"; left {some(made.kept, 'day')} as they were, whose events are not all there" if made.kept else ""
         click.echo(f"rebuilt from {some(made.rows, 'event')} of {some(made.segments, 'segment')}{left}")
     for name, why in made.damaged.items():
         tell(f"{name} is set aside: {why}; put it back from a copy of the lake, and rebuild again")
@@ -273,7 +273,7 @@ def _text(told: "Status") -> str:
     ]  # fmt: skip
     rebuilt = sum(kind == "rebuilt" for kind in told.days.values())
     lines += ["", f"days       {len(told.days):,}, of which {rebuilt:,} are rebuilt and the others are sums of batches"]
-    lines += set_back(told.behind)
+    lines += clock_told(told.set_back)
     lines += [f"fault: {name} is set aside: {why}" for name, why in told.set_aside.items()]
     lines += [f"fault: {sentence}" for sentence in told.missing]
     return "\n".join(lines)

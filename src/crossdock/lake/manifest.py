@@ -60,7 +60,7 @@ class Gap(msgspec.Struct, frozen=True):
     last: int
 
 
-class Behind(msgspec.Struct, frozen=True):
+class SetBack(msgspec.Struct, frozen=True):
     """The server's clock was set back: events are dated as the newest before it until it has caught up."""
 
     first: int  #: batch that was written so
@@ -86,7 +86,7 @@ class Done(msgspec.Struct, frozen=True):
     dates: dict[str, Total] = {}
     gaps: list[Gap] = []
     expired: str = ""  #: this date, and all before it, were let go (`lake.keep_days`)
-    behind: Behind | None = None
+    set_back: SetBack | None = None
 
     @property
     def rows(self) -> int:
@@ -186,11 +186,11 @@ def added(totals: dict[str, Total], files: list[File]) -> dict[str, Total]:
     return totals
 
 
-def both(before: Behind | None, then: Behind | None) -> Behind | None:
+def both(before: SetBack | None, then: SetBack | None) -> SetBack | None:
     if before is None or then is None:
         return before or then
     many, most = before.batches + then.batches, max(before.seconds, then.seconds)
-    return Behind(before.first, then.last, many, most)
+    return SetBack(before.first, then.last, many, most)
 
 
 def date_of(path: str) -> str:

@@ -112,7 +112,7 @@ class Writer:
             at=self._tables.at,
             newest=files,
             dates=manifest.added(done.dates, files),
-            behind=manifest.both(done.behind, self._tables.behind),
+            set_back=manifest.both(done.set_back, self._tables.set_back),
         )
         manifest.write(self._folder, self.done)
         self._begin()

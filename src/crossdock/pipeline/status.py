@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from crossdock.lake.manifest import Behind
+from crossdock.lake.manifest import SetBack
 from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
 from crossdock.pipeline.keeping import by_date
 from crossdock.pipeline.ledger import BATCH, Ledger
@@ -32,7 +32,7 @@ class Status(msgspec.Struct):
     waiting_bytes: int
     set_aside: dict[str, str]  #: segment and fault
     missing: list[str]  #: of the lake, in sentences
-    behind: Behind | None  #: the server's clock was
+    set_back: SetBack | None  #: the server's clock was
     tables: list[TableStatus]
     days: dict[str, str]  #: what each day's facts are: deltas, rebuilt, or rebuilt and deltas since
 
@@ -51,7 +51,7 @@ def status(lake: Path, tables: Path) -> Status:
         sum(each.bytes for each in ahead),
         set_aside(seen, ledger.known),
         seen.missing,
-        None if seen.done is None else seen.done.behind,
+        None if seen.done is None else seen.done.set_back,
         [_table(catalog, each.name, BATCH) for each in FACTS] + [_table(catalog, each.name, VIEW) for each in VIEWS],
         _days(catalog),
     )
