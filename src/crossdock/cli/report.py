@@ -13,8 +13,9 @@ import msgspec
 from crossdock import __version__
 from crossdock.cli.control import print_json, tell
 from crossdock.cli.meter import meter
-from crossdock.cli.pipeline import TablesCommand, folders, needs_spark
+from crossdock.cli.pipeline import needs_spark
 from crossdock.cli.show import size, some
+from crossdock.cli.tabling import TablesCommand, folders
 from crossdock.journal.disk import write_whole
 
 if TYPE_CHECKING:
