@@ -71,10 +71,10 @@ def test_our_client_sends_ahead_and_counts(server: Server) -> None:
         assert loader.loaded()[3:] == (10_000, 0)
         loader.put(rows(9_500, 1_000))
         assert loader.finish() == Told("closed", 0, 0, 10_500, 500)
-        assert not loader.closed
+        assert loader.ended == ""
         loader.put(rows(20_000, 1))
         loader.drain()
-        assert loader.closed
+        assert loader.ended == "closed"
     assert sum(each.new for each in told) == 10_500
 
 

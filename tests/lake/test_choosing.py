@@ -7,13 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from crossdock.lake.choosing import Filter, LakeNotWhole, choose, jobs
+from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.model import commands as c
 from crossdock.model import moves as m
-from crossdock.model.events import decode_batch
+from crossdock.model.events import EVENT_VERSION, Batch, decode_batch, encode_batch
 from crossdock.model.job import Extra, Form
+from tests.lake.source import ListSource, write_all
 from tests.model.bench import RULES, Bench, spec
 from tests.pipeline.lakes import Lake
+from tests.support.floor import Floor
 
 DAY = 86_400.0
 
@@ -77,6 +80,46 @@ def test_all_that_makes_a_job(past: tuple[Path, Bench]) -> None:
     assert good[1:] == ("good", "mail", "kind", 3.0, 25, None, "json", b"[]", b'{"c":1}', ["red"])
     [put] = jobs(choose(past[0], Filter(kind="klass")))
     assert put.payload == b'{"a":2}'
+
+
+@pytest.mark.parametrize("then", [Payloads("hash"), Payloads("none"), Payloads("full", ["secret"])])
+def test_a_payload_that_was_replaced_by_one_the_lake_may_not_keep_is_not_pushed_again(
+    tmp_path: Path, then: Payloads
+) -> None:
+    batches = in_two_parts(("put", '{"secret":0x1}'), ("done", '{"secret":3}'))
+    write_all(tmp_path / "lake", ListSource(batches[:1]))
+    write_all(tmp_path / "lake", ListSource(batches), payloads=then)
+    chosen = choose(tmp_path / "lake", Filter(kind="klass"))
+    assert [each.jid for each in jobs(chosen)] == ["same"]
+    assert (chosen.bare, chosen.named) == (2, ["put", "done"])
+
+
+def test_a_later_payload_is_what_its_own_row_says(tmp_path: Path) -> None:
+    """qless takes numbers that JSON does not have, and a load does not: such a payload goes as it is."""
+    write_all(tmp_path / "lake", ListSource(in_two_parts(("put", '{"n":0x1f}'), ("done", '{"n":0x2f}'))))
+    found = {each.jid: (each.form, each.payload) for each in jobs(choose(tmp_path / "lake", Filter(kind="klass")))}
+    assert found == {
+        "put": ("raw", b'{"n":0x1f}'),
+        "done": ("raw", b'{"n":0x2f}'),
+        "same": ("json", b'{"first":1}'),
+    }
+
+
+def in_two_parts(*later: tuple[str, str]) -> list[bytes]:
+    """Three jobs are put; then one of them is put anew with other data, and one completed with other data."""
+    (anew, first), (done, second) = later
+    floor = Floor()
+    peer = floor.qless()
+    for jid in (anew, done, "same"):
+        peer.call("put", peer.name, "q", jid, "klass", '{"first":1}', "0")
+        floor.desk.advance(1)
+    cut = len(floor.desk.events)
+    peer.call("put", peer.name, "other", anew, "klass", first, "0")
+    got = peer.fetch("q")
+    assert got is not None and got.ident == done
+    peer.call("complete", done, peer.name, "q", second)
+    parts = floor.desk.events[:cut], floor.desk.events[cut:]
+    return [encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, list(part))) for part in parts]
 
 
 def test_a_lake_that_is_not_whole(past: tuple[Path, Bench]) -> None:

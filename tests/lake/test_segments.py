@@ -1,5 +1,6 @@
 """What readers make of a lake that somebody has had a hand in: named, set aside, and never counted twice."""
 
+import fcntl
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from crossdock.lake import manifest
 from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import EVENTS
 from crossdock.lake.segments import Look, look, verify
+from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, rows_of, story, write_all
 
 
@@ -47,6 +49,29 @@ def test_a_whole_lake_has_no_faults(lake: Path) -> None:
 
 def test_no_lake_at_all(tmp_path: Path) -> None:
     assert look(tmp_path / "nowhere") == Look(tmp_path / "nowhere", None, [], [], [], [])
+
+
+def test_a_lake_whose_own_word_is_lost_is_not_one_that_is_new(lake: Path) -> None:
+    (lake / manifest.DONE).unlink()
+    with pytest.raises(Damaged, match=r"_done\.json is gone, .* put it back from a copy"):
+        look(lake)
+    with pytest.raises(Damaged, match=r"_done\.json is gone"):
+        write_all(lake, ListSource(story()))
+    assert not (lake / manifest.DONE).exists()
+
+
+def test_the_very_first_segments_are_written_again_if_nobody_vouched_for_them(tmp_path: Path) -> None:
+    source = ListSource(story())
+    write_all(tmp_path, source, len(source.batches))
+    (tmp_path / manifest.DONE).unlink()
+    with pytest.raises(Damaged, match="writes them again when it is started"):
+        look(tmp_path)
+    with (tmp_path / manifest.LOCK).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Damaged, match="A server that is running writes it again with its next segment"):
+            look(tmp_path)
+    write_all(tmp_path, source, len(source.batches))
+    assert counted(look(tmp_path)) == len(rows_of(story()))
 
 
 @pytest.mark.parametrize("keep", [0, 3, 100, -8, -1])

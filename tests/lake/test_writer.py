@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import pytest
 
+from crossdock.cli.main import main
 from crossdock.lake import manifest, tables
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.lake.writer import LakeInUse, OtherJournal, Writer
 from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, rows_in, rows_of, story, write_all
+from tests.model.bench import Bench
 
 #: What touches the disk on the way of a segment.
 CALLS: Final = ("open", "fsync", "fdatasync", "rename", "mkdir", "write")
@@ -49,6 +51,28 @@ def test_a_batch_of_too_many_rows_takes_no_numbers_of_the_next(tmp_path: Path, m
     monkeypatch.setattr(tables, "ROWS_AT_MOST", most)
     write_all(tmp_path, ListSource(batches))
     assert rows_in(tmp_path) == rows_of(batches)
+
+
+def test_a_clock_that_was_set_back_is_told_and_its_events_stay_in_their_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = Bench()
+    bench.push("before")
+    bench.clock.jump(-3_600.0)
+    bench.push("one")
+    bench.push("two")
+    bench.clock.pass_by(3_598.0)
+    bench.push("nearly")
+    bench.clock.pass_by(60.0)
+    bench.push("after")
+    write_all(tmp_path / "lake", ListSource(bench.batches), 2)
+    done = manifest.read_done(tmp_path / "lake")
+    assert done is not None and done.set_back is not None
+    assert (done.set_back.first, done.set_back.last, done.set_back.batches) == (2, 3, 2)
+    assert done.set_back.seconds == pytest.approx(3_600.0, abs=1)
+    assert main(["lake", "status", "--data", str(tmp_path)]) == 0
+    said = "clock: the server's was set back: events of 2 batches, 2 to 3, are dated up to 1h after it\n"
+    assert said in capsys.readouterr().out
 
 
 class Crash(BaseException):

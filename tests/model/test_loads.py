@@ -1,6 +1,7 @@
 """Loads against a reference of a few lines: random runs, jids, closings, ends of time, restarts and snapshots."""
 
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from random import Random
 
@@ -8,13 +9,15 @@ import pytest
 
 from crossdock.engine import loading
 from crossdock.engine import loads as kept
+from crossdock.engine.jids import Jids
 from crossdock.journal import snapshot
+from crossdock.model.clock import Now
 from crossdock.model.commands import Flush
-from crossdock.model.loads import IDLE_S, CloseLoad, Loaded, LoadJobs, Unwilling
+from crossdock.model.loads import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling
 from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 
-OPEN, JIDS, CLOSED = 4, 60, 5
+OPEN, JIDS, CLOSED, ONCE = 4, 60, 5, 20
 
 
 @dataclass
@@ -23,6 +26,7 @@ class Run:
     new: int = 0
     known: int = 0
     end: float = 0.0
+    lapsed: bool = False
 
     def totals(self, refused: Unwilling | None = None) -> Loaded:
         return Loaded(0, 0, self.new, self.known, refused)
@@ -35,27 +39,36 @@ class Reference:
         self.open: dict[str, Run] = {}
         self.closed: dict[str, Run] = {}
         self.pushed: list[str] = []
+        self.once: dict[str, float] = {}
 
-    def load(self, name: str, jids: list[str], steady: float) -> Loaded:
+    def load(self, name: str, jids: list[str], once: bool, live: Jids, now: Now) -> Loaded:
         if name in self.closed:
-            return self.closed[name].totals(Unwilling.CLOSED)
+            return self.closed[name].totals(Unwilling.LAPSED if self.closed[name].lapsed else Unwilling.CLOSED)
         if name not in self.open and len(self.open) >= OPEN:
             return Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN)
         run = self.open.get(name, Run())
         fresh = [jid for jid in dict.fromkeys(jids) if jid not in run.jids]
+        if once:
+            fresh = [jid for jid in fresh if jid not in live and self.once.get(jid, -inf) + ONCE_S <= now.wall]
         if sum(len(each.jids) for each in self.open.values()) + len(fresh) > JIDS:
             return run.totals(Unwilling.TOO_MANY_JIDS)
         self.open[name] = run
         run.jids.update(fresh)
         run.new += len(fresh)
         run.known += len(jids) - len(fresh)
-        run.end = steady + IDLE_S
+        run.end = now.steady + IDLE_S
         self.pushed += fresh
+        if once:
+            for jid in fresh:
+                self.once.pop(jid, None)
+                self.once[jid] = now.wall
+            self.once = dict(list(self.once.items())[-ONCE:])
         return Loaded(len(fresh), len(jids) - len(fresh), run.new, run.known)
 
-    def close(self, name: str) -> Loaded:
+    def close(self, name: str, *, lapsed: bool = False) -> Loaded:
         if name not in self.closed:
             self.closed[name] = self.open.pop(name, Run())
+            self.closed[name].lapsed = lapsed
         answer = self.closed[name].totals()
         while len(self.closed) > CLOSED:
             del self.closed[next(iter(self.closed))]
@@ -63,7 +76,7 @@ class Reference:
 
     def time_is(self, steady: float) -> None:
         for _, name in sorted((run.end, name) for name, run in self.open.items() if run.end <= steady):
-            self.close(name)
+            self.close(name, lapsed=True)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -71,6 +84,7 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
     monkeypatch.setattr(loading, "OPEN_AT_MOST", OPEN)
     monkeypatch.setattr(loading, "JIDS_AT_MOST", JIDS)
     monkeypatch.setattr(kept, "CLOSED_AT_MOST", CLOSED)
+    monkeypatch.setattr(kept, "ONCE_AT_MOST", ONCE)
     random, bench, reference = Random(seed), Bench(), Reference()
     refused = set()
     for step in range(600):
@@ -78,8 +92,10 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
         name = f"run-{random.randrange(10)}"
         if chance < 0.75:
             jids = [f"jid-{random.randrange(40)}" for _ in range(random.randrange(12))]
-            answer = bench.do(LoadJobs("crossdock", name, [spec(jid) for jid in jids]))
-            assert answer == reference.load(name, jids, bench.now.steady)
+            once = random.random() < 0.3
+            expected = reference.load(name, jids, once, bench.memory.jids, bench.now)
+            answer = bench.do(LoadJobs("crossdock", name, [spec(jid) for jid in jids], once))
+            assert answer == expected
             refused.add(answer.refused)
         elif chance < 0.9:
             assert bench.do(CloseLoad(name)) == reference.close(name)
@@ -88,13 +104,14 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
             reference.time_is(bench.now.steady)
         elif chance < 0.95:
             bench.do(Flush("faktory"))
-            reference.open, reference.closed, reference.pushed = {}, {}, []
+            reference.open, reference.closed, reference.pushed, reference.once = {}, {}, [], {}
         elif chance < 0.98:
             path = tmp_path / f"snapshot-{step}"
             snapshot.write(path, bench.memory, step, bench.now.wall, bench.now.steady)
             loaded = snapshot.load(path).memory
             assert picture(loaded) == picture(bench.memory)
             assert list(loaded.loads.closed) == list(bench.memory.loads.closed)
+            assert list(loaded.loads.once) == list(bench.memory.loads.once)
             bench.adopt(loaded)
         else:
             before = picture(bench.memory)["loads"]

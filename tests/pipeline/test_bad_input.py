@@ -1,13 +1,20 @@
 """Segments that are not what they should be: named, set aside, never counted, and counted once they are whole."""
 
 import shutil
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import LAKE_VERSION
+from crossdock.pipeline.delta import Table
+from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
+from crossdock.pipeline.segments import new, survey
 from crossdock.pipeline.status import status
 from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import Lake
@@ -54,7 +61,7 @@ def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
 
     before = picture(works.tables_folder)
     again = run(works)
-    assert (again.segments, again.faults) == (0, 0), "told once"
+    assert (again.segments, again.faults) == (0, 0), "found once"
     assert_same(picture(works.tables_folder), before)
 
     second.write_bytes(whole)
@@ -89,7 +96,96 @@ def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whol
     assert [(name.rpartition("/")[2], why[:15]) for name, why in told.set_aside.items()] == [
         (second.name, "it is damaged: ")
     ]
-    assert run(works).faults == 0, "told once"
+    assert run(works).faults == 0, "found once"
     second.write_bytes(whole)
     assert run(works).segments == 1
     assert status(works.lake, works.tables_folder).set_aside == {}
+
+
+@pytest.fixture
+def two_days(works: Works) -> list[Path]:
+    """A segment of each."""
+    floor, lake = Floor(), Lake(works.lake)
+    peer = floor.qless()
+    for _ in range(2):
+        peer.push("q", {})
+        got = peer.fetch("q")
+        assert got is not None and peer.succeed(got.ident)
+        lake.add(floor.desk.events)
+        floor.desk.events.clear()
+        floor.desk.advance(86_400)
+    lake.close()
+    return sorted((works.lake / "events").glob("*/*.parquet"))
+
+
+def test_a_segment_that_is_torn_after_it_was_taken_in_is_named_and_its_day_left_alone(
+    works: Works, two_days: list[Path]
+) -> None:
+    _, second = two_days
+    run(works)
+    before = picture(works.tables_folder)
+    whole = second.read_bytes()
+    second.write_bytes(whole[: len(whole) // 2])
+    told = status(works.lake, works.tables_folder)
+    name = str(second.relative_to(works.lake))
+    assert list(told.set_aside) == [name]
+    assert told.set_aside[name].startswith("it is torn: ") and "what it held is in the tables" in told.set_aside[name]
+    assert len(told.missing) == 1 and told.waiting == 0
+    assert run(works).faults == 0, "what is in the tables stays there"
+    made = rebuild(works)
+    assert (made.segments, list(made.damaged)) == (1, [name])
+    assert "bytes, and had" in made.damaged[name]
+    assert_same(picture(works.tables_folder), before)
+    second.write_bytes(whole)
+    assert status(works.lake, works.tables_folder).set_aside == {}
+    assert rebuild(works)[2:] == (0, {})
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_batch_that_was_broken_off_goes_on_without_a_file_that_is_gone(
+    works: Works, two_days: list[Path], lost: bool
+) -> None:
+    _, second = two_days
+    works.prepare()
+    seen = survey(works.lake, [])
+    assert seen.done is not None
+    works.ledger.record(seen.done.lake, new(seen, {}))
+    whole = second.read_bytes()
+    if lost:
+        second.unlink()
+    else:
+        second.write_bytes(whole[:-100])
+    fresh = Works(works.spark, works.lake, works.tables_folder)
+    run(fresh)
+    assert len(picture(works.tables_folder)["attempts"]) == 1
+    assert len(status(works.lake, works.tables_folder).missing) == 1
+    second.write_bytes(whole)
+    assert run(fresh).segments == 1
+    assert len(picture(works.tables_folder)["attempts"]) == 2
+    anew = Works(works.spark, works.lake, works.tables_folder.with_name("anew"))
+    run(anew)
+    assert_same(picture(works.tables_folder), picture(anew.tables_folder))
+
+
+def test_but_not_if_some_tables_have_its_rows(
+    works: Works, two_days: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, commits = Table.commit, []
+
+    def commit(*args: Any, **kwargs: Any) -> Any:
+        commits.append(1)
+        if len(commits) == 2:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Table, "commit", commit)
+        with pytest.raises(KeyboardInterrupt):
+            run(works)
+    whole = two_days[1].read_bytes()
+    two_days[1].unlink()
+    with pytest.raises(PipelineError, match=r"some tables have batch 1, and .* Put it back from a copy of the lake"):
+        run(works)
+    two_days[1].write_bytes(whole)
+    run(works)
+    assert len(picture(works.tables_folder)["attempts"]) == 2

@@ -11,6 +11,8 @@ import pytest
 
 from crossdock.cli import pipeline as verb
 from crossdock.cli.main import main
+from crossdock.journal.folder import DATABASE
+from crossdock.lake.manifest import DONE
 from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown
 
@@ -29,26 +31,68 @@ def test_status_tells_what_is_in_the_tables(grown: Grown, capsys: pytest.Capture
     )
 
 
-def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pipeline", "status", "--data", str(tmp_path)]) == 0
+@pytest.fixture
+def fresh(tmp_path: Path) -> str:
+    """A data folder whose server has not written a segment yet."""
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "fresh" / DATABASE).touch()
+    return str(tmp_path / "fresh")
+
+
+def test_status_of_nothing(fresh: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "status", "--data", fresh]) == 0
     assert "taken in   0 events of 0 segments, 0 batches" in capsys.readouterr().out
+    (Path(fresh) / "lake" / "events").mkdir(parents=True)
+    assert main(["pipeline", "status", "--lake", f"{fresh}/lake"]) == 0
+
+
+VERBS = [
+    ["pipeline", "run"],
+    ["pipeline", "stream"],
+    ["pipeline", "rebuild"],
+    ["pipeline", "status"],
+    ["lake", "status"],
+    ["replay", "--queue", "mail", "--dry"],
+]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_a_folder_without_a_lake_is_told_and_nothing_is_made(
+    verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "mistyped"
+    assert main([*verb, "--data", str(missing)]) == 1
+    assert f"there is no lake in {missing}/lake yet: start the server, or name" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", VERBS[:4], ids=" ".join)
+def test_the_folder_above_the_lake_is_not_the_lake(
+    verb: list[str], grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*verb, "--lake", str(grown.lake.parent), "--tables", str(tmp_path / "tables")]
+    assert main(words) == 1
+    assert f"there is no lake in {grown.lake.parent}; it is in {grown.lake}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_a_lake_whose_own_word_is_lost_is_not_one_that_is_empty(
+    verb: list[str], grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = shutil.copytree(grown.lake, tmp_path / "lake")
+    (lake / DONE).unlink()
+    assert main([*verb, "--data", str(tmp_path)]) == 1
+    assert "_done.json is gone, and segments are there" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["lake"]
 
 
 def test_without_java_it_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fresh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert main(["pipeline", "run", "--data", str(tmp_path)]) == 1
+    assert main(["pipeline", "run", "--data", fresh]) == 1
     assert f"JAVA_HOME={tmp_path} has no bin/java: install Java 17 or newer" in capsys.readouterr().err
-
-
-def test_a_folder_mistyped_does_not_become_one_of_empty_tables(tmp_path: Path) -> None:
-    missing = tmp_path / "mistyped"
-    words = [sys.executable, "-m", "crossdock", "pipeline", "run", "--data", str(missing)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert f"there is no lake in {missing}/lake yet: start the server, or name its folder by --lake" in done.stderr
-    assert not missing.exists()
 
 
 def test_without_spark_it_says_what_to_install(
@@ -64,18 +108,23 @@ def test_a_stream_is_not_left_to_a_connect_server(tmp_path: Path, capsys: pytest
     assert "a Connect server runs the batches of a stream itself" in capsys.readouterr().err
 
 
-def test_a_setting_of_spark_has_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pipeline", "run", "--data", str(tmp_path), "--conf", "spark.ui.enabled"]) == 2
+def test_a_setting_of_spark_has_a_value(fresh: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "run", "--data", fresh, "--conf", "spark.ui.enabled"]) == 2
     assert "--conf spark.ui.enabled is not KEY=VALUE" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_run_tells_each_time_of_segments_that_are_missing(grown: Grown, classes: Path, tmp_path: Path) -> None:
+def test_a_run_tells_each_time_of_segments_that_are_missing_or_set_aside(
+    grown: Grown, classes: Path, tmp_path: Path
+) -> None:
     lake, tables = (shutil.copytree(each, tmp_path / each.name) for each in (grown.lake, grown.tables))
     min((lake / "events").glob("*/*.parquet")).unlink()
+    (lake / "events" / "a stray").touch()
     words = [sys.executable, "-m", "crossdock", "pipeline", "run", "--lake", str(lake), "--tables", str(tables)]
     options = quick(classes).replace("-XX:+UseSerialGC", "")
-    done = subprocess.run(
-        words, env={**os.environ, "JAVA_TOOL_OPTIONS": options}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1 and "put the others back from a copy of the lake" in done.stderr
+    for _ in range(2):
+        done = subprocess.run(
+            words, env={**os.environ, "JAVA_TOOL_OPTIONS": options}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1 and "put the others back from a copy of the lake" in done.stderr
+        assert "set aside 1 segment: `crossdock pipeline status` names them" in done.stderr

@@ -45,7 +45,7 @@ def test_a_rebuild_equals_the_increments(own: Works, grown: Grown) -> None:
     assert all(before.values()), "every table has rows"
     assert set(status(works.lake, works.tables_folder).days.values()) == {"deltas"}
     rebuilt = rebuild(works)
-    assert rebuilt == (sum(each.segments for each in grown.ran), sum(each.rows for each in grown.ran), 0)
+    assert rebuilt == (sum(each.segments for each in grown.ran), sum(each.rows for each in grown.ran), 0, {})
     assert_same(picture(works.tables_folder), before)
     told = status(works.lake, works.tables_folder)
     assert set(told.days.values()) == {"rebuilt"}, "a day is never both"

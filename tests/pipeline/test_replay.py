@@ -12,6 +12,7 @@ from crossdock.client.control import ControlClient
 from crossdock.client.loads import Loader, Told, Where
 from crossdock.lake.choosing import OUTCOMES, Filter, choose, jobs
 from crossdock.model import commands as c
+from crossdock.model import moves as m
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.pipeline.replay import find, frame, send
 from tests.pipeline.lakes import Lake
@@ -33,6 +34,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for jid, payload, form in (("raw", raw, Form.RAW), ("none", b"", Form.NONE), ("secret", secret, Form.JSON)):
         load.floor.desk.do(c.Enqueue("workq", [Spec(jid, "mail", "k", payload, form, 0.5, RULES)]))
     load.go(200)
+    load.floor.desk.do(m.Put("qless", 2.0, "w", "none", "mail", "k", b'{"n":0x1f}', Form.RAW))
     found = Lake(folder)
     found.cut(load.events[early // 2 :], 150)
     yield folder
@@ -55,6 +57,7 @@ def test_the_same_jobs_by_the_same_names(spark: SparkSession, lake: Path) -> Non
         chosen = choose(lake, which)
         with find(spark, lake, which, 3) as found:
             assert (found.good, found.unknown, found.bare) == (len(chosen.numbers), chosen.unknown, chosen.bare), which
+            assert found.named == chosen.named, which
             assert found.sample == list(jobs(chosen, 3)), which
             counts.append(found.good)
             if which in (Filter(), Filter(queue="mail", kind="k")):

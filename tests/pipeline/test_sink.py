@@ -33,7 +33,7 @@ def speaking(spark: SparkSession) -> SparkSession:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("sink"), doors=("redis",)) as running:
+    with Server(tmp_path_factory.mktemp("sink"), doors=("redis", "faktory")) as running:
         yield running
 
 
@@ -87,8 +87,9 @@ def test_a_thousand_jobs_of_twenty_kilobytes(server: Server) -> None:
     ("options", "mode", "why"),
     [
         ({}, "append", "add a column jid"),
+        ({"key": "order"}, "append", "option key names rows within a run, and there is no option run"),
         ({"key": "order"}, "overwrite", "jobs are added, never overwritten"),
-        ({"key": "order", "port": 1}, "append", r"no Redis door answers at 127\.0\.0\.1:1"),
+        ({"key": "order", "run": "nobody", "port": 1}, "append", r"no Redis door answers at 127\.0\.0\.1:1"),
     ],
 )
 def test_what_cannot_be_written_is_told_before_a_task_starts(
@@ -97,6 +98,22 @@ def test_what_cannot_be_written_is_told_before_a_task_starts(
     options = {"port": server.ports["redis"]} | options
     with pytest.raises(PySparkException, match=why):
         orders(speaking, 10).write.format("crossdock").options(**options).mode(mode).save()
+
+
+def test_without_a_run_a_program_that_runs_again_adds_no_job_twice(speaking: SparkSession, server: Server) -> None:
+    def again(first: int, last: int) -> list[str]:
+        frame = speaking.range(first, last).selectExpr("concat('again-', id) as jid", "'k' as kind")
+        write(frame, server, queue="again")
+        return sorted(jobs(server, "again"))
+
+    names = [f"again-{n}" for n in range(5)]
+    assert again(0, 3) == again(0, 3) == names[:3]
+    with server.client() as worker:
+        done = worker.fetch("again")
+        assert done is not None
+        worker.ack(done["jid"])
+    names.remove(done["jid"])
+    assert again(0, 5) == names, "whether or not the job is still alive"
 
 
 def test_a_job_that_the_server_refuses_names_itself(speaking: SparkSession, server: Server) -> None:
@@ -145,26 +162,40 @@ def test_an_executor_that_is_killed_loses_none_and_doubles_none(server: Server, 
     assert (len(found), len(set(found))) == (3_000, 3_000)
 
 
-def test_a_stream_of_frames(speaking: SparkSession, server: Server, tmp_path: Path) -> None:
-    def run() -> None:
+@pytest.mark.parametrize("options", [{}, {"run": "named"}])
+def test_a_stream_of_frames(speaking: SparkSession, server: Server, tmp_path: Path, options: dict[str, str]) -> None:
+    queue = f"stream{len(options)}"
+    a, b, c = (f"{each}{len(options)}" for each in "abc")
+
+    def run(checkpoint: str = "checkpoint") -> None:
         stream = speaking.readStream.schema("jid string, kind string").json(str(tmp_path / "in"))
         query = (
             stream.writeStream.format("crossdock")
-            .options(port=server.ports["redis"], queue="stream", checkpointLocation=str(tmp_path / "checkpoint"))
+            .options(port=server.ports["redis"], queue=queue, checkpointLocation=str(tmp_path / checkpoint), **options)
             .trigger(availableNow=True)
             .start()
         )
         query.awaitTermination()
 
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "1.json").write_text('{"jid":"a","kind":"k"}\n{"jid":"b","kind":"k"}\n')
+    def bring(name: str, *jids: str) -> None:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / name).write_text("".join(f'{{"jid":"{jid}","kind":"k"}}\n' for jid in jids), "utf-8")
+
+    bring("1.json", a, b)
     run()
-    assert jobs(server, "stream") == ["a", "b"]
+    assert jobs(server, queue) == [a, b]
     # The driver died after the server had the batch, and before Spark had noted that: it is sent again.
     for note in (tmp_path / "checkpoint" / "commits").glob("*0*"):
         note.unlink()
     run()
-    assert jobs(server, "stream") == ["a", "b"]
-    (tmp_path / "in" / "2.json").write_text('{"jid":"a","kind":"k"}\n{"jid":"c","kind":"k"}\n')
+    assert jobs(server, queue) == [a, b]
+    bring("2.json", a, c)
     run()
-    assert jobs(server, "stream") == ["a", "b", "a", "c"]
+    assert jobs(server, queue) == ([a, b, a, c] if options else [a, b, c])
+    # With a new checkpoint batch 0 is another one: all that the source has, and nothing of it may be lost.
+    bring("3.json", f"new{queue}")
+    run("another")
+    found = jobs(server, queue)
+    assert found.count(f"new{queue}") == 1
+    assert sorted({*found}) == sorted({a, b, c, f"new{queue}"})
+    assert found.count(a) == (3 if options else 1)

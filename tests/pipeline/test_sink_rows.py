@@ -9,6 +9,7 @@ import pytest
 
 from crossdock.pipeline.source.options import BadOption, writing
 from crossdock.pipeline.source.rows import BadFrame, chunks, plan
+from crossdock.pipeline.source.sink import RunClosed, _refuse_ended
 from crossdock.wire.redis.loads.jobs import specs
 
 WHOLE = {"jid": "string", "kind": "string"}
@@ -119,3 +120,8 @@ def test_what_is_sent_is_small() -> None:
     batch = pa.RecordBatch.from_pydict({"jid": ["j"], "kind": ["k"]})
     [(_, jobs)] = chunks(batch, plan(list(WHOLE.items()), writing({})), "run", 10)
     assert msgspec.msgpack.decode(jobs) == [["j", "default", "k"]]
+
+
+def test_a_run_that_was_left_alone_is_not_taken_for_a_complete_one() -> None:
+    with pytest.raises(RunClosed, match="left alone for a week"):
+        _refuse_ended("lapsed", "run", writing({"closed": "skip"}))

@@ -19,6 +19,7 @@ from pyspark.sql.datasource import (
     StringContains,
 )
 
+from crossdock.lake.manifest import NoLake
 from crossdock.lake.segments import look
 from crossdock.model.events import Pushed, Removed, Row
 from crossdock.pipeline.source.history import History, history
@@ -145,6 +146,15 @@ def test_a_lake_that_is_not_whole_is_told(speaking: SparkSession, lake: Lake) ->
 def test_wrong_options(speaking: SparkSession, options: dict[str, str], why: str) -> None:
     with pytest.raises(PySparkException, match=why):
         speaking.read.format("crossdock").options(**options).load().collect()
+
+
+def test_a_folder_that_is_no_lake_is_not_an_empty_one(speaking: SparkSession, lake: Lake) -> None:
+    push(lake, 1, ["a"])
+    above = lake.folder.parent
+    with pytest.raises(PySparkException, match=f"there is no lake in {above}; it is in {lake.folder}"):
+        speaking.read.format("crossdock").option("lake", str(above)).load().count()
+    with pytest.raises(NoLake):
+        history(speaking, above)
 
 
 def test_live_jobs(speaking: SparkSession, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from crossdock.pipeline.errors import PipelineError
+from crossdock.lake.manifest import NoLake
 from crossdock.pipeline.run import run
 from crossdock.pipeline.stream import Stream
 from crossdock.pipeline.works import Works
@@ -79,5 +79,5 @@ def test_a_stream_makes_what_a_run_makes(works: Works) -> None:
 
 
 def test_without_a_lake_it_says_so(works: Works) -> None:
-    with pytest.raises(PipelineError, match=r"there is no lake in .* yet: start the server, or name"), streaming(works):
+    with pytest.raises(NoLake, match=r"there is no lake in .* yet: start the server, or name"), streaming(works):
         pass

@@ -144,6 +144,12 @@ def test_how_far_the_tables_are_and_what_is_not_in_them(tables: Tables, capsys: 
     said = capsys.readouterr().out
     assert f"tables up to {upto:%Y-%m-%d %H:%M:%S} UTC; 1 segment of the lake (" in said
     assert ") not in them: crossdock pipeline run takes them in\n" in said
+    assert "set aside" not in said
+    (folder / "events" / "a stray").touch()
+    min(folder.glob("events/*/*.parquet")).write_bytes(b"torn")
+    main(["report", "queue", "--data", str(tables.folder.parent)])
+    lacks = "the lake is not whole: 2 segments set aside, 1 date with segments missing; crossdock pipeline status names"
+    assert lacks in capsys.readouterr().out
     lake.close()
 
 

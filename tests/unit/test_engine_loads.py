@@ -5,13 +5,13 @@ import pytest
 from crossdock.engine import loading
 from crossdock.engine import loads as kept
 from crossdock.model.commands import Flush
-from crossdock.model.loads import IDLE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
+from crossdock.model.loads import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
 from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 
 
-def load(bench: Bench, *jids: str, run: str = "run") -> Loaded:
-    return bench.do(LoadJobs("crossdock", run, [spec(jid) for jid in jids]))
+def load(bench: Bench, *jids: str, run: str = "run", once: bool = False) -> Loaded:
+    return bench.do(LoadJobs("crossdock", run, [spec(jid) for jid in jids], once))
 
 
 def test_a_jid_goes_in_once(bench: Bench) -> None:
@@ -37,6 +37,42 @@ def test_another_run_brings_its_own(bench: Bench) -> None:
     load(bench, "one")
     assert load(bench, "one", run="other") == Loaded(1, 0, 1, 0)
     assert bench.work_order() == ["one", "one"]
+
+
+def test_by_jid_alone_another_run_brings_nothing_that_is_known(bench: Bench) -> None:
+    bench.push("pushed")
+    assert load(bench, "one", "two", "pushed", run="a", once=True) == Loaded(2, 1, 2, 1)
+    bench.do(CloseLoad("a"))
+    bench.lease()
+    assert bench.succeed("pushed")
+    bench.lease()
+    assert bench.succeed("one")
+    assert load(bench, "one", "two", "three", run="b", once=True) == Loaded(1, 2, 1, 2)
+    assert bench.work_order() == ["two", "three"]
+    assert load(bench, "pushed", run="c", once=True).new == 1, "over, and no such load had brought it"
+    assert load(bench, "one", "two", run="named") == Loaded(2, 0, 2, 0), "a run by itself asks for its own"
+
+
+def test_what_came_by_jid_alone_is_remembered_for_a_time_and_the_newest_of_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def over(*jids: str) -> None:
+        for jid in jids:
+            bench.lease()
+            assert bench.succeed(jid)
+
+    load(bench, "one", run="a", once=True)
+    over("one")
+    bench.after(ONCE_S - 10)
+    assert load(bench, "one", run="b", once=True).new == 0
+    bench.after(20)
+    assert load(bench, "one", run="c", once=True).new == 1
+    over("one")
+    assert load(bench, "one", run="d", once=True).new == 0
+    monkeypatch.setattr(kept, "ONCE_AT_MOST", 2)
+    load(bench, "two", "three", run="e", once=True)
+    over("two", "three")
+    assert load(bench, "one", "two", "three", run="f", once=True) == Loaded(1, 2, 1, 2)
 
 
 def test_nothing_opens_a_load(bench: Bench) -> None:
@@ -65,7 +101,7 @@ def test_an_idle_one_is_closed_by_time(bench: Bench) -> None:
     bench.after(IDLE_S - 10)
     assert load(bench, "three").new == 1
     bench.after(IDLE_S + 1)
-    assert load(bench, "four").refused is Unwilling.CLOSED
+    assert load(bench, "four").refused is Unwilling.LAPSED, "not all of it may have come"
 
 
 def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,14 +133,15 @@ def test_the_oldest_of_the_closed_are_forgotten(bench: Bench, monkeypatch: pytes
 
 
 def test_a_flush_forgets_them(bench: Bench) -> None:
-    load(bench, "one")
+    load(bench, "one", once=True)
     bench.do(Flush("faktory"))
-    assert load(bench, "one") == Loaded(1, 0, 1, 0)
+    assert load(bench, "one", once=True) == Loaded(1, 0, 1, 0)
 
 
 def test_all_of_it_outlives_a_restart(bench: Bench) -> None:
     load(bench, "one", "two")
     load(bench, "one", run="closed")
+    load(bench, "by jid", run="closed", once=True)
     bench.do(CloseLoad("closed"))
     before = picture(bench.memory)
     bench.restart()

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from crossdock.model.job import Form
+from crossdock.model.loads import IDLE_S
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.loads import jobs as wire_jobs
 from crossdock.wire.redis.loads import library
@@ -83,6 +84,22 @@ def test_once_and_closed(talk: Talk) -> None:
     assert talk.ask(b"FCALL", b"crossdock.close", b"0", b"run") == [b"closed", 0, 0, 2, 1]
     assert talk.load([{"jid": "three", "kind": "k"}]) == [b"closed", 0, 0, 2, 1]
     assert talk.ask(b"FCALL", b"crossdock.loaded", b"0", b"run") == [b"closed", 0, 0, 2, 1]
+
+
+def test_by_jid_alone(talk: Talk) -> None:
+    jobs = msgspec.json.encode([{"jid": "one", "kind": "k"}])
+    for run, counts in ((b"a", [1, 0, 1, 0]), (b"b", [0, 1, 0, 1])):
+        assert talk.ask(b"FCALL", b"crossdock.load", b"0", run, jobs, b"once") == [b"open", *counts]
+    kind, text = talk.ask(b"FCALL", b"crossdock.load", b"0", b"c", jobs, b"twice")
+    assert (kind, text) == ("error", b"ERR crossdock.load takes once or nothing behind the jobs")
+
+
+def test_one_that_was_left_alone_says_so(talk: Talk) -> None:
+    talk.load([{"jid": "one", "kind": "k"}])
+    talk.desk.advance(IDLE_S + 1)
+    assert talk.load([{"jid": "two", "kind": "k"}]) == [b"lapsed", 0, 0, 1, 0]
+    for name in (b"crossdock.loaded", b"crossdock.close"):
+        assert talk.ask(b"FCALL", name, b"0", b"run") == [b"lapsed", 0, 0, 1, 0]
 
 
 def test_a_time_as_people_write_it(talk: Talk) -> None:

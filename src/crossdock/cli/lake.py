@@ -8,6 +8,7 @@ import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of
 from crossdock.cli.show import age, size, some
+from crossdock.lake.manifest import SetBack, expect
 from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
@@ -32,12 +33,23 @@ def status(as_json: bool, **values: Any) -> int:
     Changes nothing; the server may run. Exit code 0: nothing is wrong, 1: a file is set aside or missing.
     """
     settings = settings_of(values).settings
-    told = status_of(look(folder_of(settings)), settings.server.data, on=settings.lake.on)
+    folder = folder_of(settings)
+    expect(folder, settings.server.data)
+    told = status_of(look(folder), settings.server.data, on=settings.lake.on)
     if as_json:
         print_json({"sound": not told.faults, **msgspec.to_builtins(told)})
     else:
         click.echo(_text(told))
     return 1 if told.faults else 0
+
+
+def clock_told(set_back: SetBack | None) -> list[str]:
+    """Nothing is lost by that, and nothing can be mended: rates and dates of that time are as they are."""
+    if set_back is None:
+        return []
+    first, last, many = set_back.first, set_back.last, set_back.batches
+    which = f"batch {first:,}" if many == 1 else f"{many:,} batches, {first:,} to {last:,},"
+    return [f"clock: the server's was set back: events of {which} are dated up to {age(set_back.seconds)} after it"]
 
 
 def _text(told: Status) -> str:
@@ -57,5 +69,6 @@ def _text(told: Status) -> str:
         behind = f"{told.lag.batches:,} batches, {size(told.lag.bytes)}, the oldest {age(told.lag.seconds)} old"
         lines.append(f"behind   {behind if told.lag.batches else 'nothing: all of the journal is in it'}")
     lines += [f"gap: batches {gap.first:,} to {gap.last:,} were trimmed while the lake was off" for gap in told.gaps]
+    lines += clock_told(told.set_back)
     lines += [f"fault: {fault}" for fault in told.faults]
     return "\n".join(lines)

@@ -3,17 +3,17 @@
 import signal
 import threading
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
+from crossdock.cli.control import print_json, tell
+from crossdock.cli.lake import clock_told
 from crossdock.cli.meter import meter
 from crossdock.cli.show import columns, size, some
+from crossdock.cli.tabling import SparkCommand, TablesCommand, folders
 from crossdock.pipeline.errors import PipelineError
-from crossdock.server.lake import folder_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,58 +34,6 @@ Examples:
 @click.group("pipeline", epilog=_EXAMPLES)
 def pipeline() -> None:
     """Statistics, attempts, failures and more, made by Spark of every transition in the lake."""
-
-
-class TablesCommand(OperatorCommand):
-    """A verb that works on the tables, and knows where they and the lake are."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        folder = click.Path(path_type=Path, file_okay=False)
-        self.params += [
-            click.Option(
-                ["--lake"], type=folder, metavar="DIR", help="The lake; without it the one the settings name."
-            ),
-            click.Option(
-                ["--tables"], type=folder, metavar="DIR", help="The tables; without it `tables` in the data folder."
-            ),
-        ]
-
-
-class SparkCommand(TablesCommand):
-    """And one that needs Spark for it."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params += [
-            click.Option(
-                ["--master"],
-                default="",
-                metavar="URL",
-                help="Where Spark runs: local[N], spark://…, sc://…. Without it spark-submit's, or this machine.",
-            ),
-            click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
-            click.Option(
-                ["--cds"],
-                type=click.Path(path_type=Path, dir_okay=False),
-                metavar="FILE",
-                help="An archive of Java classes that halves Spark's start; made at the end of the first run with it.",
-            ),
-            click.Option(
-                ["--wait"],
-                type=click.FloatRange(0, 86_400),
-                default=600.0,
-                metavar="SECONDS",
-                help="How long to wait for another process that writes the tables. [600]",
-            ),
-        ]
-
-
-def folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
-    """Lake, tables, and how many days the lake keeps."""
-    lake, tables = values.pop("lake"), values.pop("tables")
-    settings = settings_of(values).settings
-    return lake or folder_of(settings), tables or settings.server.data / "tables", settings.lake.keep_days
 
 
 def needs_spark() -> None:
@@ -114,10 +62,11 @@ def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
 
 
 def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+    """Raises NoLake before anything is made: a folder mistyped must not become one of empty tables."""
+    lake, tables, keep_days = folders(values)
     spark = session(values, progress)
     from crossdock.pipeline.works import Works
 
-    lake, tables, keep_days = folders(values)
     return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
 
 
@@ -125,31 +74,41 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
 def run(as_json: bool, wait: float, **values: Any) -> int:
     """Take in every segment that is new, bring the tables in step, and stop.
 
-    It may be killed at any moment and started again: each event is counted once. Exit code 1 if a segment was set
-    aside, or is missing from the lake.
+    It may be killed at any moment and started again: each event is counted once. Exit code 1 as long as a segment is
+    set aside, or missing from the lake.
     """
     with meter() as progress:
         works = _works(values, progress)
         from crossdock.pipeline.lock import writing
         from crossdock.pipeline.run import run as run_all
-        from crossdock.pipeline.segments import survey
 
-        if not works.lake.is_dir():  # a folder mistyped must not become one of empty tables
-            raise PipelineError(f"there is no lake in {works.lake} yet: start the server, or name its folder by --lake")
         with writing(works.tables_folder, wait):
             ran = run_all(works)
-        missing = survey(works.lake, works.ledger.segments).missing
+        aside, missing = _lacks(works)
         works.spark.stop()
     if as_json:
-        print_json(ran._asdict())
+        print_json({**ran._asdict(), "set_aside": len(aside), "missing": len(missing)})
     else:
         taken = f"{some(ran.rows, 'event')} of {some(ran.segments, 'segment')}"
         click.echo(f"took in {taken}, made {some(ran.days, 'day')} of tables")
-    if ran.faults:
-        tell(f"set aside {some(ran.faults, 'segment')}: `crossdock pipeline status` names them")
+    _tell_lacks(aside, missing)
+    return 1 if aside or missing else 0
+
+
+def _lacks(works: "Works") -> tuple[dict[str, str], list[str]]:
+    """What of the lake is set aside, and what is missing: told each time, until it is put back."""
+    from crossdock.pipeline.segments import set_aside, survey
+
+    works.ledger.load()
+    seen = survey(works.lake, works.ledger.segments)
+    return set_aside(seen, works.ledger.known), seen.missing
+
+
+def _tell_lacks(aside: dict[str, str], missing: list[str]) -> None:
+    if aside:
+        tell(f"set aside {some(len(aside), 'segment')}: `crossdock pipeline status` names them")
     for sentence in missing:
         tell(sentence)
-    return 1 if ran.faults or missing else 0
 
 
 @pipeline.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
@@ -172,6 +131,7 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
     stop = threading.Event()
     with meter() as progress:
         works = _works(values, progress)
+    _tell_lacks(*_lacks(works))
     from crossdock.pipeline.ingest import Batch
     from crossdock.pipeline.stream import Stream
 
@@ -196,10 +156,11 @@ def stream(as_json: bool, wait: float, every: float, refresh: float, **values: A
 @click.option(
     "--day", "days", type=click.DateTime(["%Y-%m-%d"]), multiple=True, help="This day alone; may be repeated."
 )
-def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) -> None:
+def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) -> int:
     """Make all tables anew from the events, or those of some days.
 
-    Days of which the lake no longer has all segments stay as they are.
+    Days of which the lake no longer has all segments, or not whole, stay as they are. Exit code 1 if a segment is
+    damaged.
     """
     with meter() as progress:
         works = _works(values, progress)
@@ -213,8 +174,11 @@ def rebuild(as_json: bool, wait: float, days: tuple[Any, ...], **values: Any) ->
     if as_json:
         print_json(made._asdict())
     else:
-        left = f"; left {some(made.kept, 'day')} as they were, whose events are gone" if made.kept else ""
+        left = f"; left {some(made.kept, 'day')} as they were, whose events are not all there" if made.kept else ""
         click.echo(f"rebuilt from {some(made.rows, 'event')} of {some(made.segments, 'segment')}{left}")
+    for name, why in made.damaged.items():
+        tell(f"{name} is set aside: {why}; put it back from a copy of the lake, and rebuild again")
+    return 1 if made.damaged else 0
 
 
 @pipeline.command("status", cls=TablesCommand, epilog=_EXAMPLES)
@@ -227,7 +191,7 @@ def status(as_json: bool, **values: Any) -> int:
     from crossdock.pipeline.status import status as status_of
 
     lake, tables, _ = folders(values)
-    told = status_of(lake.absolute(), tables.absolute())
+    told = status_of(lake, tables.absolute())
     if as_json:
         print_json(msgspec.to_builtins(told))
     else:
@@ -252,6 +216,7 @@ def _text(told: "Status") -> str:
     ]  # fmt: skip
     rebuilt = sum(kind == "rebuilt" for kind in told.days.values())
     lines += ["", f"days       {len(told.days):,}, of which {rebuilt:,} are rebuilt and the others are sums of batches"]
+    lines += clock_told(told.set_back)
     lines += [f"fault: {name} is set aside: {why}" for name, why in told.set_aside.items()]
     lines += [f"fault: {sentence}" for sentence in told.missing]
     return "\n".join(lines)

@@ -31,6 +31,7 @@ from crossdock.lake.choosing import (
     choose,
     jobs,
 )
+from crossdock.lake.manifest import expect
 from crossdock.server.lake import folder_of
 from crossdock.wire.faktory.times import stamp
 
@@ -97,7 +98,9 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
         raise click.UsageError("say which jobs: --queue, --kind, --outcome, --group, --tag, --jid, --since or --until")
     run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
     spark = {name: values.pop(name) for name in ("master", "conf")}
-    folder = folder_of(settings_of(values).settings)
+    settings = settings_of(values).settings
+    folder = folder_of(settings)
+    expect(folder, settings.server.data)
     with _by_spark(folder, which, spark, values) if spark["master"] else _by_hand(folder, which) as found:
         _show(found)
         if not found.many or dry:
@@ -105,12 +108,22 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
             return
         with loader(values, run) as door:
             before = door.loaded()
-            if before.state == "closed":
-                raise NothingDone(f"replay {clean(run)} is complete: it pushed {some(before.total_new, 'job')} before")
+            if before.state in ("closed", "lapsed"):
+                raise NothingDone(_ended(before, clean(run)))
             if not yes and not agreed(f"push {'it' if found.many == 1 else 'them'} again, as replay {clean(run)}?"):
                 raise NothingDone("nothing was changed")
             told = _send(door, found, run, to_queue)
     _tell(as_json, {"matched": found.many, "id": run, "new": told.total_new, "known": told.total_known})
+
+
+def _ended(before: Told, run: str) -> str:
+    pushed = some(before.total_new, "job")
+    if before.state == "closed":
+        return f"replay {run} is complete: it pushed {pushed} before"
+    return (
+        f"replay {run} pushed {pushed} and was then left alone for a week; which they are is in history alone "
+        "(replayed_from): choose the others under another --id"
+    )
 
 
 class Found(NamedTuple):
@@ -120,6 +133,7 @@ class Found(NamedTuple):
     many: int
     unknown: int
     bare: int
+    named: list[str]  #: some of those
     sample: list[Past]
     send: Callable[[Loader, str, str, Callable[[int], None]], None]
 
@@ -137,7 +151,7 @@ def _by_hand(folder: Path, which: Filter) -> Iterator[Found]:
             more(count)
 
     first = list(jobs(chosen, _SAMPLE))
-    yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, first, send)
+    yield Found(chosen.at, len(chosen.numbers), chosen.unknown, chosen.bare, chosen.named, first, send)
 
 
 @contextmanager
@@ -156,7 +170,7 @@ def _by_spark(folder: Path, which: Filter, spark_options: dict[str, Any], values
             with _watched(door, more):
                 by_spark.send(spark, by_spark.frame(found, run, to_queue), redis(values), run)
 
-        yield Found(found.at, found.good, found.unknown, found.bare, found.sample, send)
+        yield Found(found.at, found.good, found.unknown, found.bare, found.named, found.sample, send)
 
 
 @contextmanager
@@ -191,7 +205,11 @@ def _show(chosen: Found) -> None:
     if chosen.unknown:
         tell(f"left out: {some(chosen.unknown, 'job')} pushed before the lake's history begins")
     if chosen.bare:
-        tell(f"left out: {some(chosen.bare, 'job')} whose payload the lake does not have (lake.payloads, lake.redact)")
+        names = ", ".join(clean(jid) for jid in chosen.named) + (", …" if chosen.bare > len(chosen.named) else "")
+        tell(
+            f"left out: {some(chosen.bare, 'job')} whose last payload the lake does not have (lake.payloads, "
+            f"lake.redact): {names}"
+        )
 
 
 def _send(door: Loader, found: Found, run: str, to_queue: str) -> Told:

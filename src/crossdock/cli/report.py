@@ -13,8 +13,9 @@ import msgspec
 from crossdock import __version__
 from crossdock.cli.control import print_json, tell
 from crossdock.cli.meter import meter
-from crossdock.cli.pipeline import TablesCommand, folders, needs_spark
+from crossdock.cli.pipeline import needs_spark
 from crossdock.cli.show import size, some
+from crossdock.cli.tabling import TablesCommand, folders
 from crossdock.journal.disk import write_whole
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
     days, until, top, html_file, as_json = (
         values.pop(each) for each in ("days", "until", "top", "html_file", "as_json")
     )
-    lake, tables, _ = folders(values)
+    lake, tables, _ = folders(values, lake_needed=False)
     _check_days(days, until)
     if as_json and str(html_file) == "-":
         raise click.UsageError("--json and --html - both go to stdout: name a file for the page")
@@ -118,7 +119,7 @@ def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
             reader.expect_queue(queue)
         make = getattr(import_module(f"crossdock.pipeline.reports.{name}"), name)
         told = make(reader, top, queue) if queue else make(reader, top)
-        fresh = freshness(reader, lake.absolute())
+        fresh = freshness(reader, lake)
     if as_json:
         print_json({"tables": msgspec.to_builtins(fresh), **msgspec.to_builtins(told)})
     if as_json and html_file is None:
@@ -154,14 +155,18 @@ def _check_days(days: int, until: Any) -> None:
 def _facts(fresh: "Freshness") -> list[str]:
     days = (fresh.last - fresh.first).days + 1
     upto = f"{fresh.upto:%Y-%m-%d %H:%M:%S} UTC" if fresh.upto else str(fresh.newest or "nothing")
-    waits = (
-        f"{some(fresh.waiting, 'segment')} of the lake ({size(fresh.waiting_bytes)}) not in them: "
-        "crossdock pipeline run takes them in"
-    )
-    facts = [
-        f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC",
-        f"tables up to {upto}; {waits if fresh.waiting else 'nothing waits to be taken in'}",
-    ]
+    waits = "nothing waits to be taken in"
+    if fresh.waiting is None:
+        waits = "there is no lake here, so what waits to be taken in is not known"
+    elif fresh.waiting:
+        waits = (
+            f"{some(fresh.waiting, 'segment')} of the lake ({size(fresh.waiting_bytes)}) not in them: "
+            "crossdock pipeline run takes them in"
+        )
+    facts = [f"{fresh.first} to {fresh.last}, {some(days, 'day')}, UTC", f"tables up to {upto}; {waits}"]
+    if fresh.set_aside or fresh.missing:
+        aside = f"{some(fresh.set_aside, 'segment')} set aside, {some(fresh.missing, 'date')} with segments missing"
+        facts.append(f"the lake is not whole: {aside}; crossdock pipeline status names them")
     if fresh.newest is not None and fresh.newest < fresh.first:
         facts.append(
             f"nothing is in these days; the newest day in the tables is {fresh.newest}: --until {fresh.newest}"

@@ -27,6 +27,9 @@ AHEAD: Final = 4
 #: Of the jobs of a call, however few that are: no server takes a request of any length (`redis.request_mib`).
 CALL_BYTES: Final = 4 * 1024 * 1024
 
+#: States of a load that takes in nothing more: it was completed, or left alone for too long.
+_ENDED: Final = ("closed", "lapsed")
+
 _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 5.0
 
@@ -34,7 +37,7 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 class Told(NamedTuple):
-    state: str  #: open, closed or unknown
+    state: str  #: open, closed, lapsed or unknown
     new: int  #: of the call
     known: int
     total_new: int  #: of the whole load, up to the call
@@ -65,22 +68,30 @@ class Loader(Closes):
     """Raises NoServer or Refused. What gets no answer within `patience_s` raises what went wrong last."""
 
     def __init__(
-        self, where: Where, run: str, patience_s: float = PATIENCE_S, tell: Callable[[Told], None] = lambda told: None
+        self,
+        where: Where,
+        run: str,
+        patience_s: float = PATIENCE_S,
+        tell: Callable[[Told], None] = lambda told: None,
+        *,
+        once: bool = False,
     ) -> None:
+        """`once`: what the server knows by its jid from elsewhere is not taken in either."""
         self._where = where
         self._run = run.encode()
+        self._more = (b"once",) if once else ()
         self._patience_s = patience_s
         self._tell = tell  #: is called with each answer
         self._sent: deque[bytes] = deque()  #: calls without an answer, the oldest first
         self._stream: Stream | None = None
-        self.closed = False  #: the load was, when one of these calls came: its jobs were not taken in
+        self.ended = ""  #: closed or lapsed: the load was, when one of these calls came, and did not take in its jobs
         self._connect()
 
     def put(self, jobs: bytes) -> None:
         """Jobs as the function takes them. They have arrived when `drain` returns."""
         while len(self._sent) >= AHEAD:
             self._settle()
-        self._send(function(b"crossdock.load", self._run, jobs))
+        self._send(function(b"crossdock.load", self._run, jobs, *self._more))
 
     def drain(self) -> None:
         while self._sent:
@@ -100,10 +111,10 @@ class Loader(Closes):
 
     def _ask(self, name: bytes) -> Told:
         self.drain()
-        before = self.closed
+        before = self.ended
         self._send(function(name, self._run))
         told = self._settle()
-        self.closed = before
+        self.ended = before
         return told
 
     def _send(self, call: bytes) -> None:
@@ -123,7 +134,7 @@ class Loader(Closes):
                     self._connect()
                 told = self._answer()
                 self._sent.popleft()
-                self.closed = self.closed or told.state == "closed"
+                self.ended = self.ended or (told.state if told.state in _ENDED else "")
                 self._tell(told)
                 return told
             except (NoServer, Broken, Later) as error:

@@ -24,16 +24,22 @@ def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:
     loads, run = memory.loads, command.run
     load = loads.by_run.get(run)
     if load is not None and load.closed is not None:
-        return (), report(load, refused=Unwilling.CLOSED), ()
+        return (), report(load, refused=Unwilling.LAPSED if load.lapsed else Unwilling.CLOSED), ()
     if load is None and len(loads.ends) >= OPEN_AT_MOST:
         return (), Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN), ()
     before = load or Load(run, 0.0)
     fresh = _unknown(command.specs, before.jids)
+    if command.once:
+        fresh = [
+            spec for spec in fresh if spec.jid not in memory.jids and not loads.brought(digest(spec.jid), now.wall)
+        ]
     if loads.jids + len(fresh) > JIDS_AT_MOST:
         return (), report(before, refused=Unwilling.TOO_MANY_JIDS), ()
     events, _, stirred = enqueue.enqueue(memory, Enqueue(command.via, fresh), now)
     new, known = len(fresh), len(command.specs) - len(fresh)
-    loaded = JobsLoaded(later(memory, now), run, memory.counters.number + 1, new, known, now.steady + IDLE_S)
+    loaded = JobsLoaded(
+        later(memory, now), run, memory.counters.number + 1, new, known, now.steady + IDLE_S, command.once
+    )
     return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), stirred
 
 
@@ -56,7 +62,10 @@ def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:
     load = loads.open(event.run, event.at)
     load.new += event.new
     load.known += event.known
-    load.jids.update(digest(jobs[number].jid) for number in range(event.number, event.number + event.new))
+    jids = [digest(jobs[number].jid) for number in range(event.number, event.number + event.new)]
+    load.jids.update(jids)
+    if event.once:
+        loads.remember(jids, event.at)
     loads.jids += event.new
     loads.date(load, event.end)
 
@@ -69,7 +78,7 @@ def close_load(memory: Memory, command: CloseLoad, now: Now) -> Decision[Loaded]
 
 
 def load_closed(memory: Memory, event: LoadClosed) -> None:
-    jids = memory.loads.close(memory.loads.open(event.run, event.at), event.at)
+    jids = memory.loads.close(memory.loads.open(event.run, event.at), event.at, lapsed=event.idle)
     if jids:
         memory.discarded.append(jids)
 

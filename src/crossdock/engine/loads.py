@@ -1,20 +1,28 @@
 """The loads as they are in memory, the oldest first. Only loading.py may write here."""
 
+from itertools import islice
+from typing import Final
+
 from crossdock.engine.order import Order
-from crossdock.model.loads import CLOSED_AT_MOST, Load
+from crossdock.model.loads import CLOSED_AT_MOST, ONCE_AT_MOST, ONCE_S, Load
+
+#: Old digests that one call forgets beyond what it brings: a million of them at once would hold everybody up.
+_FORGOTTEN: Final = 1_000
 
 
 class Loads:
-    __slots__ = ("by_run", "closed", "ends", "jids")
+    __slots__ = ("by_run", "closed", "ends", "jids", "once")
 
     def __init__(self) -> None:
         self.by_run: dict[str, Load] = {}
         self.closed: dict[str, None] = {}  #: runs, in the order they were closed
         self.ends: Order[tuple[float, str]] = Order()  #: of open ones: steady, and run
         self.jids = 0  #: digests held by all of them
+        self.once: dict[bytes, float] = {}  #: digests of what came by jid alone, and when, the oldest first
 
-    def restore(self, loads: list[Load]) -> None:
+    def restore(self, loads: list[Load], once: dict[bytes, float]) -> None:
         """Open ones, and closed ones in the order they were closed."""
+        self.once = once
         self.by_run = {load.run: load for load in loads}
         self.closed = {load.run: None for load in loads if load.closed is not None}
         self.ends = Order((load.end, load.run) for load in loads if load.closed is None)
@@ -34,12 +42,27 @@ class Loads:
         load.end = end
         self.ends.add((end, load.run))
 
-    def close(self, load: Load, at: float) -> set[bytes]:
+    def remember(self, digests: list[bytes], at: float) -> None:
+        once = self.once
+        for each in digests:
+            once.pop(each, None)
+            once[each] = at
+        for each, since in list(islice(once.items(), len(digests) + _FORGOTTEN)):
+            if len(once) <= ONCE_AT_MOST and since + ONCE_S > at:
+                break
+            del once[each]
+
+    def brought(self, digest: bytes, at: float) -> bool:
+        """By jid alone, and not long ago."""
+        since = self.once.get(digest)
+        return since is not None and since + ONCE_S > at
+
+    def close(self, load: Load, at: float, *, lapsed: bool) -> set[bytes]:
         """Its digests, which nobody needs any more."""
         if load.end:
             self.ends.take((load.end, load.run))
         jids, load.jids = load.jids, set()
-        load.end, load.closed = 0.0, at
+        load.end, load.closed, load.lapsed = 0.0, at, lapsed
         self.jids -= len(jids)
         # In the order of their closing, as a snapshot has them.
         self.by_run[load.run] = self.by_run.pop(load.run)

@@ -131,6 +131,7 @@ class Memory:
             *self.pending.values(),
             *self.resqu.lanes.values(),
             *(load.jids for load in self.loads.by_run.values()),
+            self.loads.once,
         )
         self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
         self.recurring = Order((each.next, name) for name, each in self.recurrences.items())

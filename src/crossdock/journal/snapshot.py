@@ -83,6 +83,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stray_depends: list[tuple[str, ByCaller]] = []
     resqu: Kept = Kept()
     loads: list[Load] = []
+    once: dict[bytes, float] = {}
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -134,6 +135,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
             resqu_state.keep(memory),
             list(memory.loads.by_run.values()),
+            memory.loads.once,
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -214,7 +216,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)
-    memory.loads.restore(rest.loads)
+    memory.loads.restore(rest.loads, rest.once)
     for each in rest.intervals:
         memory.intervals[each.jid] = each
         memory.lazy.recur(each.queue, each.jid, each.next, each.next_at)

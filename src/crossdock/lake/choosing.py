@@ -37,13 +37,22 @@ OUTCOMES: Final[dict[str, ds.Expression]] = {
 _COLUMNS: Final = (
     "number", "jid", "queue", "kind", "priority", "retries", "lease_s", "form", "payload", "custom", "tags",
 )  # fmt: skip
-_LOOKED_AT: Final = ("number", "payload", "size", "custom", "tags")
+_LOOKED_AT: Final = ("number", "jid", "payload", "size", "custom", "tags")
+
+#: A row that says what payload its job has from then on, whether the lake may keep that or not.
+_CHANGES: Final = (
+    pc.is_valid(pc.field("payload")) | pc.is_valid(pc.field("payload_hash")) | pc.is_valid(pc.field("form"))
+)
 _REDACTED: Final = REDACTED.encode()
 
 #: How often a job is tried that came without a number, and what is taken of others' numbers when it is pushed again.
 RETRIES: Final = 25
 RETRIES_AT_MOST: Final = 1_000_000
 LEASE_AT_MOST: Final = 86_400
+
+
+#: Of the jobs that are left out so many are named.
+NAMED: Final = 5
 
 
 class LakeNotWhole(CrossdockError):
@@ -79,13 +88,19 @@ class Past(NamedTuple):
     tags: list[str] | None
 
 
+class Payload(NamedTuple):
+    form: str | None
+    payload: bytes | None  #: None: the lake does not have it
+
+
 class Chosen(NamedTuple):
     lake: str  #: its name: numbers are unique in it
     at: float  #: of its newest event: what came later is not in it yet
     numbers: pa.Array  #: of the jobs, ascending
-    payloads: dict[int, bytes]  #: of those whose payload was changed later
+    payloads: dict[int, Payload]  #: of those whose payload was changed later
     unknown: int  #: events are there, the push is not: it was before the lake began, or was let go
     bare: int  #: the lake does not have their payloads (lake.payloads), or only with secrets taken out (lake.redact)
+    named: list[str]  #: jids of some of the bare ones
     segments: list[Segment]
 
 
@@ -101,22 +116,26 @@ def choose(folder: Path, which: Filter, progress: Progress = lambda what, done, 
     meant = pc.unique(pa.chunked_array(parts).drop_null())
     payloads = _changed(found.segments, meant, progress) if len(meant) else {}
     good: list[int] = []
+    named: list[str] = []
     known = bare = 0
     for segment in _with(found.segments, meant, progress):
         for batch in _scan(segment, _LOOKED_AT, _PUSHED & pc.field("number").isin(meant)):
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            for number, payload, size, custom, tags in rows:
+            for number, jid, payload, size, custom, tags in rows:
                 known += 1
                 if which.tag and which.tag not in (tags or ()):
                     continue
-                whole = payloads.get(number, payload)
-                if (whole is None and size) or _REDACTED in (whole or b"") or _REDACTED in (custom or b""):
+                changed = payloads.get(number)
+                whole, lacks = (payload, size) if changed is None else (changed.payload, True)
+                if (whole is None and lacks) or _REDACTED in (whole or b"") or _REDACTED in (custom or b""):
                     bare += 1
+                    if bare <= NAMED:
+                        named.append(jid)
                 else:
                     good.append(number)
     numbers = pa.array(sorted(good), pa.int64())
     name, at = ("", 0.0) if found.done is None else (found.done.lake, found.done.at)
-    return Chosen(name, at, numbers, payloads, len(meant) - known, bare, found.segments)
+    return Chosen(name, at, numbers, payloads, len(meant) - known, bare, named, found.segments)
 
 
 def jobs(chosen: Chosen, limit: int | None = None) -> Iterator[Past]:
@@ -129,7 +148,10 @@ def jobs(chosen: Chosen, limit: int | None = None) -> Iterator[Past]:
                     return
                 left -= 1
                 past = Past(*values)
-                yield past._replace(payload=chosen.payloads.get(past.number, past.payload))
+                changed = chosen.payloads.get(past.number)
+                yield (
+                    past if changed is None else past._replace(form=changed.form or past.form, payload=changed.payload)
+                )
 
 
 def _said(which: Filter) -> ds.Expression:
@@ -162,16 +184,19 @@ def _told(what: str, segments: list[Segment], progress: Progress) -> Iterator[Se
         yield each
 
 
-def _changed(segments: list[Segment], numbers: pa.Array, progress: Progress) -> dict[int, bytes]:
-    """Payloads that were put in place of the first ones."""
-    changed = (pc.field("event") != "pushed") & pc.is_valid(pc.field("payload")) & pc.field("number").isin(numbers)
-    found: dict[int, tuple[int, bytes]] = {}
+def _changed(segments: list[Segment], numbers: pa.Array, progress: Progress) -> dict[int, Payload]:
+    """Payloads that were put in place of the first ones. Older rows may not say the form: then it is as before."""
+    changed = (pc.field("event") != "pushed") & _CHANGES & pc.field("number").isin(numbers)
+    rows: dict[int, tuple[int, bytes | None]] = {}
+    forms: dict[int, tuple[int, str]] = {}
     for segment in _with(segments, numbers, progress):
-        for batch in _scan(segment, ("seq", "number", "payload"), changed):
-            for seq, number, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if seq >= found.get(number, (0, b""))[0]:
-                    found[number] = (seq, payload)
-    return {number: payload for number, (_, payload) in found.items()}
+        for batch in _scan(segment, ("seq", "number", "form", "payload"), changed):
+            for seq, number, form, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if seq >= rows.get(number, (0, b""))[0]:
+                    rows[number] = (seq, payload)
+                if form is not None and seq >= forms.get(number, (0, ""))[0]:
+                    forms[number] = (seq, form)
+    return {number: Payload(forms.get(number, (0, None))[1], payload) for number, (_, payload) in rows.items()}
 
 
 def _scan(segment: Segment, columns: tuple[str, ...], where: ds.Expression) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,9 @@ A range that is in `_next` and not yet in `_done` is written again under the sam
 read one of its files already has read the same rows.
 """
 
+import re
+import time
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Final, TypeVar
@@ -14,7 +17,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from crossdock.journal.disk import write_whole
-from crossdock.model.errors import Damaged
+from crossdock.journal.folder import DATABASE, in_use_by
+from crossdock.model.errors import CrossdockError, Damaged
 
 NEXT: Final = "_next.json"
 DONE: Final = "_done.json"
@@ -24,7 +28,17 @@ DRAFTS_FOLDER: Final = "drafts"
 
 FORMAT: Final = 1
 
+#: The name of a segment: its first batch and its last.
+NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
+
+#: From the name of a segment to the word that it counts it takes a sync or two.
+_PATIENCE_S: Final = 2.0
+
 T = TypeVar("T")
+
+
+class NoLake(CrossdockError):
+    """There is none where one was to be read."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -46,6 +60,15 @@ class Gap(msgspec.Struct, frozen=True):
     last: int
 
 
+class SetBack(msgspec.Struct, frozen=True):
+    """The server's clock was set back: events are dated as the newest before it until it has caught up."""
+
+    first: int  #: batch that was written so
+    last: int
+    batches: int
+    seconds: float  #: the most that one of them is dated after its clock
+
+
 class Next(msgspec.Struct, frozen=True):
     first: int
     last: int
@@ -63,6 +86,7 @@ class Done(msgspec.Struct, frozen=True):
     dates: dict[str, Total] = {}
     gaps: list[Gap] = []
     expired: str = ""  #: this date, and all before it, were let go (`lake.keep_days`)
+    set_back: SetBack | None = None
 
     @property
     def rows(self) -> int:
@@ -77,12 +101,55 @@ class Done(msgspec.Struct, frozen=True):
         return sum(total.segments for total in self.dates.values())
 
 
+def expect(folder: Path, data: Path | None = None) -> None:
+    """Raises NoLake unless there is a lake, or the journal in `data` of which the server will make one: it makes the
+    folder when it has something to write, `events` first and its word on them last. Raises Damaged if that is lost."""
+    if _is_lake(folder):
+        refuse_lost(folder)
+    elif data is None or not (data / DATABASE).exists():
+        within = folder / "lake"
+        cure = f"; it is in {within}" if _is_lake(within) else " yet: start the server, or name the folder of its lake"
+        raise NoLake(f"there is no lake in {folder}{cure}")
+
+
+def _is_lake(folder: Path) -> bool:
+    return (folder / EVENTS_FOLDER).is_dir() or (folder / DONE).exists()
+
+
 def read_done(folder: Path) -> Done | None:
-    """None: there is no lake yet. Raises Damaged."""
+    """None: there is no lake yet, or its first range is being written. Raises Damaged."""
     found = _read(folder / DONE, Done)
     if found is not None and found.format > FORMAT:
         raise Damaged(f"the lake in {folder} has format {found.format}, this program writes {FORMAT}: use a newer one")
+    if found is None:
+        planned = read_next(folder) or Next(0, 0)
+        if any(first < planned.first or last > planned.last for first, last in _ranges(folder)):
+            raise _lost(folder)
     return found
+
+
+def refuse_lost(folder: Path) -> None:
+    """Raises Damaged if segments are there that nobody vouches for, and no writer is about to: one that has the lock
+    and has just named its very first ones does so at once."""
+    give_up = time.monotonic() + _PATIENCE_S
+    while not (folder / DONE).exists() and next(_ranges(folder), None):
+        if not in_use_by(folder) or time.monotonic() > give_up:
+            raise _lost(folder)
+        time.sleep(0.05)
+
+
+def _lost(folder: Path) -> Damaged:
+    return Damaged(
+        f"{folder / DONE} is gone, and segments are there of which none counts without it: put it back from a copy of "
+        "the lake, or name another folder in lake.dir. A server that is running writes it again with its next segment; "
+        "one that was killed while it wrote the very first writes them again when it is started"
+    )
+
+
+def _ranges(folder: Path) -> Iterator[tuple[int, int]]:
+    for path in (folder / EVENTS_FOLDER).glob("date=*/*"):
+        if name := NAME.fullmatch(path.name):
+            yield int(name[1]), int(name[2])
 
 
 def read_next(folder: Path) -> Next | None:
@@ -117,6 +184,13 @@ def added(totals: dict[str, Total], files: list[File]) -> dict[str, Total]:
         before = totals.get(day, Total())
         totals[day] = Total(before.segments + 1, before.rows + file.rows, before.bytes + file.bytes)
     return totals
+
+
+def both(before: SetBack | None, then: SetBack | None) -> SetBack | None:
+    if before is None or then is None:
+        return before or then
+    many, most = before.batches + then.batches, max(before.seconds, then.seconds)
+    return SetBack(before.first, then.last, many, most)
 
 
 def date_of(path: str) -> str:

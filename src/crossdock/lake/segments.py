@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, VERSION_KEY
-from crossdock.lake.manifest import EVENTS_FOLDER, Done, read_done
+from crossdock.lake.manifest import EVENTS_FOLDER, NAME, Done, read_done, refuse_lost
 from crossdock.lake.parts import day_of
 from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
 from crossdock.lake.tables import date_named
 
 _FOLDER: Final = re.compile(r"date=(\d{4}-\d\d-\d\d)")
-_NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
 
 #: A date may go, or a segment come, while its folder is looked at; then it is looked at again.
 _TRIES: Final = 3
@@ -61,7 +60,9 @@ class _Unfit(Exception):
 
 
 def look(folder: Path, known: Mapping[Path, Segment] | None = None) -> Look:
-    """Files that are `known` to count are not opened again. Raises Damaged when the lake's own word cannot be read."""
+    """Files that are `known` to count are not opened again unless they have another size. Raises Damaged when the
+    lake's own word cannot be read."""
+    refuse_lost(folder)
     known = known or {}
     found = _look_once(folder, known)
     for _ in range(_TRIES):
@@ -81,7 +82,7 @@ def _look_once(folder: Path, known: Mapping[Path, Segment]) -> Look:
             pending.append(path)
             continue
         try:
-            segment = known.get(path) or _segment(path, done)
+            segment = _as_known(path, known.get(path)) or _segment(path, done)
             if segment.last > done.last:
                 pending.append(path)
             elif not _is_expired(segment.date, done):
@@ -105,8 +106,15 @@ def _files(events: Path) -> Iterator[Path]:
             yield folder
 
 
+def _as_known(path: Path, segment: Segment | None) -> Segment | None:
+    try:
+        return segment if segment is not None and path.stat().st_size == segment.bytes else None
+    except OSError as error:
+        raise _Unfit(f"it cannot be read: {error.strerror}") from error
+
+
 def _segment(path: Path, done: Done) -> Segment:
-    folder, name = _FOLDER.fullmatch(path.parent.name), _NAME.fullmatch(path.name)
+    folder, name = _FOLDER.fullmatch(path.parent.name), NAME.fullmatch(path.name)
     if folder is None or name is None:
         raise _Unfit("it is foreign: no segment has such a name")
     day, first, last = folder[1], int(name[1]), int(name[2])

@@ -34,6 +34,7 @@ class Status(msgspec.Struct):
     pending: int = 0  #: files that are just being written
     lag: Lag | None = None  #: None: there is no journal to compare it with
     gaps: list[manifest.Gap] = []
+    set_back: manifest.SetBack | None = None  #: the server's clock was
     faults: list[str] = []
 
 
@@ -47,6 +48,7 @@ def status(found: Look, data: Path, *, on: bool) -> Status:
         told.rows = sum(segment.rows for segment in found.segments)
         told.bytes = sum(segment.bytes for segment in found.segments)
         told.first, told.last, told.at, told.gaps = done.first, done.last, done.at, done.gaps
+        told.set_back = done.set_back
     try:
         tail = Tail(data)
     except NoJournal:

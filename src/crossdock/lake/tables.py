@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from crossdock.lake import kinds, kinds_few, kinds_resqu
+from crossdock.lake.manifest import SetBack, both
 from crossdock.lake.parts import DAY, day_of
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.rows import Rows
@@ -33,6 +34,9 @@ CUT_AT: Final = 50_000
 #: Or so many bytes of batches: payloads may be large.
 _CUT_BYTES: Final = 32 * 1024 * 1024
 
+#: A clock that is so much behind the events before it was set back (MODEL section 2).
+_SET_BACK_S: Final = 5.0
+
 Take = Callable[[date, pa.Table], None]
 
 
@@ -44,6 +48,7 @@ class Tables:
         self._payloads = payloads or Payloads()
         self.era = era  #: of the next row
         self.at = 0.0  #: of the last event
+        self.set_back: SetBack | None = None
         self.rows = 0
         self._open: dict[int, Rows] = {}
         self._begin = self._end = 0.0  #: of the date under way
@@ -63,6 +68,8 @@ class Tables:
 
     def add_batch(self, seq: int, batch: Batch) -> None:
         """Raises Damaged if it has more rows than can be numbered."""
+        if 0.0 < batch.wall < self.at - _SET_BACK_S:
+            self.set_back = both(self.set_back, SetBack(seq, seq, 1, self.at - batch.wall))
         first = number = seq << SEQ_SHIFT
         for event in batch.events:
             kind = _KINDS.get(type(event))

@@ -112,6 +112,7 @@ class Writer:
             at=self._tables.at,
             newest=files,
             dates=manifest.added(done.dates, files),
+            set_back=manifest.both(done.set_back, self._tables.set_back),
         )
         manifest.write(self._folder, self.done)
         self._begin()

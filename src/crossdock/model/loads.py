@@ -2,6 +2,9 @@
 
 Whoever brings them names the load, its run. The server remembers a digest of every jid that the run has brought, alive
 or not, until the load is closed; then it remembers the totals alone.
+
+A load may be idempotent by jid alone, over all runs (`once`): what is alive under a jid, however it came, is not taken
+in again, nor what such a load brought in the last days (MODEL section 7, Once).
 """
 
 from enum import IntEnum
@@ -24,6 +27,10 @@ JIDS_AT_MOST: Final = 10_000_000
 #: Closed ones whose totals are remembered, the newest.
 CLOSED_AT_MOST: Final = 10_000
 
+#: What loads brought by jid alone is remembered so long, the newest so many of it.
+ONCE_S: Final = 7 * 86_400.0
+ONCE_AT_MOST: Final = 1_000_000
+
 #: A jid of so many hexadecimal digits is its own digest.
 _HEX: Final = 32
 
@@ -36,6 +43,7 @@ class Load(msgspec.Struct, array_like=True):
     closed: float | None = None  #: wall
     end: float = 0.0  #: steady; closed then if nothing more comes
     jids: set[bytes] = msgspec.field(default_factory=set)  #: digests; empty when it is closed
+    lapsed: bool = False  #: nobody closed it: nothing came for long
 
 
 class Unwilling(IntEnum):
@@ -44,6 +52,7 @@ class Unwilling(IntEnum):
     CLOSED = 1
     TOO_MANY_OPEN = 2
     TOO_MANY_JIDS = 3
+    LAPSED = 4
 
 
 class Loaded(msgspec.Struct, frozen=True, gc=False):
@@ -62,6 +71,7 @@ class LoadJobs(Command[Loaded], frozen=True, gc=False):
     via: str
     run: str
     specs: list[Spec]
+    once: bool = False  #: nor those whose jids the server knows otherwise
 
 
 class CloseLoad(Command[Loaded], frozen=True, gc=False):
@@ -78,6 +88,7 @@ class JobsLoaded(Event, tag="jobs-loaded"):
     new: int
     known: int
     end: float  #: steady
+    once: bool = False
 
 
 class LoadClosed(Event, tag="load-closed"):

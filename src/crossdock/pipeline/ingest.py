@@ -12,7 +12,7 @@ from crossdock.lake.segments import damage
 from crossdock.pipeline.catalog import FACTS, Fact
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ledger import BATCH
-from crossdock.pipeline.segments import Segment, new, survey
+from crossdock.pipeline.segments import Segment, faulty, new, survey
 from crossdock.pipeline.works import Works
 
 #: A batch is no larger than this, so that there is progress to see and little to repeat.
@@ -36,17 +36,31 @@ def take_in(works: Works) -> Batch | None:
     if not segments or seen.done is None:
         return None
     number = ledger.record(seen.done.lake, segments)
-    finish(works)
+    _give(works, number, _lacking(works))
     sound = [each for each in segments if not each.fault]
     return Batch(number, len(sound), sum(each.rows for each in sound), len(segments) - len(sound))
 
 
 def finish(works: Works) -> None:
-    """Give the newest batch to every table that does not have it yet.
+    """Give the newest batch to every table that does not have it yet. It was broken off, and its files may have changed
+    since: they are checked again, and while no table has any of it, it goes on without those. Raises PipelineError."""
+    lacking = _lacking(works)
+    if not lacking:
+        return
+    ledger = works.ledger
+    faults = faulty(works.lake, ledger.of_batch(ledger.newest))
+    if faults and len(lacking) < len(FACTS):
+        raise PipelineError(
+            f"some tables have batch {ledger.newest}, and the others cannot get it from {works.lake / faults[0].name}: "
+            f"{faults[0].fault}. Put it back from a copy of the lake; if there is none, move {works.tables_folder} "
+            "away and run `crossdock pipeline run`, which makes all tables anew of what is there"
+        )
+    ledger.set_aside(faults)
+    _give(works, ledger.newest, lacking)
 
-    Spark writes them side by side, since none has work for all processors all the time; then they are committed, always
-    in this order.
-    """
+
+def _lacking(works: Works) -> list[Fact]:
+    """Those tables that do not have the newest batch. Raises PipelineError if they are not of this ledger."""
     batch, lacking = works.ledger.newest, []
     for fact in FACTS:
         has = max(works.catalog[fact.name].version(BATCH), 0)
@@ -62,8 +76,12 @@ def finish(works: Works) -> None:
             )
         if has < batch:
             lacking.append(fact)
-    if not lacking:
-        return
+    return lacking
+
+
+def _give(works: Works, batch: int, lacking: list[Fact]) -> None:
+    """Spark writes them side by side, since none has work for all processors all the time; then they are committed,
+    always in this order."""
     stem, events = f"b{batch:08d}", works.events(works.ledger.of_batch(batch))
     works.progress(f"batch {batch}: reading", 0, len(lacking))
     tables = [works.catalog[fact.name] for fact in lacking]

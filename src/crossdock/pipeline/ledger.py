@@ -44,7 +44,7 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._batches: dict[int, list[Segment]] = {}
+        self._batches: dict[int, dict[str, Segment]] = {}
         self._known: dict[str, Segment] = {}
         self._version = -1
         self._lake = ""
@@ -61,7 +61,8 @@ class Ledger:
         # By pyarrow itself, for the reason that `delta.Table.dataset` gives.
         paths = [str(self._folder / path) for path in table.get_add_actions(flatten=True).column("path").to_pylist()]
         rows = ds.dataset(paths, _SCHEMA, format="parquet").to_table()
-        for row in rows.sort_by([("batch", "ascending"), ("first", "ascending")]).to_pylist():
+        # The faults last: what was set aside after its batch was begun stands in it twice.
+        for row in rows.sort_by([(name, "ascending") for name in ("batch", "fault", "first")]).to_pylist():
             self._lake = row.pop("lake")
             self._note(row.pop("batch"), Segment(**row))
         self._version = table.version()
@@ -77,7 +78,7 @@ class Ledger:
         return list(self._known.values())
 
     def of_batch(self, batch: int) -> list[Segment]:
-        return [each for each in self._batches.get(batch, ()) if not each.fault]
+        return [each for each in self._batches.get(batch, {}).values() if not each.fault]
 
     @property
     def known(self) -> Mapping[str, Segment]:
@@ -92,15 +93,22 @@ class Ledger:
                 "name another folder for its tables"
             )
         batch, self._lake = self.newest + 1, lake
-        columns: dict[str, list[Any]] = {"batch": [batch] * len(segments), "lake": [lake] * len(segments)}
+        self._write(batch, segments, CommitProperties(app_transactions=[Transaction(BATCH, batch)]))
+        return batch
+
+    def set_aside(self, faults: Sequence[Segment]) -> None:
+        """Of the newest batch, which no table has yet."""
+        if faults:
+            self._write(self.newest, faults)
+
+    def _write(self, batch: int, segments: Sequence[Segment], marks: CommitProperties | None = None) -> None:
+        columns: dict[str, list[Any]] = {"batch": [batch] * len(segments), "lake": [self._lake] * len(segments)}
         for index, name in enumerate(Segment._fields):
             columns[name] = [each[index] for each in segments]
-        marks = CommitProperties(app_transactions=[Transaction(BATCH, batch)])
         write_deltalake(str(self._folder), pa.table(columns, schema=_SCHEMA), mode="append", commit_properties=marks)
         for segment in segments:
             self._note(batch, segment)
         self._version = DeltaTable(self._folder).version()
-        return batch
 
     def tidy(self) -> None:
         """One file of many: each batch left one."""
@@ -110,5 +118,5 @@ class Ledger:
         vacuum(table)
 
     def _note(self, batch: int, segment: Segment) -> None:
-        self._batches.setdefault(batch, []).append(segment)
+        self._batches.setdefault(batch, {})[segment.name] = segment
         self._known[segment.name] = segment

@@ -11,7 +11,7 @@ from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ingest import finish
 from crossdock.pipeline.ledger import BATCH
 from crossdock.pipeline.refresh import refresh
-from crossdock.pipeline.segments import Segment
+from crossdock.pipeline.segments import Segment, faulty
 from crossdock.pipeline.works import Works
 
 
@@ -19,6 +19,7 @@ class Rebuilt(NamedTuple):
     segments: int
     rows: int
     kept: int  #: days left as they were, since the lake has no longer all of their segments
+    damaged: dict[str, str]  #: segments that are there and cannot be read, and why
 
 
 def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
@@ -33,9 +34,9 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
     if days is not None:
         finish(works)  # a table that lacks a batch is mended by a rebuild of all days only
     sound = [each for each in works.ledger.segments if not each.fault]
-    gone = [each for each in sound if not (works.lake / each.name).exists()]
-    missing = set(gone)
-    there = [each for each in sound if each not in missing and _wanted(each, days)]
+    gone = faulty(works.lake, sound)
+    missing = {each.name for each in gone}
+    there = [each for each in sound if each.name not in missing and _wanted(each, days)]
     untouched = _covered(works, gone)
     for done, fact in enumerate(FACTS):
         works.progress(f"rebuilding {fact.name}", done, len(FACTS))
@@ -51,11 +52,15 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
             rows = rows.repartition(F.col("date"))
         table.write(rows, f"r{batch:08d}", replace=replaced, done=(BATCH, batch))
     refresh(works, again=days)
-    return Rebuilt(len(there), sum(each.rows for each in there), len(untouched))
+    return Rebuilt(len(there), sum(each.rows for each in there), len(untouched), _damaged(works, gone))
 
 
 def _wanted(segment: Segment, days: Collection[dt.date] | None) -> bool:
     return days is None or any(segment.covers(day) for day in days)
+
+
+def _damaged(works: Works, gone: Collection[Segment]) -> dict[str, str]:
+    return {each.name: each.fault for each in gone if (works.lake / each.name).exists()}
 
 
 def _covered(works: Works, gone: Collection[Segment]) -> set[dt.date]:

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from crossdock.client.loads import Where
-from crossdock.lake.choosing import LEASE_AT_MOST, RETRIES, RETRIES_AT_MOST, Filter, Past
+from crossdock.lake.choosing import LEASE_AT_MOST, NAMED, RETRIES, RETRIES_AT_MOST, Filter, Past
 from crossdock.lake.manifest import read_done
 from crossdock.lake.payloads import REDACTED
 from crossdock.pipeline.source.history import history
@@ -30,6 +30,7 @@ class Found(NamedTuple):
     good: int
     unknown: int
     bare: int
+    named: list[str]
     sample: list[Past]
     jobs: DataFrame  #: columns of `Past`
 
@@ -59,15 +60,22 @@ def meant(events: DataFrame, which: Filter) -> DataFrame:
     the lake does not have its payload; `unknown`: nor its push."""
     numbers = events.where(said(which)).select("number").distinct()
     pushed = events.where(F.col("event") == "pushed").select(*Past._fields, "size", F.lit(True).alias("known"))
-    changed = events.where((F.col("event") != "pushed") & F.col("payload").isNotNull())
-    changed = changed.groupBy("number").agg(F.max_by("payload", "seq").alias("changed"))
+    says = F.col("payload").isNotNull() | F.col("payload_hash").isNotNull() | F.col("form").isNotNull()
+    formed = F.when(F.col("form").isNotNull(), F.col("seq"))  # older rows may not say it: then it is as before
+    last = (F.max_by("payload", "seq").alias("later"), F.max_by("form", formed).alias("later_form"))
+    changed = (
+        events.where((F.col("event") != "pushed") & says).groupBy("number").agg(*last, F.lit(True).alias("changed"))
+    )
     jobs = numbers.join(pushed, "number", "left").join(changed, "number", "left")
-    whole, known = F.coalesce("changed", "payload"), F.col("known").isNotNull()
+    later, known = F.col("changed").isNotNull(), F.col("known").isNotNull()
+    whole = F.when(later, F.col("later")).otherwise(F.col("payload"))
+    form = F.coalesce("later_form", "form")
     wanted = known & F.array_contains("tags", which.tag) if which.tag else known
-    lacks = whole.isNull() & (F.col("size") > 0) | _has_redacted(whole) | _has_redacted(F.col("custom"))
+    lacks = whole.isNull() & (later | (F.col("size") > 0)) | _has_redacted(whole) | _has_redacted(F.col("custom"))
     lacks, wanted = F.coalesce(lacks, F.lit(False)), F.coalesce(wanted, F.lit(False))
     marks = {"good": wanted & ~lacks, "bare": wanted & lacks, "unknown": ~known}
-    return jobs.withColumns({"payload": whole, **marks}).drop("changed", "size", "known")
+    made = jobs.withColumns({"payload": whole, "form": form, **marks})
+    return made.drop("changed", "later", "later_form", "size", "known")
 
 
 def _has_redacted(text: Column) -> Column:
@@ -84,8 +92,9 @@ def find(spark: SparkSession, lake: Path, which: Filter, sample: int) -> Iterato
         good, unknown, bare = counts or (0, 0, 0)
         chosen = jobs.where("good").select(*Past._fields)
         first = [Past(*row) for row in chosen.orderBy("number").limit(sample).collect()]
+        named = [row.jid for row in jobs.where("bare").orderBy("number").limit(NAMED if bare else 0).collect()]
         name, at = ("", 0.0) if done is None else (done.lake, done.at)
-        yield Found(name, at, good, unknown, bare, first, chosen)
+        yield Found(name, at, good, unknown, bare, named, first, chosen)
     finally:
         jobs.unpersist()
 

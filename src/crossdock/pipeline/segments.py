@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow.parquet as pq
 
-from crossdock.lake.segments import Look, look
+from crossdock.lake.segments import Look, damage, look
 from crossdock.lake.segments import Segment as Counted
 
 _EPOCH: Final = dt.date(1970, 1, 1)
@@ -46,6 +46,38 @@ def new(seen: Look, known: Mapping[str, Segment]) -> list[Segment]:
         if name not in known or known[name].fault not in ("", why):
             found.append(Segment(name, path.stat().st_size if path.exists() else 0, 0, 0, 0, 0, 0, why))
     return found
+
+
+def set_aside(seen: Look, known: Mapping[str, Segment]) -> dict[str, str]:
+    """Names and faults of all that is: by the look of it now, or by what was found on its pages when they were read."""
+    there = {str(each.path.relative_to(seen.folder)) for each in seen.segments}
+    aside = {name: each.fault for name, each in known.items() if each.fault and name in there}
+    for path, why in seen.aside:
+        name = str(path.relative_to(seen.folder))
+        taken = name in known and not known[name].fault
+        aside[name] = f"{why}; what it held is in the tables, and its days are not rebuilt without it" if taken else why
+    return aside
+
+
+def waiting(seen: Look, known: Mapping[str, Segment]) -> list[Segment]:
+    aside = set_aside(seen, known)
+    return [each for each in new(seen, known) if not each.fault and each.name not in aside]
+
+
+def faulty(lake: Path, segments: Iterable[Segment]) -> list[Segment]:
+    """Those that cannot be read again as they were taken in, with what is wrong with them."""
+    return [each._replace(fault=why) for each in segments if (why := _fault(lake, each))]
+
+
+def _fault(lake: Path, segment: Segment) -> str:
+    path = lake / segment.name
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if size != segment.bytes:
+        return f"it is torn: it has {size:,} bytes, and had {segment.bytes:,} when it was taken in"
+    return damage(path)
 
 
 def _counted(lake: Path, each: Segment) -> Counted:

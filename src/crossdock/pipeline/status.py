@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from crossdock.lake.manifest import SetBack
 from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
 from crossdock.pipeline.keeping import by_date
 from crossdock.pipeline.ledger import BATCH, Ledger
 from crossdock.pipeline.refresh import VIEW
-from crossdock.pipeline.segments import new, survey
+from crossdock.pipeline.segments import set_aside, survey, waiting
 
 
 class TableStatus(msgspec.Struct):
@@ -31,6 +32,7 @@ class Status(msgspec.Struct):
     waiting_bytes: int
     set_aside: dict[str, str]  #: segment and fault
     missing: list[str]  #: of the lake, in sentences
+    set_back: SetBack | None  #: the server's clock was
     tables: list[TableStatus]
     days: dict[str, str]  #: what each day's facts are: deltas, rebuilt, or rebuilt and deltas since
 
@@ -39,20 +41,17 @@ def status(lake: Path, tables: Path) -> Status:
     catalog, ledger = Catalog(tables), Ledger(tables / "facts" / "segments")
     ledger.load()
     seen = survey(lake, ledger.segments)
-    aside = {str(each.path.relative_to(lake)): each.why for each in seen.aside}
-    # What is wrong with pages is known to who read them: a look at the lake opens none.
-    there = {str(each.path.relative_to(lake)) for each in seen.segments}
-    aside |= {name: each.fault for name, each in ledger.known.items() if each.fault and name in there}
-    waiting = [each for each in new(seen, ledger.known) if not each.fault and each.name not in aside]
+    ahead = waiting(seen, ledger.known)
     sound = [each for each in ledger.segments if not each.fault]
     return Status(
         ledger.newest,
         len(sound),
         sum(each.rows for each in sound),
-        len(waiting),
-        sum(each.bytes for each in waiting),
-        aside,
+        len(ahead),
+        sum(each.bytes for each in ahead),
+        set_aside(seen, ledger.known),
         seen.missing,
+        None if seen.done is None else seen.done.set_back,
         [_table(catalog, each.name, BATCH) for each in FACTS] + [_table(catalog, each.name, VIEW) for each in VIEWS],
         _days(catalog),
     )

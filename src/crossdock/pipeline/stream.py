@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from crossdock.lake.manifest import EVENTS_FOLDER
+from crossdock.lake.manifest import EVENTS_FOLDER, expect
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ingest import Batch, take_in
 from crossdock.pipeline.lock import writing
@@ -39,8 +39,7 @@ class Stream:
     def run(self, stop: threading.Event, *, checkpoint: Path | None = None) -> None:
         """Until told to stop, or the stream fails. Raises PipelineError."""
         works = self._works
-        if not (works.lake / EVENTS_FOLDER).is_dir():
-            raise PipelineError(f"there is no lake in {works.lake} yet: start the server, or name its folder by --lake")
+        expect(works.lake)
         with self._turn, writing(works.tables_folder, self._wait_s):
             works.prepare()
         query = self._start(checkpoint or works.tables_folder / "_checkpoint")

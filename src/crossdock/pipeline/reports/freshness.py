@@ -5,21 +5,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crossdock.pipeline.ledger import Ledger
 from crossdock.pipeline.reports.reading import Reader
-from crossdock.pipeline.segments import Segment, new, survey
+from crossdock.pipeline.segments import Segment, set_aside, survey, waiting
 
 
 class Freshness(msgspec.Struct):
     first: dt.date  #: of the days that the report is about
     last: dt.date
     newest: dt.date | None  #: day that the tables have something of
-    upto: dt.datetime | None  #: the newest event in them; None: its segment is not in the lake any more
+    upto: dt.datetime | None  #: the newest event in them; None: its segment is not in the lake any more, or torn
     batch: int
-    waiting: int  #: segments of the lake that are not in them
+    waiting: int | None  #: segments of the lake that are not in them; None: there is no lake here
     waiting_bytes: int
+    set_aside: int  #: segments that never will be, as they are
+    missing: int  #: dates of the lake that have fewer segments than they had
 
 
 def freshness(reader: Reader, lake: Path) -> Freshness:
@@ -27,14 +30,17 @@ def freshness(reader: Reader, lake: Path) -> Freshness:
     ledger.load()
     within = [each for batch in range(reader.batch + 1) for each in ledger.of_batch(batch)]
     ahead = [each for batch in range(reader.batch + 1, ledger.newest + 1) for each in ledger.of_batch(batch)]
-    waiting = [each for each in new(survey(lake, ledger.segments), ledger.known) if not each.fault] + ahead
+    seen = survey(lake, ledger.segments)
+    ahead += waiting(seen, ledger.known)
     return Freshness(
         *reader.days,
         max((file.date for file in reader.catalog["hourly"].files()), default=None),
         _newest(lake, within),
         reader.batch,
-        len(waiting),
-        sum(each.bytes for each in waiting),
+        None if seen.done is None and ledger.newest else len(ahead),
+        sum(each.bytes for each in ahead),
+        len(set_aside(seen, ledger.known)),
+        len(seen.missing),
     )
 
 
@@ -46,7 +52,7 @@ def _newest(lake: Path, segments: list[Segment]) -> dt.datetime | None:
         if each.last == last:
             try:
                 footer: Any = pq.read_metadata(lake / each.name)
-            except OSError:
+            except (OSError, pa.ArrowException):
                 return None
             at = footer.schema.to_arrow_schema().get_field_index("at")
             groups = (footer.row_group(group).column(at) for group in range(footer.num_row_groups))

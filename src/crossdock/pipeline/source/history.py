@@ -27,6 +27,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import DateType, StructField, StructType
 
+from crossdock.lake.manifest import expect
 from crossdock.lake.schema import EVENTS, PARTITION
 from crossdock.lake.segments import Segment, look
 from crossdock.pipeline.errors import PipelineError
@@ -63,9 +64,8 @@ def history(spark: SparkSession, lake: Path | str) -> DataFrame:
 
 
 def segments(lake: Path, *, strict: bool, known: Mapping[Path, Segment] | None = None) -> list[Segment]:
-    """Those that count, in the order of their batches."""
-    if not lake.is_dir():
-        raise HistoryLost(f"there is no lake in {lake}; name its folder, which is lake in the server's data folder")
+    """Those that count, in the order of their batches. Raises NoLake, HistoryLost or Damaged."""
+    expect(lake)
     found = look(lake, known)
     if strict and found.missing:
         raise HistoryLost(f"the lake in {lake} is not whole: {found.missing[0]}")

@@ -1,7 +1,7 @@
 """`df.write.format("crossdock")` and `writeStream`: executors bring the rows of a frame as jobs of a load.
 
 Tasks may die and run again, and speculative ones run twice: the server takes each jid of a run once. What was taken in
-is asked of the server, never added up from tasks.
+is asked of the server, never added up from tasks. Who names no run wants each jid once: whole programs run again, too.
 """
 
 import sys
@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from crossdock.client.loads import Loader, Told
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.source.options import Writing
+from crossdock.pipeline.source.options import BadOption, Writing
 from crossdock.pipeline.source.rows import Plan, chunks, plan
 
 #: What Spark tells the tasks of a micro-batch.
@@ -55,21 +55,32 @@ class Teller:
             self.tell(told)
 
     def tell(self, told: Told) -> None:
-        again = f", {told.total_known:,} sent more than once" if told.total_known else ""
+        again = f", {told.total_known:,} passed over as known" if told.total_known else ""
         print(f"crossdock: run {self._run}: {told.total_new:,} jobs taken in{again}", file=sys.stderr, flush=True)
 
 
 def _send(batches: Iterator[pa.RecordBatch], made: Plan, options: Writing, run: str) -> Sent:
-    rows = 0
-    with Loader(options.where, run, options.patience_s, Teller(run, options.progress).heard) as loader:
+    rows, once = 0, not options.run and not made.key
+    with Loader(options.where, run, options.patience_s, Teller(run, options.progress).heard, once=once) as loader:
         for batch in batches:
             for count, jobs in chunks(batch, made, run, options.chunk):
                 loader.put(jobs)
                 rows += count
         loader.drain()
-        if loader.closed and options.closed == "fail":
-            raise _closed(run)
+        _refuse_ended(loader.ended, run, options)
     return Sent(run, rows)
+
+
+def _refuse_ended(state: str, run: str, options: Writing) -> None:
+    """What was completed may be passed over if that is asked for; of what was left alone nobody knows what came."""
+    if state == "lapsed":
+        raise RunClosed(
+            f"run {run} was begun and then left alone for a week, and the server does not remember which of its jobs "
+            "it has: find that out (crossdock jobs, and history), and write the others under another run; a stream "
+            "begins anew with another checkpoint"
+        )
+    if state == "closed" and options.closed == "fail":
+        raise _closed(run)
 
 
 def _closed(run: str) -> RunClosed:
@@ -83,13 +94,17 @@ class Sink(DataSourceArrowWriter):
     """A batch: one load, closed when all tasks are through. If the job fails it stays open, to be gone on with."""
 
     def __init__(self, schema: StructType, options: Writing) -> None:
+        self._plan = _checked(schema, options)
+        if self._plan.key and not options.run:
+            raise BadOption(
+                "option key names rows within a run, and there is no option run: name the run, and it the same when "
+                'this is written again, as in .option("run", "invoices-2026-11"), or give the frame a column jid'
+            )
         self._run = options.run or f"spark-{uuid4()}"
         self._options = options
-        self._plan = _checked(schema, options)
         # Who is not there, or has closed the run, is told before Spark starts a task.
         with Loader(options.where, self._run) as loader:
-            if loader.loaded().state == "closed" and options.closed == "fail":
-                raise _closed(self._run)
+            _refuse_ended(loader.loaded().state, self._run, options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         return _send(iterator, self._plan, self._options, self._run)
@@ -107,7 +122,8 @@ class Sink(DataSourceArrowWriter):
 class StreamSink(DataSourceStreamArrowWriter):
     """A stream: a load for each micro-batch, named by the query, which its checkpoint keeps, and the batch.
 
-    A batch that is repeated after its load was closed was taken in whole before.
+    A batch that is repeated after its load was closed was taken in whole before. A run is no more than a name before
+    that: with a new checkpoint Spark counts from 0 again, and batch 0 is another one.
     """
 
     def __init__(self, schema: StructType, options: Writing) -> None:
@@ -123,7 +139,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         query, batch = (context and context.getLocalProperty(name) for name in (_QUERY, _BATCH))
         if not query or not batch:
             raise PipelineError("Spark does not tell its tasks which micro-batch this is; use Spark 4.2 or newer")
-        return f"{self._options.run or query}/{batch}"
+        return "/".join(filter(None, (self._options.run, query, batch)))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
         for run in {each.run for each in messages if isinstance(each, Sent)}:

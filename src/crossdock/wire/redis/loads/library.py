@@ -2,6 +2,7 @@
 at live jobs (live.py).
 
     FCALL crossdock.load 0 <run> <jobs>     take in those jobs whose jids this run has not brought yet
+      … <run> <jobs> once                   nor anybody else, as far as the server remembers
     FCALL crossdock.close 0 <run>           nothing more is taken in
     FCALL crossdock.loaded 0 <run>          how far it is
 
@@ -24,17 +25,21 @@ VIA: Final = "crossdock"
 
 OPEN: Final = b"open"
 CLOSED: Final = b"closed"
+LAPSED: Final = b"lapsed"  #: closed by itself, after a long time in which nothing came
 UNKNOWN: Final = b"unknown"
 
 
 def _load(call: Call) -> Value:
-    run, jobs = _run(call, 2), call.args[1]
+    once = len(call.args) == 3
+    run, jobs = _run(call, 3 if once else 2), call.args[1]
+    if once and call.args[2] != b"once":
+        raise Error(f"ERR {call.dialect} takes once or nothing behind the jobs")
     desk = call.context.desk
     found = specs(jobs)
     no_room = desk.no_room(len(found))
     if no_room is not None:
         raise Error(f"OOM {no_room}")
-    done = desk.do(LoadJobs(VIA, run, found))
+    done = desk.do(LoadJobs(VIA, run, found, once))
     if done.refused is Unwilling.TOO_MANY_OPEN:
         oldest = _oldest(desk.memory)
         raise Error(
@@ -46,18 +51,27 @@ def _load(call: Call) -> Value:
             f"LIMIT open loads may remember {JIDS_AT_MOST} jids; close this one or another, "
             "and bring the rest as another run"
         )
-    return _told(CLOSED if done.refused is Unwilling.CLOSED else OPEN, done)
+    return _told(_ENDED.get(done.refused, OPEN), done)
 
 
 def _close(call: Call) -> Value:
-    return _told(CLOSED, call.context.desk.do(CloseLoad(_run(call, 1))))
+    run, desk = _run(call, 1), call.context.desk
+    done = desk.do(CloseLoad(run))
+    return _told(_state(desk.memory.loads.by_run[run]), done)
 
 
 def _loaded(call: Call) -> Value:
     load = call.context.desk.memory.loads.by_run.get(_run(call, 1))
     if load is None:
         return [UNKNOWN, 0, 0, 0, 0]
-    return [CLOSED if load.closed is not None else OPEN, 0, 0, load.new, load.known]
+    return [_state(load), 0, 0, load.new, load.known]
+
+
+_ENDED: Final[dict[Unwilling | None, bytes]] = {Unwilling.CLOSED: CLOSED, Unwilling.LAPSED: LAPSED}
+
+
+def _state(load: Load) -> bytes:
+    return OPEN if load.closed is None else LAPSED if load.lapsed else CLOSED
 
 
 def _told(state: bytes, done: Loaded) -> Value:

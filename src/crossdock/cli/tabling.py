@@ -1,0 +1,65 @@
+"""What verbs take that work on the pipeline's tables, and where these and the lake are."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crossdock.cli.control import OperatorCommand, settings_of
+from crossdock.lake.manifest import expect
+from crossdock.server.lake import folder_of
+
+
+class TablesCommand(OperatorCommand):
+    """A verb that works on the tables, and knows where they and the lake are."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        folder = click.Path(path_type=Path, file_okay=False)
+        self.params += [
+            click.Option(
+                ["--lake"], type=folder, metavar="DIR", help="The lake; without it the one the settings name."
+            ),
+            click.Option(
+                ["--tables"], type=folder, metavar="DIR", help="The tables; without it `tables` in the data folder."
+            ),
+        ]
+
+
+class SparkCommand(TablesCommand):
+    """And one that needs Spark for it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += [
+            click.Option(
+                ["--master"],
+                default="",
+                metavar="URL",
+                help="Where Spark runs: local[N], spark://…, sc://…. Without it spark-submit's, or this machine.",
+            ),
+            click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
+            click.Option(
+                ["--cds"],
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="An archive of Java classes that halves Spark's start; made at the end of the first run with it.",
+            ),
+            click.Option(
+                ["--wait"],
+                type=click.FloatRange(0, 86_400),
+                default=600.0,
+                metavar="SECONDS",
+                help="How long to wait for another process that writes the tables. [600]",
+            ),
+        ]
+
+
+def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, Path, int]:
+    """Lake, tables, and how many days the lake keeps. Raises NoLake, or Damaged if the lake's own word is gone."""
+    named, tables = values.pop("lake"), values.pop("tables")
+    settings = settings_of(values).settings
+    lake = named or folder_of(settings)
+    if named or lake_needed:
+        expect(lake, None if named else settings.server.data)
+    return lake.absolute(), tables or settings.server.data / "tables", settings.lake.keep_days
