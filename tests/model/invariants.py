@@ -152,13 +152,17 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
         assert list(lazy.due) == sorted((at, job.jid, job.number) for job, at in due)
         assert list(lazy.due_at) == sorted((job.due, job.number) for job, _ in due)
         slots = [each for each in memory.intervals.values() if each.queue == name]
-        assert list(lazy.slots) == sorted((each.next, each.jid) for each in slots)
-        assert list(lazy.slots_at) == sorted((each.next_at, each.jid) for each in slots)
+        own = [each for each in slots if each.by_server]
+        assert all(each.next == each.next_at for each in own)
+        assert list(lazy.slots.own) == sorted((each.next_at, each.jid) for each in own)
+        assert list(lazy.slots.callers) == sorted((each.next, each.jid) for each in slots if not each.by_server)
+        assert list(lazy.slots.at) == sorted((each.next_at, each.jid) for each in slots)
         assert not lazy.fresh, "all of them were sorted in above"
         assert lazy.next_t <= min(
-            (first[0] for order in (lazy.locks, lazy.due, lazy.slots) for first in order[:1]), default=inf
+            (first[0] for order in (lazy.locks, lazy.due, lazy.slots.callers) for first in order[:1]), default=inf
         )
         assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
+        assert lazy.next_wall <= min((slot for slot, _ in lazy.slots.own[:1]), default=inf)
         assert lazy.alarm == memory.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 

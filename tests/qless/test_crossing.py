@@ -12,6 +12,7 @@ from crossdock.model.states import State
 from crossdock.wire.redis.qless.call import Raised
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
+from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, worker
 
 
@@ -184,6 +185,39 @@ def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(desk: Qless
     again = worker(desk, Door(desk), "wid")
     desk.advance(60.0)
     assert fetched(again)["jid"] == "r-2"
+
+
+def recur(desk: QlessDesk, jid: str) -> None:
+    desk.call("recur", t(desk), "q", jid, "klass", "{}", "interval", "60", "30")
+
+
+@pytest.mark.parametrize("word", ["peek", "pop"])
+def test_no_callers_clock_brings_forward_what_an_operator_made(desk: QlessDesk, word: str) -> None:
+    ControlPeer(desk).ask("recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=40)
+    recur(desk, "theirs")
+    first = desk.now.wall + 40
+    who = ("q", "w", "500") if word == "pop" else ("q", "500")
+    ahead = json.loads(desk.call(word, t(desk, 1e6), *who))
+    assert {job["spawned_from_jid"] for job in ahead} == {"theirs"}
+    assert desk.call("jobs", t(desk), "recurring", "q") == ["sweep", "theirs"]
+    assert json.loads(desk.call("queues", t(desk), "q"))["recurring"] == 2
+    assert desk.memory.intervals["sweep"].next == first
+    desk.call("unrecur", t(desk), "theirs")
+    desk.advance(40.0)
+    behind = json.loads(desk.call(word, "1", *who))
+    assert [job["jid"] for job in behind if job["spawned_from_jid"] == "sweep"] == ["sweep-1"], "it has come here"
+    assert desk.memory.intervals["sweep"].next == int(first) + 60
+
+
+def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(desk: QlessDesk) -> None:
+    operator = ControlPeer(desk)
+    operator.ask("recur", id="own", queue="q", kind="K", interval_s=60)
+    recur(desk, "theirs")
+    desk.call("recur.update", t(desk), "own", "priority", "3", "interval", "90")
+    operator.ask("recur", id="theirs", priority=3)
+    assert {jid: each.by_server for jid, each in desk.memory.intervals.items()} == {"own": True, "theirs": False}
+    recur(desk, "own")
+    assert not desk.memory.intervals["own"].by_server, "it was made anew"
 
 
 def test_a_limit_of_a_queue_holds_for_every_door(desk: QlessDesk, faktory: Conversation) -> None:

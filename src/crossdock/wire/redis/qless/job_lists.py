@@ -50,7 +50,7 @@ def jobs(call: Call) -> Reply:
     if word == "depends":
         by_time = merged(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
-        by_time = lazy.slots
+        by_time = merged(lazy.slots.callers, list(lazy.slots.own))
     elif word == "throttled" and call.dialect.throttled:
         by_time = memory.held_in.get(queue, [])
     else:
