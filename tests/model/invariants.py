@@ -5,6 +5,7 @@ from math import inf
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of, shelf_key
+from crossdock.model.job import ResquFace
 from crossdock.model.records import Phase
 from crossdock.model.states import State
 
@@ -127,6 +128,9 @@ def indexes_are_whole(memory: Memory) -> None:
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)
         for name in {job.queue for job in waiting}
     }
+    ours = [job for job in waiting if job.extra is not None and type(job.extra.face) is ResquFace]
+    assert memory.resqu.delayed == Counter(int(job.due) for job in ours)
+    assert all(memory.resqu.delayed.values())
     assert list(memory.foreground) == [
         job.number
         for job in jobs
