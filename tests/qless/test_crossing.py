@@ -9,7 +9,7 @@ from crossdock.model import commands as c
 from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.given import Raised
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 from tests.support.control_peer import ControlPeer
@@ -118,6 +118,20 @@ def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(desk: QlessD
     assert (shown["queue"], shown["retries"], shown["state"]) == ("other", 2, "waiting")
     faktory.ask('ACK {"jid":"12345678"}')
     assert get(desk, "12345678")["state"] == "waiting", "its lease is over"
+
+
+def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
+    desk: QlessDesk, faktory: Conversation
+) -> None:
+    for jid in ("11111111", "22222222"):
+        faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
+    pop(desk)
+    desk.call("timeout", t(desk), "11111111")
+    assert [get(desk, jid)["state"] for jid in ("11111111", "22222222")] == ["stalled", "waiting"]
+    assert [job["state"] for job in pop(desk, count="2")] == ["running", "running"]
+    faktory.ask('PUSH {"jid":"33333333","jobtype":"mail","queue":"q","args":[]}')
+    desk.call("priority", t(desk), "33333333", "inf")
+    assert get(desk, "33333333")["state"] == "waiting", "first by its own priority"
 
 
 # Two clocks

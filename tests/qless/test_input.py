@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 
 from crossdock.wire.redis.qless import unified
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from tests.model import invariants
 from tests.qless.replay import QlessDesk

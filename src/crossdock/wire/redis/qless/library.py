@@ -13,13 +13,23 @@ from typing import Final
 from crossdock.wire.redis.qless import unified
 from crossdock.wire.redis.qless.call import Answer
 from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.dialect import (
+    PER_SCRIPT,
+    PHP,
+    REQLESS,
+    REQLESS_013,
+    THROTTLES,
+    UNIFIED,
+    UNIFIED_2013,
+    Dialect,
+)
 from crossdock.wire.redis.qless.perscript import answering as perscript
 
 UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {
     "qless": UNIFIED,
     "qless-2013": UNIFIED_2013,
     "qless-throttles": THROTTLES,
+    "reqless-0.13": REQLESS_013,
     "qless-php": PHP,
     "reqless": REQLESS,
 }
@@ -34,6 +44,7 @@ ANSWERED: Final = frozenset({*UNIFIED_DIALECTS, *(f"{SCRIPT}{name}" for name in 
 _MARKS: Final = (
     (b"ReqlessAPI", b"", "reqless"),
     (b"QlessAPI.subscription", b"", "qless-php"),
+    (b"QlessAPI", b"'Complete(): Arg \"queue_name\" missing'", "reqless-0.13"),
     (b"QlessAPI", b"throttle.set", "qless-throttles"),
     (b"QlessAPI", b"function(now, me, queue", "qless"),
     (b"QlessAPI", b"", "qless-2013"),

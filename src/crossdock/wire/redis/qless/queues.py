@@ -8,7 +8,8 @@ from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.moves import CatchUp
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, number
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.given import Raised, number
 
 _ALL: Final = float("inf")
 

@@ -9,9 +9,10 @@ from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library
-from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Raised, Reply
+from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Reply
 from crossdock.wire.redis.qless.clock import WatchedClock
 from crossdock.wire.redis.qless.dialect import UNIFIED
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from crossdock.wire.redis.qless.publisher import Publisher
 from crossdock.wire.redis.qless.view import QlessView

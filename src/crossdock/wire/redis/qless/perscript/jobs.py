@@ -5,7 +5,8 @@ from typing import Final
 
 from crossdock.model.job import Job
 from crossdock.wire.redis.qless import cjson, job, lua, popping, putting, settling
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, index, number
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised, data, index, number
 from crossdock.wire.redis.qless.perscript.script import Script
 
 

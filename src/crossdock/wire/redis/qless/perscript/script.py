@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless.call import Call, Grant, Publish, Raised, Reply, name, number
+from crossdock.wire.redis.qless.call import Call, Grant, Publish, Reply
 from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.qless.given import Raised, name, number
 
 
 class Script:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.wire.redis.qless import config, job_lists, queues, recur, workers
-from crossdock.wire.redis.qless.call import Raised, Reply, number
+from crossdock.wire.redis.qless.call import Reply
+from crossdock.wire.redis.qless.given import Raised, number
 from crossdock.wire.redis.qless.perscript.script import Script, as_it_is
 
 
