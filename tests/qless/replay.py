@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from crossdock.model.commands import Command
 from crossdock.wire.redis.qless import unified
@@ -22,6 +22,15 @@ from tests.support.desk import PlainDesk
 T = TypeVar("T")
 
 DATA = Path(__file__).parent / "data"
+
+#: Where the page advises the seed's reply (0, conflict 11; 6), the scripts of its time end in an error of Lua's.
+BY_THE_SEED: Final[dict[tuple[str, ...], dict[str, Any]]] = {
+    ("priority", "nope", "5"): {"nil": True},
+    ("unfail", "3", "g", "q2"): {"int": 0},
+}
+
+#: What the seed tells besides, of statistics and of a job that failed (conflicts 4 and 6).
+BESIDES: Final = {"histogram": {"total", "variance"}, "failure": {"message", "type"}}
 
 
 def scenarios(name: str) -> dict[str, list["Line"]]:
@@ -45,7 +54,11 @@ def lines(path: Path) -> Iterator[Line]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open() as file:
         for text in file:
             one = json.loads(text)
-            yield Line(one["s"], one["call"], one["reply"], one["pub"], one.get("script", ""), one.get("nkeys", 0))
+            script, call = one.get("script", ""), one["call"]
+            reply = BY_THE_SEED.get((script, *call), one["reply"])
+            if script == "track":
+                call = call[:3]  # tags behind it were ignored, and the seed's count here
+            yield Line(one["s"], call, reply, one["pub"], script, one.get("nkeys", 0))
 
 
 class QlessDesk(PlainDesk):
@@ -125,7 +138,9 @@ def _like(ours: Any, theirs: Any, key: str = "") -> bool:
     if key == "data" and isinstance(ours, str) and isinstance(theirs, str):
         return bool(_loosely(json.loads(ours)) == _loosely(json.loads(theirs)))
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return ours.keys() == theirs.keys() and all(_like(ours[each], theirs[each], each) for each in ours)
+        besides = set[str]().union(*(more for mark, more in BESIDES.items() if mark in theirs))
+        told = ours.keys() - theirs.keys() <= besides and theirs.keys() <= ours.keys()
+        return told and all(_like(ours[each], theirs[each], each) for each in theirs)
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(_like, ours, theirs))
     return bool(ours == theirs) and (type(ours) is type(theirs) or (_number(ours) and _number(theirs)))

@@ -105,8 +105,14 @@ def failed(call: Call) -> Reply:
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = [call.memory.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
-        return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
+        return cjson.write({"jobs": [_whole(call, one) for one in found], "total": len(order)})
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
+
+
+def _whole(call: Call, one: Job) -> dict[str, Any]:
+    """Of the oldest form: the job, and what the seed says of its failure besides."""
+    shown = job.show(call.memory, one, call.dialect)
+    return shown | {"message": shown["failure"].get("message", ""), "type": shown["failure"].get("group", "")}
 
 
 def unfail(call: Call) -> Reply:

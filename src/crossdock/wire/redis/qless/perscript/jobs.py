@@ -89,11 +89,7 @@ def get(script: Script) -> Reply:
 
 
 def priority(script: Script) -> Reply:
-    jid = script.given(0, 'Priority(): Arg "jid" missing')
-    call = script.unified(None, jid, script[1])
-    if call.job(jid) is None:
-        raise Raised("attempt to concatenate local 'queue' (a boolean value)")
-    return putting.priority(call)
+    return putting.priority(script.unified(None, script.given(0, 'Priority(): Arg "jid" missing'), script[1]))
 
 
 def depends(script: Script) -> Reply:
@@ -122,7 +118,10 @@ def track(script: Script) -> Reply:
     action = word.lower()
     if action not in ("track", "untrack"):
         raise Raised(f'Track(): Unknown action "{word}"')
-    return putting.watch(script.unified(t, jid), jid, on=action == "track")
+    call = script.unified(t, "add", jid, *script.rest(3))
+    if action == "track" and call.job(jid) is not None:  # its tags, as the seed has it
+        putting.tag(call)
+    return putting.watch(call, jid, on=action == "track")
 
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {

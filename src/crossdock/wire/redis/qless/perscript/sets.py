@@ -22,8 +22,6 @@ def unfail(script: Script) -> Reply:
     t = script.time(0, 'Unfail(): Arg "now" missing or not a number: ')
     group = script.given(1, 'Unfail(): Arg "group" missing')
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
-    if group not in script.desk.memory.failed_in:
-        raise Raised("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))
 
 
