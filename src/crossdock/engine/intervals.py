@@ -24,13 +24,15 @@ _BACKLOG_AT_LEAST = -(2**52)
 
 
 def set_interval(memory: Memory, command: SetInterval, now: Now) -> Decision[None]:
-    return (IntervalSet(later(memory, now), command.interval, command.t),), None, (command.interval.queue,)
+    event = IntervalSet(later(memory, now), command.interval, command.t, command.registers)
+    return (event,), None, (command.interval.queue,)
 
 
 def interval_set(memory: Memory, event: IntervalSet) -> None:
     interval = event.interval
     _take(memory, interval.jid)
-    memory.queue(interval.queue, event.at, event.t)
+    if event.registers:
+        memory.queue(interval.queue, event.at, event.t)
     _enter(memory, interval)
 
 

@@ -51,7 +51,8 @@ def recur(desk: Desk, request: Recur) -> bytes:
     if request.tags is not None:
         changed = replace(changed, tags=tuple(dict.fromkeys(request.tags)))
     if changed != known:
-        desk.do(SetInterval(changed, desk.now.wall))
+        moved = known is None or changed.queue != known.queue
+        desk.do(SetInterval(changed, desk.now.wall, registers=moved))
     return reply({"made": made, "recurring": views.interval(changed, desk.now, whole=True)})
 
 

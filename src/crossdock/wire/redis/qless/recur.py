@@ -140,9 +140,9 @@ def update(call: Call) -> Reply:
         changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
-        if changed.queue not in call.memory.queues:
+        if changed.queue != found.queue and changed.queue not in call.memory.queues:
             call.refuse_if_full()
-        call.desk.do(SetInterval(changed, call.t))
+        call.desk.do(SetInterval(changed, call.t, registers="queue" in pairs[::2]))
     return 1
 
 
@@ -195,5 +195,5 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
         after = tuple(each for each in found.tags if each not in names)
     call.writes()
     if after != found.tags:
-        call.desk.do(SetInterval(replace(found, tags=after), call.t))
+        call.desk.do(SetInterval(replace(found, tags=after), call.t, registers=False))
     return cjson.write(list(after))
