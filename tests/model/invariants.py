@@ -166,7 +166,7 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
             (first[0] for order in (lazy.locks, lazy.due, lazy.slots.callers) for first in order[:1]), default=inf
         )
         assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
-        assert lazy.next_wall <= min((slot for slot, _ in lazy.slots.own[:1]), default=inf)
+        assert not own or lazy.next_steady == -inf
         assert lazy.alarm == memory.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 

@@ -26,7 +26,7 @@ _FRESH_AT_MOST: Final = 1_000
 class LazyQueue:
     """Most leases are over before anybody wants to know their order: so they are sorted when somebody does."""
 
-    __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "next_wall", "slots")
+    __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "slots")
 
     def __init__(self, alarm: float = inf) -> None:
         self.due: Order[ByCaller] = Order()  #: jobs that wait for a time
@@ -35,10 +35,10 @@ class LazyQueue:
         self._late: Order[tuple[float, Number]] = Order()
         self.fresh: dict[Number, Job] = {}  #: leased, and in neither of the two yet
         self.slots = NONE
-        # Nothing falls due before these: by a caller's clock, and leases and intervals by the server's.
+        # Nothing falls due before these: by a caller's clock, and by the server's. There is no saying when the time of
+        # an interval comes by a clock that may be set, so it is looked for at every lease.
         self.next_t = inf
         self.next_steady = inf
-        self.next_wall = inf
         self.alarm = alarm  #: of its leases, as `Lazy.lates` has it: every lease looks
 
     def __bool__(self) -> bool:
@@ -77,10 +77,11 @@ class LazyQueue:
             orders = (self.locks, self.due, self.slots.callers)
             self.next_t = min([order.first()[0] for order in orders if order], default=inf)
         if self.next_steady <= now.steady:
-            self.next_steady = self.late.first()[0] if self.late else inf
-        if self.next_wall <= now.wall:
-            self.next_wall = self.slots.own.first()[0] if self.slots.own else inf
-        return self.next_t <= t or self.next_steady <= now.steady or self.next_wall <= now.wall
+            late, own = self.late.first()[0] if self.late else inf, self.slots.own
+            self.next_steady = -inf if own else late
+            if late <= now.steady or own.begins_by(now.wall):
+                return True
+        return self.next_t <= t
 
     def expired(self, t: float) -> int:
         """How many of `locks` are over at that time, the very instant included."""
@@ -163,7 +164,7 @@ class Lazy:
             queue.slots = Slots()
         queue.slots.add(interval)
         if interval.by_server:
-            queue.next_wall = min(queue.next_wall, interval.next)
+            queue.next_steady = -inf
         else:
             queue.next_t = min(queue.next_t, interval.next)
         self._set_by_wall(interval.queue, interval.next_at)

@@ -50,11 +50,7 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     if memory.throttles or memory.strays.jobs:
         return None
     lazy = memory.lazy.queues.get(name)
-    if (
-        lazy is not None
-        and (lazy.next_t <= t or lazy.next_steady <= now.steady or lazy.next_wall <= now.wall)
-        and lazy.has_come(t, now)
-    ):
+    if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now):
         return None
     if queue is not None and queue.lanes is not None:
         return None
