@@ -95,5 +95,39 @@ def test_queues_tell_what_depends_and_recurs_too(house: House) -> None:
     assert ask(house, "queues", T) == [told]
 
 
+@pytest.mark.parametrize(
+    ("script", "words", "text"),
+    [
+        ("retry", ("j", "q", "w", "soon"), 'Retry(): Arg "now" missing'),
+        ("heartbeat", ("j", "w", "soon"), 'Heartbeat(): Arg "now" missing'),
+        ("unfail", ("soon", "group", "q"), 'Unfail(): Arg "now" missing'),
+        ("depends", (), 'Depends(): Arg "jid" missing.'),
+        ("recur", ("on",), 'Recur(): Arg "queue" missing'),
+        ("recur", ("on", "q", "r", "k", "{}", "x"), 'Recur(): Arg "now" missing or not a number: x'),
+        ("recur", ("on", "q", "r", "k", "{}", "1"), 'Recur(): Arg "schedule type" missing'),
+        ("recur", ("on", "q", "r", "k", "{}", "1", "interval", "x"), 'Recur(): Arg "interval" must be a number: x'),
+        (
+            "recur",
+            ("on", "q", "r", "k", "{}", "1", "interval", "0", "0", "tags", "[]"),
+            'Recur(): Arg "interval" must be greater than or equal to 0',
+        ),
+        (
+            "recur",
+            ("on", "q", "r", "k", "{}", "1", "interval", "9", "0", "tags", "[]", "retries", "x"),
+            'Recur(): Arg "retries" must be a number. Got: x',
+        ),
+    ],
+)
+def test_the_oldest_scripts_words(house: House, script: str, words: tuple[str, ...], text: str) -> None:
+    said = house.ask("FCALL", script, "0", *words)
+    assert said.decode() == f"-ERR user_script:1: {text} script: , on @user_script:1.\r\n"
+
+
+def test_who_waits_for_nobody_is_told_nothing_before_what_is_wrong(house: House) -> None:
+    assert ask(house, "depends", "j", "perhaps") is None
+    ask(house, "put", "q", "dep", "klass", "{}", T, "0", "depends", '["j"]', keys=1)
+    assert b'Second arg must be "on" or "off"' in house.ask("FCALL", "depends", "0", "dep", "perhaps")
+
+
 def test_the_check_that_was_never_written_is_no_function(house: House) -> None:
     assert house.ask("FCALL", "consistencycheck", "0") == b"-ERR Function not found\r\n"

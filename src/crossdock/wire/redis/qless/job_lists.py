@@ -54,8 +54,9 @@ def jobs(call: Call) -> Reply:
     if word == "depends":
         by_time = merged(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
-        slots = merged(lazy.slots.callers, list(lazy.slots.own))
-        return [jid for _, jid in slots[ranged(len(slots), offset, count)]]
+        by_time = merged(lazy.slots.callers, list(lazy.slots.own))
+        if not call.dialect.in_scripts:
+            return [jid for _, jid in by_time[ranged(len(by_time), offset, count)]]
     elif word == "throttled" and call.dialect.throttled:
         by_time = memory.held_in.get(queue, [])
     else:

@@ -54,7 +54,7 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
     spacing = finite(seconds, 'Recur(): Arg "interval" not a number: ')
     offset = finite(begin, 'Recur(): Arg "offset" not a number: ')
     if spacing <= 0:
-        least = "or equal to " if call.dialect.old and spacing < 0 else ""
+        least = "or equal to " if call.dialect.in_scripts or (call.dialect.old and spacing < 0) else ""
         raise Raised(f'Recur(): Arg "interval" must be greater than {least}0')
     given = options(rest[2:], "Recur(): " if call.dialect.renamed else "")
     its_tags = tags(asserted(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: '))

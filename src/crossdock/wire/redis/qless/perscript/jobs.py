@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from crossdock.model.job import Job
+from crossdock.model.states import BLOCKED
 from crossdock.wire.redis.qless import cjson, job, lua, popping, putting, settling
 from crossdock.wire.redis.qless.call import Call, Reply
-from crossdock.wire.redis.qless.given import Raised, data, index, number
+from crossdock.wire.redis.qless.given import Raised, data, number, refuse_part
 from crossdock.wire.redis.qless.perscript.script import Script
 
 
@@ -26,18 +27,20 @@ def pop(script: Script) -> Reply:
     worker = script.given(1, 'Pop(): Arg "worker" missing')
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
+    refuse_part(count)
     call.writes()
     return _texts(call, popping.popped(call, queue, worker, count))
 
 
 def peek(script: Script) -> Reply:
     queue = script.given(0, "Peek(): Expected 1 KEYS argument")
-    wrong = 'Peek(): Arg "count" missing or not a number: '
-    if lua.number(script[1]) is None:
-        raise Raised(f"{wrong}nil")
+    count = lua.number(script[1])
+    if count is None:  # what it names instead is the argument behind it
+        raise Raised(f'Peek(): Arg "count" missing or not a number: {script[2] or "nil"}')
     call = script.unified(script.time(2, 'Peek(): Arg "now" missing or not a number: '))
+    refuse_part(count)
     call.writes()
-    return _texts(call, popping.peeked(call, queue, max(0, min(popping.PEEKED_AT_MOST, index(script[1], wrong, 0)))))
+    return _texts(call, popping.peeked(call, queue, int(max(0.0, min(popping.PEEKED_AT_MOST, count)))))
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
@@ -62,15 +65,14 @@ def fail(script: Script) -> Reply:
 def retry(script: Script) -> Reply:
     words = ("jid", "queue", "worker")
     given = [script.given(at, f'Retry(): Arg "{word}" missing') for at, word in enumerate(words)]
-    t = script.time(3, 'Retry(): Arg "now" missing or not a number: ')
+    t = script.now(3, 'Retry(): Arg "now" missing')
     return settling.retry(script.unified(t, *given, script[4]))
 
 
 def heartbeat(script: Script) -> Reply:
     jid = script.given(0, 'Heartbeat(): Arg "jid" missing')
     worker = script.given(1, 'Heartbeat(): Arg "worker" missing')
-    script.given(2, 'Heartbeat(): Arg "now" missing')
-    t = script.time(2, 'Heartbeat(): Arg "now" missing or not a number: ')
+    t = script.now(2, 'Heartbeat(): Arg "now" missing')
     return settling.heartbeat(script.unified(t, jid, worker, script[3]))
 
 
@@ -93,11 +95,13 @@ def priority(script: Script) -> Reply:
 
 
 def depends(script: Script) -> Reply:
-    jid = script.given(0, 'Depends(): Arg "jid" missing')
+    jid = script.given(0, 'Depends(): Arg "jid" missing.')
     word = script.given(1, "Depends(): Arg 2 missing")
-    if word not in ("on", "off"):
+    call = script.unified(None, jid, word, *script.rest(2))
+    found = call.job(jid)
+    if word not in ("on", "off") and found is not None and found.state is BLOCKED:
         raise Raised('Depends(): Second arg must be "on" or "off"')
-    return putting.depends(script.unified(None, jid, word, *script.rest(2)))
+    return putting.depends(call)
 
 
 def tag(script: Script) -> Reply:
