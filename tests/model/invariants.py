@@ -5,6 +5,7 @@ from math import inf
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of, shelf_key
+from crossdock.model.job import ResquFace
 from crossdock.model.records import Phase
 from crossdock.model.states import State
 
@@ -127,6 +128,9 @@ def indexes_are_whole(memory: Memory) -> None:
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)
         for name in {job.queue for job in waiting}
     }
+    ours = [job for job in waiting if job.extra is not None and type(job.extra.face) is ResquFace]
+    assert memory.resqu.delayed == Counter(int(job.due) for job in ours)
+    assert all(memory.resqu.delayed.values())
     assert list(memory.foreground) == [
         job.number
         for job in jobs
@@ -152,13 +156,17 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
         assert list(lazy.due) == sorted((at, job.jid, job.number) for job, at in due)
         assert list(lazy.due_at) == sorted((job.due, job.number) for job, _ in due)
         slots = [each for each in memory.intervals.values() if each.queue == name]
-        assert list(lazy.slots) == sorted((each.next, each.jid) for each in slots)
-        assert list(lazy.slots_at) == sorted((each.next_at, each.jid) for each in slots)
+        own = [each for each in slots if each.by_server]
+        assert all(each.next == each.next_at for each in own)
+        assert list(lazy.slots.own) == sorted((each.next_at, each.jid) for each in own)
+        assert list(lazy.slots.callers) == sorted((each.next, each.jid) for each in slots if not each.by_server)
+        assert list(lazy.slots.at) == sorted((each.next_at, each.jid) for each in slots)
         assert not lazy.fresh, "all of them were sorted in above"
         assert lazy.next_t <= min(
-            (first[0] for order in (lazy.locks, lazy.due, lazy.slots) for first in order[:1]), default=inf
+            (first[0] for order in (lazy.locks, lazy.due, lazy.slots.callers) for first in order[:1]), default=inf
         )
         assert lazy.next_steady <= min((late for late, _ in lazy.late[:1]), default=inf)
+        assert not own or lazy.next_steady == -inf
         assert lazy.alarm == memory.lazy.lates.at.get(name, inf)
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 

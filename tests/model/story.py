@@ -153,6 +153,7 @@ def story_of_moves(bench: Bench) -> Bench:
     every = Interval("every", "intervals", "klass", b"{}", Form.JSON, 60, 1_012.0, wall, 1, ("red",), 2, 3)
     bench.do(m.SetInterval(every, 1_012.0))
     bench.do(m.SetInterval(msgspec.structs.replace(every, jid="cleared"), 1_013.0))
+    bench.do(m.SetInterval(msgspec.structs.replace(every, jid="own", next=wall, by_server=True), wall))
     bench.do(m.ClearInterval("cleared"))
     bench.do(m.CatchUp("qless", "intervals", 1_100.0, 5))
     return bench

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from crossdock.model.commands import Command
 from crossdock.wire.redis.qless import unified
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import UNIFIED
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.notices import in_scripts, notices
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from tests.support.desk import PlainDesk

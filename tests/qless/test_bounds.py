@@ -10,8 +10,8 @@ from crossdock.engine import editing, faces
 from crossdock.engine.workers import Workers
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless import cjson, config, popping, putting, unified
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import REQLESS, UNIFIED
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.redis.values import Error
 from tests.qless.replay import QlessDesk

@@ -9,9 +9,10 @@ from crossdock.model import commands as c
 from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.given import Raised
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
+from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, worker
 
 
@@ -119,6 +120,20 @@ def test_a_put_takes_a_job_of_another_door_and_makes_it_one_of_this(desk: QlessD
     assert get(desk, "12345678")["state"] == "waiting", "its lease is over"
 
 
+def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
+    desk: QlessDesk, faktory: Conversation
+) -> None:
+    for jid in ("11111111", "22222222"):
+        faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
+    pop(desk)
+    desk.call("timeout", t(desk), "11111111")
+    assert [get(desk, jid)["state"] for jid in ("11111111", "22222222")] == ["stalled", "waiting"]
+    assert [job["state"] for job in pop(desk, count="2")] == ["running", "running"]
+    faktory.ask('PUSH {"jid":"33333333","jobtype":"mail","queue":"q","args":[]}')
+    desk.call("priority", t(desk), "33333333", "inf")
+    assert get(desk, "33333333")["state"] == "waiting", "first by its own priority"
+
+
 # Two clocks
 
 
@@ -184,6 +199,39 @@ def test_an_interval_makes_jobs_for_other_doors_by_the_servers_clock(desk: Qless
     again = worker(desk, Door(desk), "wid")
     desk.advance(60.0)
     assert fetched(again)["jid"] == "r-2"
+
+
+def recur(desk: QlessDesk, jid: str) -> None:
+    desk.call("recur", t(desk), "q", jid, "klass", "{}", "interval", "60", "30")
+
+
+@pytest.mark.parametrize("word", ["peek", "pop"])
+def test_no_callers_clock_brings_forward_what_an_operator_made(desk: QlessDesk, word: str) -> None:
+    ControlPeer(desk).ask("recur", id="sweep", queue="q", kind="K", interval_s=60, offset_s=40)
+    recur(desk, "theirs")
+    first = desk.now.wall + 40
+    who = ("q", "w", "500") if word == "pop" else ("q", "500")
+    ahead = json.loads(desk.call(word, t(desk, 1e6), *who))
+    assert {job["spawned_from_jid"] for job in ahead} == {"theirs"}
+    assert desk.call("jobs", t(desk), "recurring", "q") == ["sweep", "theirs"]
+    assert json.loads(desk.call("queues", t(desk), "q"))["recurring"] == 2
+    assert desk.memory.intervals["sweep"].next == first
+    desk.call("unrecur", t(desk), "theirs")
+    desk.advance(40.0)
+    behind = json.loads(desk.call(word, "1", *who))
+    assert [job["jid"] for job in behind if job["spawned_from_jid"] == "sweep"] == ["sweep-1"], "it has come here"
+    assert desk.memory.intervals["sweep"].next == int(first) + 60
+
+
+def test_who_changes_an_interval_leaves_it_the_clock_of_its_maker(desk: QlessDesk) -> None:
+    operator = ControlPeer(desk)
+    operator.ask("recur", id="own", queue="q", kind="K", interval_s=60)
+    recur(desk, "theirs")
+    desk.call("recur.update", t(desk), "own", "priority", "3", "interval", "90")
+    operator.ask("recur", id="theirs", priority=3)
+    assert {jid: each.by_server for jid, each in desk.memory.intervals.items()} == {"own": True, "theirs": False}
+    recur(desk, "own")
+    assert not desk.memory.intervals["own"].by_server, "it was made anew"
 
 
 def test_a_limit_of_a_queue_holds_for_every_door(desk: QlessDesk, faktory: Conversation) -> None:

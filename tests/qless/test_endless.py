@@ -12,8 +12,8 @@ from crossdock.model.records import Interval
 from crossdock.wire.faktory import times as faktory_times
 from crossdock.wire.redis.keys import generic
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import THROTTLES
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.view import QlessView
 from crossdock.wire.redis.views import Views
 from crossdock.wire.workq import times as workq_times

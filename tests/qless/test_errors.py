@@ -47,10 +47,66 @@ WRONG: Final = [
     (("jobs", "running"), 'Jobs(): Arg "queue" missing'),
     (("jobs", "walking", "q"), 'Jobs(): Unknown type "walking"'),
     (("stats", "q"), 'Stats(): Arg "date" missing or not a number: nil'),
+    (("put", "w", "q", "j", "k", "{}", "0", "tags", "false"), 'Put(): Arg "tags" not JSONfalse'),
+    (("put", "w", "q", "j", "k", "{}", "0", "depends", "false"), 'Put(): Arg "depends" not JSON: false'),
+    (("complete", "j", "w", "q", "{}", "depends", "3"), 'Complete(): "depends" cannot be used without a "next".'),
+    (("complete", "j", "w", "q", "{}", "next", "q", "depends", "3"), "Complete(): Job j does not exist"),
+    (("log", "j", "m", "false"), "Log(): Argument 'data' not cjson: false"),
+    (("pop", "q", "w", "1.5"), "value is not an integer or out of range"),
+    (("failed", "g", "0.5"), "value is not an integer or out of range"),
     (("failed", "g", "x"), 'Failed(): Arg "start" is not a number: x'),
     (("unfail", "q"), 'Unfail(): Arg "group" missing'),
     (("dance",), "Unknown command dance"),
 ]
+
+
+#: The same of the other forms; one that is right ends with its error.
+OF_DIALECTS: Final = [
+    ("reqless-0.13", ("peek", "q"), 'Peek(): Arg "offset" missing or not a number: nil'),
+    ("reqless-0.13", ("peek", "q", "0"), 'Peek(): Arg "count" missing or not a number: nil'),
+    ("reqless-0.13", ("complete", "j", "w"), 'Complete(): Arg "queue_name" missing'),
+    ("reqless-0.13", ("retry", "j"), 'Retry(): Arg "queue_name" missing'),
+    ("qless-throttles", ("peek", "q"), 'Peek(): Arg "count" missing or not a number: nil'),
+    ("qless-throttles", ("retry", "j"), 'Retry(): Arg "queue" missing'),
+    ("qless-throttles", ("throttle.set", "t", "3", "x"), "attempt to compare number with nil"),
+    ("reqless", ("job.retry", "j"), 'Retry(): Arg "queue_name" missing'),
+    ("reqless", ("queue.pop", "q", "w"), 'Pop(): Arg "limit" missing or not a number: nil'),
+    ("reqless", ("jobs.completed", "0", "x"), 'Jobs(): Arg "limit" not a number: x'),
+    ("reqless", ("tags.top", "0", "x"), 'Tag(): Arg "limit" not a number: x'),
+    ("reqless", ("failureGroups.counts", "x"), 'Failed(): Arg "start" is not a number: x'),
+    (
+        "reqless",
+        ("queue.recurAtInterval", "q", "r", "k"),
+        "bad argument #1 to 'decode' (string expected, got nil)",
+    ),
+    ("reqless", ("queue.recurAtInterval", "q", "r", "k", "false", "1", "0"), 'Recur(): Arg "data" not JSON: false'),
+    (
+        "reqless",
+        ("queue.recurAtInterval", "q", "r", "k", "{}", "1", "0", "odd"),
+        "Recur(): Odd number of additional args: table: 0x0",
+    ),
+    (
+        "qless-2013",
+        ("recur", "q", "r", "k", "{}", "interval", "-1", "0"),
+        'Recur(): Arg "interval" must be greater than or equal to 0',
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "words", "text"), OF_DIALECTS)
+def test_the_words_of_other_scripts(dialect: str, words: tuple[str, ...], text: str) -> None:
+    said = House().ask("FCALL", dialect, "0", words[0], T, *words[1:])
+    assert said.decode() == f"-ERR user_script:1: {text} script: , on @user_script:1.\r\n"
+
+
+def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
+    house = House()
+    house.put("j")
+    house.pop(1)
+    assert house.call("heartbeat", T, "j", "w", "false").startswith(b":")
+    assert house.call("fail", T, "j", "w", "g", "m", "false") == bulk("j")
+    (job,) = house.desk.memory.jobs.values()
+    assert job.payload == b"{}"
 
 
 @pytest.mark.parametrize(("words", "text"), WRONG, ids=[" ".join(words) for words, _ in WRONG])

@@ -1,13 +1,14 @@
 """Whatever a client sends: an answer or the script's own error, and a state that can be stored."""
 
+import json
 from random import Random
 from typing import Final
 
 import pytest
 
 from crossdock.wire.redis.qless import unified
-from crossdock.wire.redis.qless.call import Raised
-from crossdock.wire.redis.qless.dialect import UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.dialect import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from tests.model import invariants
 from tests.qless.replay import QlessDesk
@@ -138,3 +139,29 @@ def test_the_oldest_track_does_not_mind_capitals() -> None:
     assert "j" in desk.memory.watched
     with pytest.raises(Raised, match='Unknown action "FOLLOW"'):
         track(desk, [], [b"FOLLOW", b"j", b"1"], desk.tell)
+
+
+@pytest.mark.parametrize("change", [("recur.update", "20", "r", "retries", "4"), ("recur.tag", "20", "r", "x")])
+def test_a_recurring_job_that_is_changed_leaves_its_queue_forgotten(change: tuple[str, ...]) -> None:
+    desk = QlessDesk()
+    desk.call("recur", "10", "q", "r", "klass", "{}", "interval", "60", "0")
+    desk.call("queue.forget", "11", "q")
+    desk.call(*change)
+    assert desk.call("queues", "21") == "{}"
+    desk.call("recur.update", "22", "r", "queue", "q")
+    assert json.loads(desk.call("queues", "23"))[0]["recurring"] == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "act"),
+    [(UNIFIED, ("timeout", "j")), (REQLESS_013, ("timeout", "j")), (UNIFIED_2013, ("fail", "j", "another", "g", "m"))],
+)
+def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dialect, act: tuple[str, ...]) -> None:
+    desk = QlessDesk()
+    desk.dialect = dialect
+    worker = [] if dialect.old else ["w"]
+    desk.call("put", "10", *worker, "q", "j", "klass", "{}", "0")
+    desk.call("pop", "11", "q", "w", "1")
+    desk.call("pop", "100", "q", "w", "1")
+    desk.call(act[0], "101", *act[1:])
+    assert json.loads(desk.call("workers", "102", "w")) == {"jobs": {}, "stalled": {}}

@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.wire.redis.qless import library
-from crossdock.wire.redis.qless.call import Raised
+from crossdock.wire.redis.qless.given import Raised
 from tests.qless.replay import QlessDesk
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crossdock.model.keys import SetKey
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import PHP
+from crossdock.wire.redis.qless.given import Raised
 from tests.model import invariants
 from tests.qless.replay import QlessDesk
 from tests.qless.test_replay import replayed

@@ -10,8 +10,8 @@ from crossdock.model import commands as c
 from crossdock.model.job import Form, Job, Spec
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import REQLESS
+from crossdock.wire.redis.qless.given import Raised
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk

@@ -11,8 +11,8 @@ from crossdock.model import commands as c
 from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.call import Raised
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
+from crossdock.wire.redis.qless.given import Raised
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 

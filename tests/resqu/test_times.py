@@ -1,10 +1,14 @@
 """Delayed jobs and plans."""
 
 import json
+from typing import Any
 
 import pytest
 
+from crossdock.model.commands import Enqueue
+from crossdock.model.job import Form, Spec
 from crossdock.wire.redis.resqu import hashes
+from tests.model.bench import RULES
 from tests.resqu.saying import P, base, insert, script
 from tests.resqu.speaking import Direct, Refused
 
@@ -24,6 +28,24 @@ class TestDelayedJobs:
         first, second = map(json.loads, reversed(direct.say("c", "LRANGE", f"{P}unassigned", "0", "-1")))
         assert (first["args"], second["args"]) == ([1], [2])
         assert len(first["id"]) == 32 and first["queue_time"] == at
+
+    def test_jobs_of_other_doors_are_delayed_elsewhere(self, direct: Direct) -> None:
+        at = int(direct.desk.now.wall) + 60
+        schedule, second = f"{P}delayed_queue_schedule", f"{P}delayed:{at}"
+
+        def told() -> list[Any]:
+            keys = sorted(each for each in (schedule, second) if direct.say("c", "EXISTS", each))
+            by_pattern, (_, scanned) = direct.say("c", "KEYS", f"{P}*"), direct.say("c", "SCAN", "0")
+            assert by_pattern == scanned == [each for each in keys if each == schedule], "a second is in the schedule"
+            sizes = direct.say("c", "DBSIZE"), direct.say("c", "ZCARD", schedule), direct.say("c", "LLEN", second)
+            return [*sizes, direct.say("c", "TYPE", schedule), direct.say("c", "ZRANGE", schedule, "0", "-1")]
+
+        direct.desk.do(Enqueue("faktory", [Spec("due", "q", "k", b"[]", Form.JSON, 0, RULES, float(at))]))
+        assert told() == [0, 0, 0, "none", []]
+        assert direct.say("c", "RPUSH", second, base()) == 1, "it is the first there"
+        assert told() == [1, 1, 1, "zset", [str(at)]]
+        direct.desk.advance(60.0)
+        assert direct.say("c", "EXISTS", schedule, second) == 0
 
     def test_one_of_the_past_comes_at_once(self, direct: Direct) -> None:
         assert direct.say("c", "RPUSH", f"{P}delayed:5", base()) == 1

@@ -15,12 +15,13 @@ from crossdock.engine.gone import Gone
 from crossdock.engine.jids import Jids
 from crossdock.engine.lazy import Lazy, LazyQueue
 from crossdock.engine.memory import Memory
+from crossdock.engine.slots import Slots
 from crossdock.engine.stats import Stats
 
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
 _NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
 _SCALARS: Final = (str, bytes, int, float, bool, type(None))
-_OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots", "slots_at")
+_OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots")
 
 
 def picture(memory: Memory) -> dict[str, Any]:
@@ -53,6 +54,8 @@ def _way(value: object) -> Callable[[Any], Any]:
         return lambda gone: None
     if isinstance(value, Lazy):  # when something is next due is a guess, from below
         return lambda lazy: {"queues": plain(lazy.queues)}
+    if isinstance(value, Slots):
+        return lambda slots: {name: plain(getattr(slots, name)) for name in Slots.__slots__}
     if isinstance(value, LazyQueue):
         return lambda queue: {name: plain(getattr(queue, name)) for name in _OF_LAZY_QUEUE}
     if isinstance(value, defaultdict):  # counts: none is as good as zero

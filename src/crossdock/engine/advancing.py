@@ -92,8 +92,9 @@ def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
 
 def stalled(memory: Memory, event: Stalled) -> None:
     job, lease = _held(memory, event.number)
+    listed = memory.workers.has(lease.worker, job.jid)
     end_lease(memory, job, READY)
-    if lease.until is not None:
+    if listed and lease.until is not None:
         memory.workers.give(lease.worker, job.jid, lease.until)
     face = face_of(job)
     if face is not None:

@@ -19,7 +19,7 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
-from crossdock.model.job import BAND_NORMAL, Extra, Job, Result
+from crossdock.model.job import BAND_NORMAL, Extra, Job, Lease, Result
 from crossdock.model.rules import Lapse
 from crossdock.model.states import GONE, READY, State
 
@@ -98,6 +98,7 @@ def failed(memory: Memory, event: Failed) -> None:
     stays = not event.token and not event.to_queue and then is job.state
     if memory.strays.jobs and then in _FINAL:
         memory.strays.out_of(job.number, job.queue)
+    listed = None if lease is None else _still_listed(memory, job, lease, event)
     if not stays:
         end_lease(memory, job, then)
     _count(memory, job, event)
@@ -112,8 +113,8 @@ def failed(memory: Memory, event: Failed) -> None:
         if event.said or then in _FINAL:
             job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
         faces.failed(memory, job, event, lease)
-        if lease is not None and lease.until is not None and event.failure.worker not in ("", lease.worker):
-            memory.workers.give(lease.worker, job.jid, lease.until)  # an old script asks whoever fails it to let go
+        if listed is not None and lease is not None:
+            memory.workers.give(lease.worker, job.jid, listed)
         if event.booked and event.booked != job.queue and then not in _FINAL:
             faces.elsewhere(job, event.booked)
         if event.to_queue:
@@ -133,6 +134,13 @@ def failed(memory: Memory, event: Failed) -> None:
             links.failed(memory, job, linked, event.at, "dead" if then is State.DEAD else "failed")
     if memory.needed_by and not stays and (then in _FINAL or event.to_queue):
         needs.lost(memory, event.number)
+
+
+def _still_listed(memory: Memory, job: Job, lease: Lease, event: Failed) -> float | None:
+    """Up to when its worker is shown with it all the same: an old script asks whoever fails a job to let go of it."""
+    if event.failure.worker in ("", lease.worker) or not memory.workers.has(lease.worker, job.jid):
+        return None
+    return lease.until
 
 
 def _count(memory: Memory, job: Job, event: Failed) -> None:

@@ -24,13 +24,15 @@ _BACKLOG_AT_LEAST = -(2**52)
 
 
 def set_interval(memory: Memory, command: SetInterval, now: Now) -> Decision[None]:
-    return (IntervalSet(later(memory, now), command.interval, command.t),), None, (command.interval.queue,)
+    event = IntervalSet(later(memory, now), command.interval, command.t, command.registers)
+    return (event,), None, (command.interval.queue,)
 
 
 def interval_set(memory: Memory, event: IntervalSet) -> None:
     interval = event.interval
     _take(memory, interval.jid)
-    memory.queue(interval.queue, event.at, event.t)
+    if event.registers:
+        memory.queue(interval.queue, event.at, event.t)
     _enter(memory, interval)
 
 
@@ -43,12 +45,12 @@ def every(interval: Interval, seconds: float) -> Interval:
 def _take(memory: Memory, jid: str) -> None:
     before = memory.intervals.pop(jid, None)
     if before is not None:
-        memory.lazy.recur_no_more(before.queue, jid, before.next, before.next_at)
+        memory.lazy.recur_no_more(before)
 
 
 def _enter(memory: Memory, interval: Interval) -> None:
     memory.intervals[interval.jid] = interval
-    memory.lazy.recur(interval.queue, interval.jid, interval.next, interval.next_at)
+    memory.lazy.recur(interval)
 
 
 def clear_interval(memory: Memory, command: ClearInterval, now: Now) -> Decision[None]:
@@ -72,34 +74,29 @@ def spawn(
     fresh: bool = False,
     loose: frozenset[Number] = frozenset(),
 ) -> list[Recurred]:
-    """The slots of that queue's intervals that have come by a caller's clock, or (None) by the server's. While there is
-    no room they wait.
+    """The slots of that queue's intervals that have come: by a caller's clock, of those it has no say in by the
+    server's; or (None) all by the server's. While there is no room they wait.
 
     `loose` are jobs whose leases are ended by events that come before.
     """
     limit = int(max(0, min(limit, memory.room)))
-    lazy = memory.lazy.queues[queue]
-    order = lazy.slots if t is not None else lazy.slots_at
-    until = now.wall if t is None else t
-    begin = order.bisect_left((0.0, ""))  # the scripts look from 0 on
     events: list[Recurred] = []
     made = 0
-    for slot, jid in order.islice(begin, begin + limit):
-        if slot > until or made >= limit:
+    for slot, jid, until in memory.lazy.queues[queue].slots.come(t, now.wall, limit):
+        if made >= limit:
             break
-        event = _slots(memory, memory.intervals[jid], slot, until, limit - made, memory.counters.number + 1 + made)
+        interval = memory.intervals[jid]
+        event = _slots(interval, slot, until, limit - made, memory.counters.number + 1 + made)
         event.at, event.via, event.fresh = later(memory, now), via, fresh
         _meet(memory, event, loose)
-        if t is None:  # both clocks go on by as much
-            event.next, event.next_at = memory.intervals[jid].next + event.next - slot, event.next
-        else:
-            event.next_at = memory.intervals[jid].next_at + event.next - slot
+        ahead = interval.next - interval.next_at  # both clocks go on by as much; 0 if one counts
+        event.next, event.next_at = (event.next + ahead, event.next) if t is None else (event.next, event.next - ahead)
         made += len(event.specs)
         events.append(event)
     return events
 
 
-def _slots(memory: Memory, interval: Interval, first: float, until: float, limit: int, number: int) -> Recurred:
+def _slots(interval: Interval, first: float, until: float, limit: int, number: int) -> Recurred:
     """At most so many; of those missed only the last `backlog`, and the one under way."""
     slot: float = floor(first)
     seconds, backlog = interval.seconds, max(interval.backlog, _BACKLOG_AT_LEAST)

@@ -1,11 +1,11 @@
-"""What `placing` keeps besides: the lists of jobs that qless shows, by its callers' clocks."""
+"""What `placing` keeps besides: lists of jobs that qless shows, by its callers' clocks; Resqu's delayed ones."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossdock.engine.order import Order, entry
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
 from crossdock.model.faces import QlessFace
-from crossdock.model.job import Job
+from crossdock.model.job import Job, ResquFace
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:
@@ -35,6 +35,22 @@ def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
         take(memory.failed_in, group_of(job), (face.order, job.number))
     elif state is COMPLETE:
         memory.completed.take((face.time, job.jid, job.number))
+
+
+def schedule(memory: "Memory", job: Job) -> None:
+    """It waits for its time; Resqu shows those of its own."""
+    entry(memory.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
+    if job.extra is not None and type(job.extra.face) is ResquFace:
+        memory.resqu.delayed[int(job.due)] += 1
+
+
+def schedule_no_more(memory: "Memory", job: Job) -> None:
+    take(memory.scheduled_in, job.queue, (-job.priority, job.due, job.number))
+    if job.extra is not None and type(job.extra.face) is ResquFace:
+        delayed, second = memory.resqu.delayed, int(job.due)
+        delayed[second] -= 1
+        if not delayed[second]:
+            del delayed[second]
 
 
 def take(orders: dict[str, Order[T]], name: str, entry: T) -> None:

@@ -1,7 +1,8 @@
 """Deadlines that nobody's timer carries out (MODEL section 2): who leases next from that queue does, or reads it.
 
 Each is kept by its caller's clock and by the server's. Callers with a clock of their own go by the first, everybody
-else by the second. A job of another door never stands here, so no caller's clock can end its lease or its wait.
+else by the second. A job of another door never stands here, so no caller's clock can end its lease or its wait; an
+interval that was not made by such a caller stands here by the server's alone.
 """
 
 from collections.abc import Iterable
@@ -10,8 +11,10 @@ from typing import Any, Final, TypeAlias
 
 from crossdock.engine.alarms import Alarms
 from crossdock.engine.order import Order
+from crossdock.engine.slots import NONE, Slots
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Lease, Number
+from crossdock.model.records import Interval
 
 ByCaller: TypeAlias = tuple[float, str, Number]  #: time, jid, number
 
@@ -23,7 +26,7 @@ _FRESH_AT_MOST: Final = 1_000
 class LazyQueue:
     """Most leases are over before anybody wants to know their order: so they are sorted when somebody does."""
 
-    __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "slots", "slots_at")
+    __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "slots")
 
     def __init__(self, alarm: float = inf) -> None:
         self.due: Order[ByCaller] = Order()  #: jobs that wait for a time
@@ -31,9 +34,9 @@ class LazyQueue:
         self._locks: Order[ByCaller] = Order()
         self._late: Order[tuple[float, Number]] = Order()
         self.fresh: dict[Number, Job] = {}  #: leased, and in neither of the two yet
-        self.slots: Order[tuple[float, str]] = Order()  #: intervals by their next run
-        self.slots_at: Order[tuple[float, str]] = Order()  #: the same by wall
-        # Nothing falls due before these: by a caller's clock, and leases by the server's.
+        self.slots = NONE
+        # Nothing falls due before these: by a caller's clock, and by the server's. There is no saying when the time of
+        # an interval comes by a clock that may be set, so it is looked for at every lease.
         self.next_t = inf
         self.next_steady = inf
         self.alarm = alarm  #: of its leases, as `Lazy.lates` has it: every lease looks
@@ -68,13 +71,17 @@ class LazyQueue:
         if lease.late is not None:
             self._late.take((lease.late, job.number))
 
-    def has_come(self, t: float, steady: float) -> bool:
+    def has_come(self, t: float, now: Now) -> bool:
         """Whether somebody who leases by a clock of his own at `t` may find something to carry out."""
         if self.next_t <= t:
-            self.next_t = min([order.first()[0] for order in (self.locks, self.due, self.slots) if order], default=inf)
-        if self.next_steady <= steady:
-            self.next_steady = self.late.first()[0] if self.late else inf
-        return self.next_t <= t or self.next_steady <= steady
+            orders = (self.locks, self.due, self.slots.callers)
+            self.next_t = min([order.first()[0] for order in orders if order], default=inf)
+        if self.next_steady <= now.steady:
+            late, own = self.late.first()[0] if self.late else inf, self.slots.own
+            self.next_steady = -inf if own else late
+            if late <= now.steady or own.begins_by(now.wall):
+                return True
+        return self.next_t <= t
 
     def expired(self, t: float) -> int:
         """How many of `locks` are over at that time, the very instant included."""
@@ -151,24 +158,26 @@ class Lazy:
         if at < self.walls.at.get(name, inf):
             self.walls.set(name, at)
 
-    def recur(self, name: str, jid: str, slot: float, slot_at: float) -> None:
-        queue = self._of(name)
-        queue.slots.add((slot, jid))
-        queue.next_t = min(queue.next_t, slot)
-        queue.slots_at.add((slot_at, jid))
-        self._set_by_wall(name, slot_at)
+    def recur(self, interval: Interval) -> None:
+        queue = self._of(interval.queue)
+        if queue.slots is NONE:
+            queue.slots = Slots()
+        queue.slots.add(interval)
+        if interval.by_server:
+            queue.next_steady = -inf
+        else:
+            queue.next_t = min(queue.next_t, interval.next)
+        self._set_by_wall(interval.queue, interval.next_at)
 
-    def recur_no_more(self, name: str, jid: str, slot: float, slot_at: float) -> None:
-        queue = self.queues[name]
-        queue.slots.take((slot, jid))
-        queue.slots_at.take((slot_at, jid))
-        self._left(name)
+    def recur_no_more(self, interval: Interval) -> None:
+        self.queues[interval.queue].slots.take(interval)
+        self._left(interval.queue)
 
     def has_work(self, name: str, now: Now) -> bool:
         """Whether somebody who leases by the server's clock would find something done for him there."""
         queue = self.queues.get(name)
         return queue is not None and (
-            queue.late.begins_by(now.steady) or queue.due_at.begins_by(now.wall) or queue.slots_at.begins_by(now.wall)
+            queue.late.begins_by(now.steady) or queue.due_at.begins_by(now.wall) or queue.slots.at.begins_by(now.wall)
         )
 
     def due_in(self, now: Now) -> float | None:
@@ -204,7 +213,7 @@ class Lazy:
         for name in names:
             queue = self.queues.get(name)
             if queue is not None:
-                at = min(_behind(queue.due_at, now.wall), _behind(queue.slots_at, now.wall))
+                at = min(_behind(queue.due_at, now.wall), _behind(queue.slots.at, now.wall))
                 if at < inf:
                     self.walls.set(name, at)
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crossdock.engine import kept
-from crossdock.engine.order import entry
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import blocked_key, lease_of, needs_of, place_of, shelf_key
 from crossdock.model.faces import QlessFace
@@ -41,7 +40,7 @@ def place(memory: "Memory", job: Job) -> None:
         if job.extra is not None and type(job.extra.face) is QlessFace:
             kept.keep(memory, job, job.extra.face)
         if state is SCHEDULED:
-            entry(memory.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
+            kept.schedule(memory, job)
         elif state is RETRYING:
             memory.retrying_in[job.queue] += 1
         elif state is BLOCKED:
@@ -110,7 +109,7 @@ def displace(memory: "Memory", job: Job) -> None:
         if job.extra is not None and type(job.extra.face) is QlessFace:
             kept.keep_no_more(memory, job, job.extra.face)
         if state is SCHEDULED:
-            kept.take(memory.scheduled_in, job.queue, (-job.priority, job.due, job.number))
+            kept.schedule_no_more(memory, job)
         elif state is RETRYING:
             memory.retrying_in[job.queue] -= 1
         elif state is BLOCKED:

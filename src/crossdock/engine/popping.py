@@ -50,7 +50,7 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     if memory.throttles or memory.strays.jobs:
         return None
     lazy = memory.lazy.queues.get(name)
-    if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now.steady):
+    if lazy is not None and (lazy.next_t <= t or lazy.next_steady <= now.steady) and lazy.has_come(t, now):
         return None
     if queue is not None and queue.lanes is not None:
         return None

@@ -41,6 +41,10 @@ class Workers:
             held = self.given[worker] = {}
         held[jid] = until
 
+    def has(self, worker: str, jid: str) -> bool:
+        """Whether it is still on that worker's list: a lease may last longer, once it was warned of."""
+        return jid in self.given.get(worker, ())
+
     def let_go(self, worker: str, jid: str) -> None:
         held = self.given.get(worker)
         if held is not None and held.pop(jid, None) is not None and not held:

@@ -9,10 +9,10 @@ from crossdock.engine.order import Order
 from crossdock.engine.resqu.plans import enlist
 from crossdock.engine.resqu.state import Mapping, Once, Resqu
 from crossdock.model.event_resqu import Pools
-from crossdock.model.job import Number, Spec
+from crossdock.model.job import Number, ResquFace, Spec
 from crossdock.model.records import Phase, Stage
 from crossdock.model.resqu_lists import Buffer
-from crossdock.model.states import HELD
+from crossdock.model.states import HELD, SCHEDULED
 
 
 class Kept(msgspec.Struct, array_like=True, frozen=True):
@@ -58,6 +58,8 @@ def restore(memory: Memory, kept: Kept) -> None:
     resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.stages if stage.phase is Phase.ACTIVE}
     resqu.backlogs = {(pool, source): deque(names) for pool, source, names in kept.backlogs}
     resqu.once = Once(kept.once)
+    waiting = (memory.jobs[number] for _, number in memory.shelves[SCHEDULED])
+    resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.face) is ResquFace)
     _lanes(memory, kept)
     for each in memory.recurrences.values():
         if each.plan:

@@ -219,7 +219,7 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.loads.restore(rest.loads, rest.once)
     for each in rest.intervals:
         memory.intervals[each.jid] = each
-        memory.lazy.recur(each.queue, each.jid, each.next, each.next_at)
+        memory.lazy.recur(each)
 
 
 def _unpack(data: bytes, form: int, memory: Memory) -> list[Job]:

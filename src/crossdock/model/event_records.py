@@ -111,6 +111,7 @@ class IntervalSet(Event, tag="interval-set"):
 
     interval: Interval
     t: float
+    registers: bool = True  #: its queue
 
 
 class IntervalCleared(Event, tag="interval-cleared"):

@@ -206,6 +206,7 @@ class SetInterval(Command[None], frozen=True, gc=False):
 
     interval: Interval
     t: float
+    registers: bool = True
 
 
 class ClearInterval(Command[None], frozen=True, gc=False):

@@ -158,3 +158,4 @@ class Interval(msgspec.Struct, array_like=True, frozen=True):
     count: int = 0  #: jobs it has made
     throttles: tuple[str, ...] = ()  #: of its jobs
     old: bool = False  #: see `QlessFace.old`
+    by_server: bool = False  #: no caller's clock brings it forward; `next` is `next_at`

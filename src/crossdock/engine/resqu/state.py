@@ -3,7 +3,7 @@
 Locks themselves stand in `memory.locks`, plans in `memory.recurrences`. Only apply functions may write here.
 """
 
-from collections import deque
+from collections import Counter, deque
 from functools import lru_cache
 from typing import Final
 
@@ -78,6 +78,7 @@ class Resqu:
         "backlogs",
         "buffers",
         "deferred",
+        "delayed",
         "in_buffer",
         "lanes",
         "mapping",
@@ -96,6 +97,7 @@ class Resqu:
         self.reserved_by: dict[int, dict[str, None]] = {}  #: the same by connection
         self.running: set[str] = set()  #: locks whose holder was said to be running
         self.deferred: dict[str, tuple[str, Spec]] = {}  #: by lock: door and job
+        self.delayed: Counter[int] = Counter()  #: its scheduled jobs, by second; other doors' are not shown there
         self.buffers: dict[str, Buffer] = {}
         self.in_buffer: dict[Number, str] = {}  #: jobs that are leased or taken into one, and which
         self.stages: dict[str, Stage] = {}

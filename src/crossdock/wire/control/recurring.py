@@ -51,7 +51,8 @@ def recur(desk: Desk, request: Recur) -> bytes:
     if request.tags is not None:
         changed = replace(changed, tags=tuple(dict.fromkeys(request.tags)))
     if changed != known:
-        desk.do(SetInterval(changed, desk.now.wall))
+        moved = known is None or changed.queue != known.queue
+        desk.do(SetInterval(changed, desk.now.wall, registers=moved))
     return reply({"made": made, "recurring": views.interval(changed, desk.now, whole=True)})
 
 
@@ -60,7 +61,8 @@ def _new(desk: Desk, request: Recur) -> Interval:
         raise Invalid(f"no recurring job {request.id} is here; to make it, give queue, kind and interval_s")
     first = desk.now.wall + (request.offset_s or 0.0)
     seconds = _whole(request.interval_s)
-    return Interval(choose.new_name(request.id), "", "", b"{}", Form.JSON, seconds, first, first, retries=RETRIES)
+    head = (choose.new_name(request.id), "", "", b"{}", Form.JSON, seconds, first, first)
+    return Interval(*head, retries=RETRIES, by_server=True)
 
 
 def _spaced(known: Interval, request: Recur) -> Interval:

@@ -7,7 +7,8 @@ from crossdock.engine.memory import Memory
 from crossdock.model.moves import Configure
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import Call, Raised, Reply
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised
 
 DEFAULTS: Final[dict[str, str | int]] = {
     "application": "qless",

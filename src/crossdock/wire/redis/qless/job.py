@@ -1,6 +1,6 @@
 """A job as qless shows it, and the history of one (protocol page, qless 3 and 4)."""
 
-from math import floor
+from math import floor, inf
 from typing import Any, Final
 
 import msgspec
@@ -38,7 +38,12 @@ _FAILED: Final = frozenset({What.FAILED, What.EXHAUSTED})
 
 def state(job: Job) -> str:
     face = face_of(job)
-    return face.state if face is not None and face.state else _STATES[job.state]
+    if face is not None and face.state:
+        return face.state
+    # What `timeout` took back stands before all others; of another door's job nothing else tells of it.
+    if face is None and job.place is not None and job.place[0] == -inf < -job.priority and job.state is State.READY:
+        return "stalled"
+    return _STATES[job.state]
 
 
 def worker(job: Job) -> str:

@@ -13,9 +13,14 @@ from crossdock.model.job import Job
 from crossdock.model.moves import Unfail
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, job
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, index, number
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.qless.given import Raised, number, refuse_part, span
 from crossdock.wire.redis.qless.pages import Reversed, ranged, spanned
 from crossdock.wire.redis.qless.queues import move_due
+
+#: Of `failed`.
+NOT_A_NUMBER: Final = 'Failed(): Arg "%s" is not a number: '
 
 _MERGED_AT_MOST: Final = 10_000
 
@@ -26,8 +31,8 @@ def jobs(call: Call) -> Reply:
         raise Raised('Jobs(): Arg "state" missing')
     complete = word == "complete"
     queue = "" if complete else call.text(1, 'Jobs(): Arg "queue" missing')
-    offset = index(call[1 if complete else 2], 'Jobs(): Arg "offset" not a number: ', 0)
-    count = index(call[2 if complete else 3], 'Jobs(): Arg "count" not a number: ', 25)
+    at = 1 if complete else 2
+    offset, count = span(call[at], call[at + 1], 'Jobs(): Arg "%s" not a number: ', ("offset", call.dialect.count))
     memory = call.memory
     if complete:
         newest = Reversed(merged(memory.completed, list(memory.stale.done)))
@@ -50,7 +55,9 @@ def jobs(call: Call) -> Reply:
     if word == "depends":
         by_time = merged(memory.blocked_in.get(queue, []), list(memory.strays.depends.get(queue, ())))
     elif word == "recurring":
-        by_time = lazy.slots
+        by_time = merged(lazy.slots.callers, list(lazy.slots.own))
+        if not call.dialect.in_scripts:
+            return [jid for _, jid in by_time[ranged(len(by_time), offset, count)]]
     elif word == "throttled" and call.dialect.throttled:
         by_time = memory.held_in.get(queue, [])
     else:
@@ -94,21 +101,28 @@ def failed(call: Call) -> Reply:
         counts = Counter({name: len(order) for name, order in groups.items()})
         counts.update(name for name, _, _ in call.memory.stale.failed)
         return cjson.write(dict(sorted(counts.items())))
-    start = index(call[1], 'Failed(): Arg "start" is not a number: ', 0)
-    limit = index(call[2], 'Failed(): Arg "limit" is not a number: ', 25)
+    start, limit = span(call[1], call[2], NOT_A_NUMBER, ("start", "limit"))
     stale = [(order, number_) for name, order, number_ in call.memory.stale.failed if name == group]
     order = Reversed(merged(groups.get(group, []), stale))
     page = order[spanned(len(order), start, limit - 1 if call.dialect.paged_by_end else start + limit - 1)]
     found = [call.memory.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
-        return cjson.write({"jobs": [job.show(call.memory, one, call.dialect) for one in found], "total": len(order)})
+        show = _by_seed if call.dialect.by_seed else job.show
+        return cjson.write({"jobs": [show(call.memory, one, call.dialect) for one in found], "total": len(order)})
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
+
+
+def _by_seed(memory: Memory, one: Job, dialect: Dialect) -> dict[str, Any]:
+    """The job, and what the seed says of its failure besides."""
+    shown = job.show(memory, one, dialect)
+    return shown | {"message": shown["failure"].get("message", ""), "type": shown["failure"].get("group", "")}
 
 
 def unfail(call: Call) -> Reply:
     queue = call.queue()
     group = call.text(1, 'Unfail(): Arg "group" missing')
     count = number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0)
+    refuse_part(count)
     call.writes()
     return call.desk.do(Unfail(VIA, call.t, group, queue, int(max(0.0, min(1e6, count)))))
 

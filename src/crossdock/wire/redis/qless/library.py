@@ -13,13 +13,24 @@ from typing import Final
 from crossdock.wire.redis.qless import unified
 from crossdock.wire.redis.qless.call import Answer
 from crossdock.wire.redis.qless.clock import CALLERS, CallersClock
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.dialect import (
+    PER_SCRIPT,
+    PHP,
+    REQLESS,
+    REQLESS_013,
+    SEED,
+    THROTTLES,
+    UNIFIED,
+    UNIFIED_2013,
+    Dialect,
+)
 from crossdock.wire.redis.qless.perscript import answering as perscript
 
 UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {
     "qless": UNIFIED,
     "qless-2013": UNIFIED_2013,
     "qless-throttles": THROTTLES,
+    "reqless-0.13": REQLESS_013,
     "qless-php": PHP,
     "reqless": REQLESS,
 }
@@ -27,13 +38,19 @@ UNIFIED_DIALECTS: Final[dict[str, Dialect]] = {
 #: Of the per-script form, by script.
 SCRIPT: Final = "qless/"
 
+#: The same as its document has it, which is FCALL's notation.
+BY_SEED: Final = "seed/"
+
 #: All that are answered.
-ANSWERED: Final = frozenset({*UNIFIED_DIALECTS, *(f"{SCRIPT}{name}" for name in perscript.SCRIPTS)})
+ANSWERED: Final = frozenset(
+    {*UNIFIED_DIALECTS, *(f"{form}{name}" for form in (SCRIPT, BY_SEED) for name in perscript.SCRIPTS)}
+)
 
 #: The first of these that a text contains tells its dialect.
 _MARKS: Final = (
     (b"ReqlessAPI", b"", "reqless"),
     (b"QlessAPI.subscription", b"", "qless-php"),
+    (b"QlessAPI", b"'Complete(): Arg \"queue_name\" missing'", "reqless-0.13"),
     (b"QlessAPI", b"throttle.set", "qless-throttles"),
     (b"QlessAPI", b"function(now, me, queue", "qless"),
     (b"QlessAPI", b"", "qless-2013"),
@@ -81,5 +98,5 @@ class Dialects:
         self.answers: dict[str, Answer] = {
             name: unified.answering(as_set(dialect)) for name, dialect in UNIFIED_DIALECTS.items()
         }
-        old = as_set(PER_SCRIPT)
-        self.answers |= {f"{SCRIPT}{name}": perscript.answering(name, old) for name in perscript.SCRIPTS}
+        for form, dialect in ((SCRIPT, as_set(PER_SCRIPT)), (BY_SEED, as_set(SEED))):
+            self.answers |= {f"{form}{name}": perscript.answering(name, dialect) for name in perscript.SCRIPTS}

@@ -5,7 +5,8 @@ from typing import Final
 from crossdock.engine.keys import Entry
 from crossdock.model.keys import ChangeList, ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, decoded
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised, decoded
 
 IDENTIFIERS: Final = b"ql:qp:identifiers"
 PRIORITIES: Final = b"ql:qp:priorities"
@@ -75,9 +76,9 @@ def set_priorities(call: Call) -> Reply:
 
 def _pattern(word: str) -> list[object]:
     found = decoded(word)
-    if not isinstance(found, dict):
+    if not isinstance(found, (dict, list, str)):
         raise Raised(f"attempt to index a {_kind(found)} value")
-    return _listed(found.get("pattern"), "pattern")
+    return _listed(found.get("pattern") if isinstance(found, dict) else None, "pattern")
 
 
 def _listed(value: object, local: str) -> list[object]:

@@ -9,7 +9,8 @@ from crossdock.model.keys import ChangeMembers, Kind
 from crossdock.model.moves import CatchUp, LeaseThese, Pop
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, config, job_lists, jobtext, workers
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, index, number
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.given import Raised, index, number
 from crossdock.wire.redis.qless.pages import spanned
 from crossdock.wire.redis.qless.patterns import find
 

@@ -9,19 +9,23 @@ from crossdock.model.job import Job
 from crossdock.model.moves import CatchUp, Pop
 from crossdock.wire.redis.bounds import REPLY_BYTES
 from crossdock.wire.redis.qless import config, jobtext
-from crossdock.wire.redis.qless.call import VIA, Call, Reply, index, number
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.given import number, refuse_part, span
 from crossdock.wire.redis.qless.job_lists import merged
 from crossdock.wire.redis.qless.settling import EXHAUSTED
 
 #: Shown by one call: about a tenth of a second in which nobody else is served.
 PEEKED_AT_MOST: Final = 10_000
 
+_COUNT: Final = {word: f'Pop(): Arg "{word}" missing or not a number: ' for word in ("count", "limit")}
 _POP: Final = ("Queue(): no queue name provided", 'Pop(): Arg "worker" missing')
 
 
 def pop(call: Call) -> Reply:
     queue, worker = call.names(0, _POP)
-    count = call.number(2, 'Pop(): Arg "count" missing or not a number: ')
+    count = call.number(2, _COUNT[call.dialect.count])
+    if count != 1.0:
+        refuse_part(count)
     call.writes()
     return jobtext.texts(call.memory, popped(call, queue, worker, count), call.dialect)
 
@@ -39,22 +43,25 @@ def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
 
 def peek(call: Call) -> Reply:
     queue = call.queue()
-    if call.dialect.renamed or (call.dialect.throttled and call[2] is not None):
+    # Older servers took the script of 0.13 for the one before it, and what they loaded is remembered.
+    if call.dialect.paged or (call.dialect.throttled and call[2] is not None):
         return _page(call, queue)
-    count = int(max(0.0, min(PEEKED_AT_MOST, number(call[1], 'Peek(): Arg "count" missing or not a number: '))))
+    asked = number(call[1], 'Peek(): Arg "count" missing or not a number: ')
+    refuse_part(asked)
+    count = int(max(0.0, min(PEEKED_AT_MOST, asked)))
     call.writes()
     return jobtext.texts(call.memory, peeked(call, queue, count), call.dialect, REPLY_BYTES)
 
 
 def _page(call: Call, queue: str) -> Reply:
     """What is before it is moved to where it belongs as well."""
-    word = "limit" if call.dialect.renamed else "count"
-    offset = index(call[1], 'Peek(): Arg "offset" missing or not a number: ', None)
-    count = index(call[2], f'Peek(): Arg "{word}" missing or not a number: ', None)
+    names = ("offset", call.dialect.count)
+    offset, count = span(call[1], call[2], 'Peek(): Arg "%s" missing or not a number: ', names, None)
     count = min(count, PEEKED_AT_MOST)
     call.writes()
     found = peeked(call, queue, max(0, min(1_000_000, offset + count))) if count > 0 else []
-    return jobtext.texts(call.memory, found[max(0, offset) :], call.dialect, REPLY_BYTES)
+    page = found[offset:] if offset >= 0 else []  # the script's own list begins with nothing then
+    return jobtext.texts(call.memory, page, call.dialect, REPLY_BYTES)
 
 
 def peeked(call: Call, queue: str, count: int) -> list[Job]:

@@ -8,7 +8,8 @@ from crossdock.engine.standing import face_of
 from crossdock.model.moves import EditTags
 from crossdock.model.records import OF_QUEUE
 from crossdock.wire.redis.qless import cjson, job, lua, notices
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, decoded, jids, listed, name, number, tags
+from crossdock.wire.redis.qless.call import VIA, Call
+from crossdock.wire.redis.qless.given import Raised, asserted, decoded, jids, length, listed, name, number, tags
 
 #: Each is looked up at every lease of its job.
 THROTTLES_AT_MOST: Final = 100
@@ -17,9 +18,11 @@ THROTTLES_AT_MOST: Final = 100
 def wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: bool) -> tuple[Any, ...]:
     """Of a put: priority, tags, retries, needs, throttles; in the order in which the script looks at them."""
     retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
-    its_tags = decoded(given["tags"]) if "tags" in given else None
+    its_tags = asserted(given["tags"], 'Put(): Arg "tags" not JSON') if "tags" in given else None
     priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
-    needs = jids(decoded(given.get("depends", "[]")))
+    others = asserted(given.get("depends", "[]"), 'Put(): Arg "depends" not JSON: ')
+    length(others)
+    needs = jids(others)
     throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
     if call.dialect.old and delayed and needs:
         raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
@@ -66,7 +69,7 @@ def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
 
 def _throttles(call: Call, jid: str, queue: str, given: dict[str, str]) -> tuple[str, ...]:
     """Those it was given, without that of the queue it was in, and that of its own."""
-    names = throttle_names(decoded(given.get("throttles", "[]")))
+    names = throttle_names(asserted(given.get("throttles", "[]"), 'Put(): Arg "throttles" not JSON array: '))
     found = call.job(jid)
     if found is not None:
         names = without(names, OF_QUEUE + job.queue(found))
@@ -76,7 +79,7 @@ def _throttles(call: Call, jid: str, queue: str, given: dict[str, str]) -> tuple
 def throttle_names(value: Any) -> list[str]:
     """A list of names; numbers are taken as they print."""
     names: list[str] = []
-    for each in listed(value):
+    for each in listed(value, "insert"):
         if not isinstance(each, (str, float)):
             kind = "userdata" if each is cjson.NULL else "boolean" if isinstance(each, bool) else "table"
             raise Raised(f"attempt to concatenate local 'tid' (a {kind} value)")

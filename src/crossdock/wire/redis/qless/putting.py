@@ -13,19 +13,17 @@ from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPri
 from crossdock.model.states import State
 from crossdock.wire.redis.bounds import REPLY_BYTES
 from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices, put_options
-from crossdock.wire.redis.qless.call import (
-    VIA,
-    Call,
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.given import (
     Denied,
     Raised,
-    Reply,
     data,
-    index,
     name,
     number,
     options,
     refuse_needs,
     refuse_tags,
+    span,
 )
 from crossdock.wire.redis.qless.pages import Reversed, ranged, spanned
 
@@ -33,6 +31,7 @@ from crossdock.wire.redis.qless.pages import Reversed, ranged, spanned
 LOG_AT_MOST: Final = 65_536
 
 _PUT: Final = ("Queue(): no queue name provided", 'Put(): Arg "jid" missing', 'Put(): Arg "klass" missing')
+_NOT_A_NUMBER: Final = 'Tag(): Arg "%s" not a number: '
 _DELAY: Final = 'Put(): Arg "delay" not a number: '
 
 
@@ -160,14 +159,12 @@ def tag(call: Call) -> Reply:
         return _edit_tags(call, word)
     if word == "get":
         text = call.text(1, 'Tag(): Arg "tag" missing')
-        offset = index(call[2], 'Tag(): Arg "offset" not a number: ', 0)
-        count = index(call[3], 'Tag(): Arg "count" not a number: ', 25)
+        offset, count = span(call[2], call[3], _NOT_A_NUMBER, ("offset", call.dialect.count))
         tagged: Sequence[Any] = call.memory.tags.jobs.get(text, [])
         page = tagged[spanned(len(tagged), offset, count if call.dialect.paged_by_end else offset + count - 1)]
         return cjson.write({"jobs": [jid for _, jid, _ in page], "total": len(tagged)})
     if word == "top":
-        offset = index(call[1], 'Tag(): Arg "offset" not a number: ', 0)
-        count = index(call[2], 'Tag(): Arg "count" not a number: ', 25)
+        offset, count = span(call[1], call[2], _NOT_A_NUMBER, ("offset", call.dialect.count))
         return cjson.write(_top(call, offset, count))
     raise Raised('Tag(): First argument must be "add", "remove" or "get"')
 
@@ -229,7 +226,7 @@ def watch(call: Call, jid: str, *, on: bool) -> int:
 def log(call: Call) -> Reply:
     jid = call.text(0, "Log(): Argument 'jid' missing")
     message = call.text(1, "Log(): Argument 'message' missing")
-    extra = data(call[2], "Log(): Argument 'data' not JSON: ")[0] if call[2] is not None else b""
+    extra = data(call[2], "Log(): Argument 'data' not cjson: ")[0] if call[2] is not None else b""
     if len(message) + len(extra) > LOG_AT_MOST:
         raise Raised(f"Log(): message and data have more than {LOG_AT_MOST} characters")
     found = call.job(jid)

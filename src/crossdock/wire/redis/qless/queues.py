@@ -8,7 +8,9 @@ from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.moves import CatchUp
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import VIA, Call, Raised, Reply, number
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.qless.given import Raised, number
 
 _ALL: Final = float("inf")
 
@@ -85,26 +87,27 @@ def stats(call: Call) -> Reply:
     queue = call.queue()
     date = number(call[1], 'Stats(): Arg "date" missing or not a number: ')
     day = int(max(-1e15, min(1e15, date)) // DAY) * DAY
-    page, fine = call.memory.stats.days.get(queue, {}).get(day) or QueueDay(), call.dialect.fine
+    page = call.memory.stats.days.get(queue, {}).get(day) or QueueDay()
     return cjson.write(
         {
-            "run": _moments(page.run, fine),
+            "run": _moments(page.run, call.dialect),
             "retries": page.retries,
             "failed": page.failed,
             "failures": page.failures,
-            "wait": _moments(page.wait, fine),
+            "wait": _moments(page.wait, call.dialect),
         }
     )
 
 
-def _moments(of: Moments, fine: bool) -> dict[str, Any]:
-    spread = sqrt(of.vk / (of.n - 1)) if of.n > 1 else 0
-    histogram = [0] * (FINE_BUCKETS if fine else BUCKETS)
+def _moments(of: Moments, dialect: Dialect) -> dict[str, Any]:
+    variance = of.vk / (of.n - 1) if of.n > 1 else 0
+    histogram = [0] * (FINE_BUCKETS if dialect.fine else BUCKETS)
     for bucket, count in of.histogram.items():
-        shown = bucket if fine else coarse(bucket)
+        shown = bucket if dialect.fine else coarse(bucket)
         if 0 <= shown < len(histogram):
             histogram[shown] += count
-    return {"std": spread, "histogram": histogram, "count": of.n, "mean": of.mean}
+    told = {"std": sqrt(variance), "histogram": histogram, "count": of.n, "mean": of.mean}
+    return told | {"total": of.n, "variance": variance} if dialect.by_seed else told
 
 
 def _names(call: Call) -> list[str]:

@@ -5,14 +5,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from crossdock.engine.intervals import every
+from crossdock.model.job import Form
 from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import OF_QUEUE, Interval
 from crossdock.wire.redis.qless import cjson, lua
-from crossdock.wire.redis.qless.call import (
-    Call,
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import (
     Denied,
     Raised,
-    Reply,
+    asserted,
     data,
     decoded,
     finite,
@@ -31,15 +32,32 @@ def recur(call: Call) -> Reply:
     jid = call.require(1, 'RecurringJob On(): Arg "jid" missing')
     kind = call.require(2, 'RecurringJob On(): Arg "klass" missing')
     spec = call.text(4, 'RecurringJob On(): Arg "spec" missing')
-    payload, form = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
+    payload = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
     if spec != "interval":
         raise Raised(f'Recur(): schedule type "{spec}" unknown')
-    spacing = finite(call[5], 'Recur(): Arg "interval" not a number: ')
-    offset = finite(call[6], 'Recur(): Arg "offset" not a number: ')
+    return _at_interval(call, (queue, jid, kind), payload, call.rest(5))
+
+
+def recur_at_interval(call: Call) -> Reply:
+    """now queue jid klass data seconds offset [option value]…, of reqless"""
+    queue = call.queue()
+    jid, kind = (call.require(at, f'Recur(): Arg "{word}" missing') for at, word in ((1, "jid"), (2, "klass")))
+    payload = data(call[3], 'Recur(): Arg "data" not JSON: ')
+    return _at_interval(call, (queue, jid, kind), payload, call.rest(4))
+
+
+def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form], rest: list[str]) -> Reply:
+    """`rest` are seconds, offset, options."""
+    queue, jid, kind = names
+    payload, form = job
+    seconds, begin = (*rest[:2], None, None)[:2]
+    spacing = finite(seconds, 'Recur(): Arg "interval" not a number: ')
+    offset = finite(begin, 'Recur(): Arg "offset" not a number: ')
     if spacing <= 0:
-        raise Raised('Recur(): Arg "interval" must be greater than 0')
-    given = options(call.rest(7))
-    its_tags = tags(decoded(given.get("tags", "[]")))
+        least = "or equal to " if call.dialect.in_scripts or (call.dialect.old and spacing < 0) else ""
+        raise Raised(f'Recur(): Arg "interval" must be greater than {least}0')
+    given = options(rest[2:], "Recur(): " if call.dialect.renamed else "")
+    its_tags = tags(asserted(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: '))
     priority, retries, backlog = (
         lua.whole(read(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each, read in (("priority", number), ("retries", number), ("backlog", finite))
@@ -47,7 +65,7 @@ def recur(call: Call) -> Reply:
     known = call.memory.intervals.get(jid)
     throttles: tuple[str, ...] = ()
     if call.dialect.throttled:
-        named = throttle_names(decoded(given.get("throttles", "{}")))
+        named = throttle_names(asserted(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
         throttles = (*(without(named, known.queue) if known is not None else named), OF_QUEUE + queue)
     call.writes()
     interval = Interval(
@@ -122,9 +140,9 @@ def update(call: Call) -> Reply:
         changed = _changed(call, changed, option, value)
     call.writes()
     if changed is not found:
-        if changed.queue not in call.memory.queues:
+        if changed.queue != found.queue and changed.queue not in call.memory.queues:
             call.refuse_if_full()
-        call.desk.do(SetInterval(changed, call.t))
+        call.desk.do(SetInterval(changed, call.t, registers="queue" in pairs[::2]))
     return 1
 
 
@@ -149,7 +167,8 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
     if option == "queue":
         return replace(interval, queue=name(value))
     if option == "throttles" and call.dialect.throttled:
-        return replace(interval, throttles=tuple(throttle_names(decoded(value))))
+        named = throttle_names(asserted(value, 'Recur(): Arg "throttles" is not JSON-encoded: '))
+        return replace(interval, throttles=tuple(named))
     if option == "backlog":
         return replace(interval, backlog=lua.whole(finite(value, 'Recur(): Arg "backlog" not a number: ')))
     raise Raised(f'Recur(): Unrecognized option "{option}"')
@@ -176,5 +195,5 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
         after = tuple(each for each in found.tags if each not in names)
     call.writes()
     if after != found.tags:
-        call.desk.do(SetInterval(replace(found, tags=after), call.t))
+        call.desk.do(SetInterval(replace(found, tags=after), call.t, registers=False))
     return cjson.write(list(after))

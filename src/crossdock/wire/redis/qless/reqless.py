@@ -19,7 +19,8 @@ from crossdock.wire.redis.qless import (
     throttling,
     workers,
 )
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, number
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised, number
 
 
 def _written(reply: Reply) -> Reply:
@@ -77,6 +78,9 @@ def failed_by_group(call: Call) -> Reply:
 
 
 def failure_groups(call: Call) -> Reply:
+    """A page may be asked for, and all are told."""
+    for at, word in enumerate(("start", "limit")):
+        number(call[at], job_lists.NOT_A_NUMBER % word, 0.0)
     return job_lists.failed(call.also())
 
 
@@ -98,13 +102,6 @@ def unfail(call: Call) -> Reply:
     if number(call[2], 'Unfail(): Arg "count" not a number: ', 25.0) <= 0:
         raise Raised('Unfail(): Arg "count" must be greater than zero')
     return job_lists.unfail(call)
-
-
-def recur_at_interval(call: Call) -> Reply:
-    queue = call.queue()
-    for at, word in ((1, "jid"), (2, "klass")):
-        call.require(at, f'Recur(): Arg "{word}" missing')
-    return recur.recur(call.also(queue, call[1], call[2], call[3], "interval", *call.rest(4)))
 
 
 def workers_counts(call: Call) -> Reply:
@@ -156,7 +153,7 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "queue.peek": popping.peek,
     "queue.pop": popping.pop,
     "queue.put": putting.put,
-    "queue.recurAtInterval": recur_at_interval,
+    "queue.recurAtInterval": recur.recur_at_interval,
     "queue.stats": queues.stats,
     "queue.throttle.get": throttling.get_queue,
     "queue.throttle.set": throttling.set_queue,
@@ -168,7 +165,7 @@ COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "queuePriorityPatterns.setAll": patterns.set_priorities,
     "queues.counts": all_counts,
     "queues.names": names,
-    "recurringJob.addTag": recur.tag,
+    "recurringJob.addTag": _list(recur.tag),
     "recurringJob.cancel": recur.unrecur,
     "recurringJob.get": recur.get,
     "recurringJob.removeTag": recur.untag,

@@ -9,9 +9,10 @@ from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import library
-from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Raised, Reply
+from crossdock.wire.redis.qless.call import ARGS_AT_MOST, Grant, Reply
 from crossdock.wire.redis.qless.clock import WatchedClock
 from crossdock.wire.redis.qless.dialect import UNIFIED
+from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from crossdock.wire.redis.qless.publisher import Publisher
 from crossdock.wire.redis.qless.view import QlessView
@@ -20,7 +21,7 @@ from crossdock.wire.redis.values import Value
 
 #: FCALL's names: a script's own, and one for each unified form, which takes its command as the first argument.
 FUNCTIONS: Final[dict[str, str]] = {
-    **{name: f"{library.SCRIPT}{name}" for name in perscript.SCRIPTS},
+    **{name: f"{library.BY_SEED}{name}" for name in perscript.SCRIPTS},
     **{name: name for name in library.UNIFIED_DIALECTS},
 }
 

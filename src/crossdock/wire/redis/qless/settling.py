@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import floor, isfinite
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -13,7 +13,8 @@ from crossdock.model.job import Bound, Job, Lease
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import config, job, lua
-from crossdock.wire.redis.qless.call import VIA, Call, Denied, Raised, Reply, data, decoded, finite, jids, name
+from crossdock.wire.redis.qless.call import VIA, Call, Reply
+from crossdock.wire.redis.qless.given import Denied, Raised, asserted, data, finite, jids, length, name, new_data
 
 _CONNECTION: Final = Bound.CONNECTION
 
@@ -50,19 +51,18 @@ def _claim(found: Job, lease: Lease, worker: str) -> Claim:
     return Claim(VIA, worker, (found.number, lease.token))
 
 
-_COMPLETE: Final = (
-    "Job(): no jid provided",
-    'Complete(): Arg "worker" missing',
-    'Complete(): Arg "queue" missing',
-)
+_COMPLETE: Final = {
+    queue: ("Job(): no jid provided", 'Complete(): Arg "worker" missing', f'Complete(): Arg "{queue}" missing')
+    for queue in ("queue", "queue_name")
+}
 
 
 def _who_completes(call: Call, jid: str) -> str:
     return call.who("Complete", jid)
 
 
-#: The next queue, a delay, dependencies.
-_Onwards: TypeAlias = tuple[str | None, float, list[str]]
+#: The next queue, a delay, dependencies as they were given.
+_Onwards: TypeAlias = tuple[str | None, float, Any]
 _NOWHERE: Final[_Onwards] = (None, 0.0, [])
 
 
@@ -73,19 +73,19 @@ def _onwards(call: Call, rest: list[str]) -> _Onwards:
     delay = lua.number(wanted.get("delay", "0"))
     if delay is None or not isfinite(delay):
         raise Raised("assertion failed!")
-    needs = jids(decoded(wanted.get("depends", "[]")))
+    needs = asserted(wanted.get("depends", "[]"), 'Complete(): Arg "depends" not JSON: ')
+    if call.dialect.old and delay > 0 and length(needs):
+        used = "to be used " if call.dialect.in_scripts else ""
+        raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
     if after is None and "delay" in wanted:
         raise Raised('Complete(): "delay" cannot be used without a "next".')
     if after is None and "depends" in wanted:
         raise Raised('Complete(): "depends" cannot be used without a "next".')
-    if call.dialect.old and delay > 0 and needs:
-        used = "to be used " if call.dialect.in_scripts else ""
-        raise Raised(f'Complete(): "delay" and "depends" are not allowed {used}together')
     return after, delay, needs
 
 
 def complete(call: Call) -> Reply:
-    jid, worker, queue = call.names(0, _COMPLETE)
+    jid, worker, queue = call.names(0, _COMPLETE[call.dialect.queue])
     payload, _ = data(call[3], 'Complete(): Arg "data" missing or not JSON: ')
     rest = call.args[4:]
     after, delay, needs = _onwards(call, rest) if rest else _NOWHERE
@@ -108,9 +108,12 @@ def complete(call: Call) -> Reply:
         new = job.changed(found, payload)
         call.desk.do(Succeed(jid, claim, b"", call.t, new, call.dialect.in_scripts, under))
         return "complete"
+    if delay > 0:
+        length(needs)
+    named = jids(needs)
     if after not in call.memory.queues:
         call.refuse_if_full()
-    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, needs, call.dialect.in_scripts, under))
+    call.desk.do(Advance(VIA, call.t, found.number, payload, after, delay, named, call.dialect.in_scripts, under))
     return "scheduled" if found.state is State.SCHEDULED else job.state(found)
 
 
@@ -119,7 +122,7 @@ def fail(call: Call) -> Reply:
     worker = call.require(1, 'Fail(): Arg "worker" missing')
     group = call.require(2, 'Fail(): Arg "group" missing')
     message = call.text(3, 'Fail(): Arg "message" missing')
-    payload = data(call[4], 'Fail(): Arg "data" not JSON: ')[0] if call[4] is not None else None
+    payload = new_data(call[4])
     found, lease = _held(
         call,
         jid,
@@ -137,7 +140,7 @@ def fail(call: Call) -> Reply:
 
 def retry(call: Call) -> Reply:
     jid = call.jid()
-    queue = call.require(1, 'Retry(): Arg "queue" missing')
+    queue = call.require(1, f'Retry(): Arg "{call.dialect.queue}" missing')
     worker = call.require(2, 'Retry(): Arg "worker" missing')
     delay = finite(call[3], 'Retry(): Arg "delay" not a number: ', 0.0)
     group, message = call[4], call[5]
@@ -166,7 +169,7 @@ def retry(call: Call) -> Reply:
 def heartbeat(call: Call) -> Reply:
     jid = call.jid()
     worker = call.require(1, 'Heatbeat(): Arg "worker" missing')
-    payload = data(call[2], 'Heartbeat(): Arg "data" not JSON: ')[0] if call[2] is not None else None
+    payload = new_data(call[2])
     found, _ = _held(
         call,
         jid,

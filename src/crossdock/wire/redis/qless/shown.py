@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from math import inf
 from typing import Any, Final
 
@@ -148,7 +149,8 @@ def depends(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
 
 
 def recur(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
-    return ((jid, slot) for slot, jid in memory.lazy.of(queue).slots)
+    slots = memory.lazy.of(queue).slots
+    return ((jid, slot) for slot, jid in chain(slots.callers, slots.own))
 
 
 def throttled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:

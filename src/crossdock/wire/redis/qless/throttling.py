@@ -6,7 +6,8 @@ from typing import Any, Final
 from crossdock.model.moves import FreeThrottle, SetThrottle
 from crossdock.model.records import OF_QUEUE, Throttle
 from crossdock.wire.redis.qless import cjson, lua
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, name, number
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised, name, number, refuse_part
 
 #: Names that callers have set: each is a record that lasts.
 SET_AT_MOST: Final = 100_000
@@ -25,7 +26,10 @@ def _of_queue(call: Call) -> str:
 
 def set_one(call: Call) -> Reply:
     tid = _tid(call)
-    lasts = number(call[2], "attempt to compare number with nil: ", 0.0)
+    lasts = 0.0 if call[2] is None else lua.number(call[2])
+    if lasts is None:
+        raise Raised("attempt to compare number with nil")
+    refuse_part(lasts)
     return _set(call, tid, lasts)
 
 

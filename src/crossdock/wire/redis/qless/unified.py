@@ -18,8 +18,9 @@ from crossdock.wire.redis.qless import (
     throttling,
     workers,
 )
-from crossdock.wire.redis.qless.call import Answer, Call, Grant, Publish, Raised, Reply, decode, unheard
-from crossdock.wire.redis.qless.dialect import PHP, REQLESS, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.call import Answer, Call, Grant, Publish, Reply, decode, unheard
+from crossdock.wire.redis.qless.dialect import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.given import Raised
 
 COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
     "put": putting.put,
@@ -92,7 +93,7 @@ def commands(dialect: Dialect) -> Mapping[str, Callable[[Call], Reply]]:
 #: By a dialect's name, and by the command as it comes.
 _ACTS: Final = {
     dialect.name: {name.encode(): act for name, act in commands(dialect).items()}
-    for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, PHP, REQLESS)
+    for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS)
 }
 
 

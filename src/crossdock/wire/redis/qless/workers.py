@@ -5,7 +5,8 @@ from typing import Final
 from crossdock.engine.faces import number as setting
 from crossdock.model.moves import ForgetWorkers
 from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.call import Call, Raised, Reply
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised
 
 _AGE_S: Final = 86_400.0
 

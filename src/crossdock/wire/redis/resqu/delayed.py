@@ -4,17 +4,16 @@ The server releases them by itself, in the instant they are due. So what is due 
 scheduler looks for it: it finds nothing to do.
 """
 
-from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
-from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import integer
 from crossdock.wire.redis.errors import SYNTAX
-from crossdock.wire.redis.numbers import INT64, whole
+from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.resqu import entries, shown
 from crossdock.wire.redis.resqu.given import LATEST
 from crossdock.wire.redis.resqu.jobs import push, refuse_if_full
@@ -58,29 +57,20 @@ def zadd(context: Context, args: list[bytes]) -> Result:
 
 
 def length(memory: Memory, at: int) -> int:
-    start, stop = _span(memory, at)
-    return stop - start
-
-
-def _span(memory: Memory, at: int) -> tuple[int, int]:
-    """Where the jobs of that second stand among all that are scheduled."""
-    shelf = memory.shelves[State.SCHEDULED]
-    return shelf.bisect_left((float(at), 0)), shelf.bisect_left((float(at), INT64))
+    return memory.resqu.delayed.get(at, 0)
 
 
 def read(memory: Memory, key: bytes, at: int) -> Entry | None:
-    span = memory.shelves[State.SCHEDULED].islice(*_span(memory, at))
-    jobs = (memory.jobs[number] for _, number in span)
-    return entries.listed(key, (shown.base(job) for job in jobs if shown.face_of(job) is not None))
+    """Of those of a second, a deferred one's may be a fraction behind it."""
+    there = length(memory, at)
+    if not there:
+        return None
+    of_second = memory.shelves[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
+    jobs = (memory.jobs[number] for _, number in of_second)
+    ours = (shown.base(job) for job in jobs if shown.face_of(job) is not None)
+    return entries.listed(key, islice(ours, there))
 
 
 def times(memory: Memory, key: bytes) -> Entry | None:
-    entries.refuse_if_long(key, len(memory.shelves[State.SCHEDULED]))
-    return entries.seconds(int(job.due) for job in _delayed(memory))
-
-
-def _delayed(memory: Memory) -> Iterator[Job]:
-    for _, number in memory.shelves[State.SCHEDULED]:
-        job = memory.jobs[number]
-        if shown.face_of(job) is not None:
-            yield job
+    entries.refuse_if_long(key, len(memory.resqu.delayed))
+    return entries.seconds(memory.resqu.delayed)

@@ -8,7 +8,6 @@ from crossdock.engine.resqu import reads
 from crossdock.model.keys import Kind as Type
 from crossdock.model.records import Phase
 from crossdock.model.resqu import UNASSIGNED
-from crossdock.model.states import State
 from crossdock.wire.redis.resqu.names import PREFIX, Kind
 
 #: The others are strings.
@@ -45,7 +44,7 @@ def keys(memory: Memory) -> Iterator[bytes]:
             yield PREFIX + b"plan:" + plan.encode()
     if memory.resqu.plans:
         yield PREFIX + b"plan_schedule"
-    if memory.shelves[State.SCHEDULED]:
+    if memory.resqu.delayed:
         yield PREFIX + b"delayed_queue_schedule"
     for lock in list(memory.locks):
         if lock.startswith("uid:"):

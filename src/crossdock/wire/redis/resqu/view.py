@@ -183,8 +183,12 @@ _ACTS: Final[dict[tuple[Kind, bytes], OnKey]] = {
     (Kind.STATE, b"setnx"): lambda _, name, context, args: locks.setnx(context, name.name.decode(), args),
     (Kind.STATE, b"set"): lambda _, name, context, args: locks.set_(context, name.name.decode(), args),
     (Kind.DELAYED, b"rpush"): delayed.rpush,
+    (Kind.DELAYED, b"llen"): lambda _, name, context, args: delayed.length(
+        context.desk.memory, delayed.second(args[0], name.name)
+    ),
     (Kind.DELAYED, b"lpop"): _empty,
     (Kind.DELAYED_TIMES, b"zadd"): lambda _, name, context, args: delayed.zadd(context, args),
+    (Kind.DELAYED_TIMES, b"zcard"): lambda _, name, context, args: len(context.desk.memory.resqu.delayed),
     (Kind.DELAYED_TIMES, b"zrem"): _nothing,
     (Kind.DELAYED_TIMES, b"zrangebyscore"): _due,
     (Kind.PLAN, b"set"): lambda specs, name, context, args: plans.set_(context, specs, name.name.decode(), args),

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless.call import Answer, Denied, Grant, Publish, Raised, Reply, decode, unheard
+from crossdock.wire.redis.qless.call import Answer, Grant, Publish, Reply, decode, unheard
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT, Dialect
+from crossdock.wire.redis.qless.given import Denied, Raised
 from crossdock.wire.redis.qless.perscript import jobs, sets
 from crossdock.wire.redis.qless.perscript.script import Script
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from crossdock.model.job import Job
+from crossdock.model.states import BLOCKED
 from crossdock.wire.redis.qless import cjson, job, lua, popping, putting, settling
-from crossdock.wire.redis.qless.call import Call, Raised, Reply, data, index, number
+from crossdock.wire.redis.qless.call import Call, Reply
+from crossdock.wire.redis.qless.given import Raised, data, number, refuse_part
 from crossdock.wire.redis.qless.perscript.script import Script
 
 
@@ -25,18 +27,20 @@ def pop(script: Script) -> Reply:
     worker = script.given(1, 'Pop(): Arg "worker" missing')
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
+    refuse_part(count)
     call.writes()
     return _texts(call, popping.popped(call, queue, worker, count))
 
 
 def peek(script: Script) -> Reply:
     queue = script.given(0, "Peek(): Expected 1 KEYS argument")
-    wrong = 'Peek(): Arg "count" missing or not a number: '
-    if lua.number(script[1]) is None:
-        raise Raised(f"{wrong}nil")
+    count = lua.number(script[1])
+    if count is None:  # what it names instead is the argument behind it
+        raise Raised(f'Peek(): Arg "count" missing or not a number: {script[2] or "nil"}')
     call = script.unified(script.time(2, 'Peek(): Arg "now" missing or not a number: '))
+    refuse_part(count)
     call.writes()
-    return _texts(call, popping.peeked(call, queue, max(0, min(popping.PEEKED_AT_MOST, index(script[1], wrong, 0)))))
+    return _texts(call, popping.peeked(call, queue, int(max(0.0, min(popping.PEEKED_AT_MOST, count)))))
 
 
 def _texts(call: Call, jobs: Sequence[Job]) -> list[str]:
@@ -61,15 +65,14 @@ def fail(script: Script) -> Reply:
 def retry(script: Script) -> Reply:
     words = ("jid", "queue", "worker")
     given = [script.given(at, f'Retry(): Arg "{word}" missing') for at, word in enumerate(words)]
-    t = script.time(3, 'Retry(): Arg "now" missing or not a number: ')
+    t = script.now(3, 'Retry(): Arg "now" missing')
     return settling.retry(script.unified(t, *given, script[4]))
 
 
 def heartbeat(script: Script) -> Reply:
     jid = script.given(0, 'Heartbeat(): Arg "jid" missing')
     worker = script.given(1, 'Heartbeat(): Arg "worker" missing')
-    script.given(2, 'Heartbeat(): Arg "now" missing')
-    t = script.time(2, 'Heartbeat(): Arg "now" missing or not a number: ')
+    t = script.now(2, 'Heartbeat(): Arg "now" missing')
     return settling.heartbeat(script.unified(t, jid, worker, script[3]))
 
 
@@ -90,17 +93,19 @@ def get(script: Script) -> Reply:
 def priority(script: Script) -> Reply:
     jid = script.given(0, 'Priority(): Arg "jid" missing')
     call = script.unified(None, jid, script[1])
-    if call.job(jid) is None:
+    if call.job(jid) is None and not script.by_seed:
         raise Raised("attempt to concatenate local 'queue' (a boolean value)")
     return putting.priority(call)
 
 
 def depends(script: Script) -> Reply:
-    jid = script.given(0, 'Depends(): Arg "jid" missing')
+    jid = script.given(0, 'Depends(): Arg "jid" missing.')
     word = script.given(1, "Depends(): Arg 2 missing")
-    if word not in ("on", "off"):
+    call = script.unified(None, jid, word, *script.rest(2))
+    found = call.job(jid)
+    if word not in ("on", "off") and found is not None and found.state is BLOCKED:
         raise Raised('Depends(): Second arg must be "on" or "off"')
-    return putting.depends(script.unified(None, jid, word, *script.rest(2)))
+    return putting.depends(call)
 
 
 def tag(script: Script) -> Reply:
@@ -121,7 +126,10 @@ def track(script: Script) -> Reply:
     action = word.lower()
     if action not in ("track", "untrack"):
         raise Raised(f'Track(): Unknown action "{word}"')
-    return putting.watch(script.unified(t, jid), jid, on=action == "track")
+    call = script.unified(t, "add", jid, *script.rest(3))
+    if script.by_seed and action == "track" and call.job(jid) is not None:
+        putting.tag(call)
+    return putting.watch(call, jid, on=action == "track")
 
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {

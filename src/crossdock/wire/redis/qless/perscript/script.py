@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from crossdock.wire.desk import Desk
-from crossdock.wire.redis.qless.call import Call, Grant, Publish, Raised, Reply, name, number
+from crossdock.wire.redis.qless import lua
+from crossdock.wire.redis.qless.call import Call, Grant, Publish, Reply
 from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.qless.given import Raised, name, number
 
 
 class Script:
@@ -20,6 +22,10 @@ class Script:
     def __getitem__(self, place: int) -> str | None:
         return self._args[place] if place < len(self._args) else None
 
+    @property
+    def by_seed(self) -> bool:
+        return self._dialect.by_seed
+
     def rest(self, begin: int) -> list[str]:
         return list(self._args[begin:])
 
@@ -31,6 +37,13 @@ class Script:
 
     def time(self, place: int, message: str) -> float:
         return number(self[place], message)
+
+    def now(self, place: int, message: str) -> float:
+        """As `time`, of scripts that do not say what they were given instead."""
+        found = lua.number(self[place])
+        if found is None:
+            raise Raised(message)
+        return found
 
     def unified(self, t: float | None, *args: str | None) -> Call:
         """Where the script is given no time, the server's counts."""

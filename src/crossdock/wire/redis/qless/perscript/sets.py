@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.wire.redis.qless import config, job_lists, queues, recur, workers
-from crossdock.wire.redis.qless.call import Raised, Reply, number
+from crossdock.wire.redis.qless.call import Reply
+from crossdock.wire.redis.qless.given import Raised, asserted, data, number, options
 from crossdock.wire.redis.qless.perscript.script import Script, as_it_is
 
 
@@ -17,11 +18,10 @@ def jobs(script: Script) -> Reply:
 
 
 def unfail(script: Script) -> Reply:
-    script.given(0, 'Unfail(): Arg "now" missing')
-    t = script.time(0, 'Unfail(): Arg "now" missing or not a number: ')
+    t = script.now(0, 'Unfail(): Arg "now" missing')
     group = script.given(1, 'Unfail(): Arg "group" missing')
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
-    if group not in script.desk.memory.failed_in:
+    if group not in script.desk.memory.failed_in and not script.by_seed:
         raise Raised("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))
 
@@ -79,11 +79,27 @@ def recurring(script: Script) -> Reply:
         return acts[word](script.unified(None, *script.rest(1)))
     if word != "on":
         raise Raised(f"Recur(): First argument must be one of [on, off, get, update, tag, untag]. Got {word}")
-    t = script.time(5, 'Recur(): Arg "now" not a number: ')
-    more = script.rest(6)
-    if "tags" not in more[3::2]:
+    return _at_interval(script)
+
+
+def _at_interval(script: Script) -> Reply:
+    """on queue jid klass data now "interval" seconds offset [option value]…; a word without a value is ignored"""
+    for at, missing in enumerate(("queue", "jid", "klass"), 1):
+        script.given(at, f'Recur(): Arg "{missing}" missing')
+    data(script[4], 'Recur(): Arg "data" missing or not JSON: ')
+    t = script.time(5, 'Recur(): Arg "now" missing or not a number: ')
+    if script.given(6, 'Recur(): Arg "schedule type" missing') == "interval":
+        for at, wrong in ((7, "interval"), (8, "offset")):
+            number(script[at], f'Recur(): Arg "{wrong}" must be a number: ')
+    more = script.rest(9)
+    more = more[: len(more) // 2 * 2]
+    given = options(more)
+    if "tags" not in given:
         raise Raised("bad argument #1 to 'decode' (string expected, got table)")
-    return recur.recur(script.unified(t, *script.rest(1)[:4], *more))
+    asserted(given["tags"], 'Recur(): Arg "tags" must be JSON-encoded array of string. Got: ')
+    for wrong in ("priority", "retries"):
+        number(given.get(wrong), f'Recur(): Arg "{wrong}" must be a number. Got: ', 0.0)
+    return recur.recur(script.unified(t, *script.rest(1)[:4], *script.rest(6)[:3], *more))
 
 
 SCRIPTS: Final[dict[str, Callable[[Script], Reply]]] = {

@@ -1,0 +1,170 @@
+"""What the arguments of a call mean: names, numbers, JSON, and what the scripts say of others."""
+
+from math import isfinite
+from typing import Any, Final, TypeAlias
+
+from crossdock.model.job import Form
+from crossdock.wire.redis.qless import cjson, lua
+
+#: MODEL section 12.
+NAME_BYTES: Final = 255
+SHORT: Final = NAME_BYTES // 4  #: characters that are never more bytes than that
+
+#: Jobs that one job may need: whenever one of them succeeds, it is told.
+NEEDS_AT_MOST: Final = 10_000
+
+#: Tags of a job, and of a call that changes them: each is an index of its own.
+TAGS_AT_MOST: Final = 1_000
+
+_JSON: Final = Form.JSON
+
+_INDEX_AT_MOST: Final = 2**52
+
+#: An offset and a count.
+Span: TypeAlias = tuple[int, int]
+
+
+class Raised(Exception):
+    """The script's own error. Its text is part of the protocol."""
+
+
+class Denied(Raised):
+    """There is no such job, or not in that state, or somebody else has it. The oldest dialect says nothing instead."""
+
+
+def name(value: str) -> str:
+    """Of a job, a queue, a kind or a worker."""
+    if "\0" in value or (len(value) > SHORT and len(value.encode()) > NAME_BYTES):
+        raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
+    return value
+
+
+def number(value: str | None, message: str, default: float | None = None) -> float:
+    """An argument that must be a number; `message` is followed by what it is instead."""
+    if value is None and default is not None:
+        return default
+    found = lua.number(value)
+    if found is None or not found == found:
+        raise Raised(message + ("nil" if value is None else value))
+    return found
+
+
+def index(value: str | None, message: str, default: float | None) -> int:
+    """An offset, or a count of what is shown: a number, cut to what may be asked for."""
+    return _cut(number(value, message, default))
+
+
+def span(
+    offset: str | None, count: str | None, message: str, names: tuple[str, str], begin: float | None = 0.0
+) -> Span:
+    """Both, which must be whole; `message` tells of either. `begin` is None where neither may be missing."""
+    first = number(offset, message % names[0], begin)
+    many = number(count, message % names[1], None if begin is None else 25.0)
+    refuse_part(first)
+    refuse_part(many)
+    return _cut(first), _cut(many)
+
+
+def _cut(value: float) -> int:
+    return int(max(-_INDEX_AT_MOST, min(value, _INDEX_AT_MOST)))
+
+
+def refuse_part(count: float) -> None:
+    """Of a job: the script hands it to Redis, and this is what that says."""
+    if not count.is_integer() and isfinite(count):
+        raise Raised("value is not an integer or out of range")
+
+
+def finite(value: str | None, message: str, default: float | None = None) -> float:
+    """A number that must have an end: a length of time, or how many there may be."""
+    found = number(value, message, default)
+    if not isfinite(found):
+        raise Raised(f"{message}{value}")
+    return found
+
+
+def decoded(text: str | None) -> Any:
+    try:
+        return cjson.read(text)
+    except cjson.Malformed as error:
+        raise Raised(str(error)) from error
+
+
+def asserted(text: str | None, refusal: str) -> Any:
+    """Any JSON but `false`, which the scripts take for none."""
+    found = decoded(text)
+    if found is False:
+        raise Raised(f"{refusal}{text}")
+    return found
+
+
+def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
+    """A job's data: it is kept as it was written."""
+    payload = (text or "").encode("utf-8", "surrogateescape")
+    if cjson.is_plain(payload):
+        return payload, _JSON
+    asserted(text, refusal)
+    return payload, Form.JSON if cjson.is_strict(text or "") else Form.RAW
+
+
+def new_data(text: str | None) -> bytes | None:
+    """What a job's data is to be from now on; None, as it is: `false` says so, too."""
+    return None if text is None or decoded(text) is False else data(text, "")[0]
+
+
+def options(pairs: list[str], word: str = "") -> dict[str, str]:
+    if len(pairs) % 2:
+        raise Raised(f"{word}Odd number of additional args: table: 0x0")
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def tags(value: Any) -> tuple[str | int | float | bool, ...]:
+    """A list of scalars; of an object the script sees nothing."""
+    found: list[str | int | float | bool] = []
+    given = listed(value)
+    refuse_tags(len(given))
+    for tag in given:
+        if isinstance(tag, str):
+            found.append(name(tag))
+        elif isinstance(tag, bool):
+            found.append(tag)
+        elif isinstance(tag, float):
+            found.append(lua.whole(tag))
+        else:
+            kind = "userdata" if tag is cjson.NULL else "table"
+            raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
+    return tuple(found)
+
+
+def refuse_tags(count: int) -> None:
+    if count > TAGS_AT_MOST:
+        raise Raised(f"more than {TAGS_AT_MOST} tags, the limit")
+
+
+def refuse_needs(count: int) -> None:
+    if count > NEEDS_AT_MOST:
+        raise Raised(f"a job needs more than {NEEDS_AT_MOST} others, the limit")
+
+
+def length(value: Any) -> int:
+    """Of what was given for the names of other jobs."""
+    if value is cjson.NULL or isinstance(value, (bool, float)):
+        kind = "userdata" if value is cjson.NULL else "boolean" if isinstance(value, bool) else "number"
+        raise Raised(f"attempt to get length of local 'depends' (a {kind} value)")
+    return 0 if isinstance(value, dict) else len(value)
+
+
+def jids(value: Any) -> list[str]:
+    named = [each for each in listed(value) if isinstance(each, (str, float))]
+    refuse_needs(len(named))
+    return [each if isinstance(each, str) else lua.show(each) for each in named]
+
+
+def listed(value: Any, by: str = "ipairs") -> list[Any]:
+    """`by` is the function that does not find a table."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        return []
+    kinds = {str: "string", float: "number", bool: "boolean"}
+    raise Raised(f"bad argument #1 to '{by}' (table expected, got {kinds.get(type(value), 'userdata')})")
