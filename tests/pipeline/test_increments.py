@@ -148,7 +148,7 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
                 break
             except Died:
                 lives += 1
-    assert lives >= 14, "ledger, five facts and eight tables"
+    assert lives >= 15, "ledger, six facts and eight tables"
     assert_same(picture(works.tables_folder), picture(untroubled.tables_folder))
     assert run(works).rows == 0
     lake.close()

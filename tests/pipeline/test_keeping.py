@@ -9,7 +9,7 @@ from crossdock.pipeline import keeping
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.keeping import compact
 from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Terms, Works
+from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import EPOCH, Lake
 from tests.pipeline.pictures import assert_same, picture, rows
 from tests.support.floor import Floor
@@ -35,7 +35,6 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     lake.add(events[len(events) // 2 :])
     lake.close()
     run(works)
-    assert works.terms() == Terms(5, 2)
 
     live = floor.desk.memory.stats.days
     assert {queue: len(days) for queue, days in live.items()} == {"rests": 1, "busy": 5}
@@ -49,10 +48,6 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     }
     assert {(row["queue"], row["date"]) for row in rows(works.tables_folder, "histogram")} == with_histogram
     assert len(rows(works.tables_folder, "attempts")) == 9, "attempts are kept as long as the lake"
-
-    short = Works(works.spark, works.lake, works.tables_folder, keep_days=3)
-    run(short)
-    assert {row["date"].day for row in rows(works.tables_folder, "attempts")} == {20, 21, 22}
 
 
 def test_many_small_files_become_few_with_the_same_rows(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,11 +81,11 @@ class SparkCommand(TablesCommand):
         ]
 
 
-def folders(values: dict[str, Any]) -> tuple[Path, Path, int]:
-    """Lake, tables, and how many days the lake keeps."""
+def folders(values: dict[str, Any]) -> tuple[Path, Path]:
+    """Lake and tables."""
     lake, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
-    return lake or folder_of(settings), tables or settings.server.data / "tables", settings.lake.keep_days
+    return lake or folder_of(settings), tables or settings.server.data / "tables"
 
 
 def needs_spark() -> None:
@@ -117,8 +117,7 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
     spark = session(values, progress)
     from crossdock.pipeline.works import Works
 
-    lake, tables, keep_days = folders(values)
-    return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
+    return Works(spark, *folders(values), progress=progress)
 
 
 @pipeline.command("run", cls=SparkCommand, epilog=_EXAMPLES)
@@ -226,7 +225,7 @@ def status(as_json: bool, **values: Any) -> int:
     needs_spark()
     from crossdock.pipeline.status import status as status_of
 
-    lake, tables, _ = folders(values)
+    lake, tables = folders(values)
     told = status_of(lake.absolute(), tables.absolute())
     if as_json:
         print_json(msgspec.to_builtins(told))

@@ -1,7 +1,7 @@
 """Table `flows`: jobs that belong together by needs, groups and callbacks, and the longest way through them.
 
 A flow is a connected part of one graph. Its nodes are jobs and groups; a job comes before those that need it, a member
-before its group, a group before its callbacks and before its parent. The walk over it stops after STEPS steps.
+before its group, a group before its callbacks and before its parent. The longest way is looked for STEPS jobs far.
 """
 
 from typing import Final
@@ -18,6 +18,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from crossdock.pipeline.transforms.components import components
 
 FLOWS: Final = StructType(
     [
@@ -42,15 +44,17 @@ FLOWS: Final = StructType(
 STEPS: Final = 64
 
 
-def flows(links: DataFrame, attempts: DataFrame, earlier: DataFrame) -> DataFrame:
-    """`attempts` of the days of these links, and later. Flows that began with links of `earlier` are left out."""
+def flows(links: DataFrame, attempts: DataFrame) -> DataFrame:
+    """Of all links of these flows, and all attempts of their jobs."""
     # Kept as they are made, by whatever asks for them first: each job of its own would cost more than its work.
-    edges = _edges(links).localCheckpoint(eager=False)
-    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(_nodes(links)).distinct()
+    last = F.max_by("needs", "seq").alias("needs")
+    needs = links.where(_is_job() & F.col("needs").isNotNull()).groupBy("number").agg(last)
+    edges = _edges(links, needs).localCheckpoint(eager=False)
+    about = links.select(about_node().alias("node"))
+    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(about).distinct()
     nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint(eager=False)
     walked = _walk(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
-    old = _nodes(earlier).join(walked, "node").select("flow").distinct()
-    walked = walked.join(old, "flow", "left_anti")
+    walked = walked.join(components(nodes, edges).withColumnRenamed("part", "flow"), "node")
     names = links.where(F.col("group_name").isNotNull()).select(_group("group_name").alias("node"), "group_name")
     whole = nodes.join(walked, "node").join(names.distinct(), "node", "left")
     number_of_links = edges.groupBy(F.col("after").alias("node")).agg(F.count("*").alias("links"))
@@ -91,31 +95,46 @@ def _group(name: str) -> Column:
     return -F.abs(F.xxhash64(name)) - 1
 
 
-def _nodes(links: DataFrame) -> DataFrame:
-    """Those that links are about, not those that they only name."""
-    jobs = links.select(F.col("number").alias("node"))
-    groups = links.where(F.col("number").isNull()).select(_group("group_name"))
-    return jobs.union(groups).where(F.col("node").isNotNull()).distinct()
+def _is_job() -> Column:
+    return F.col("number").isNotNull()
 
 
-def _edges(links: DataFrame) -> DataFrame:
-    job = F.col("number").isNotNull()
-    last = links.where(job & F.col("needs").isNotNull()).groupBy("number").agg(F.max_by("needs", "seq").alias("needs"))
-    need = F.col("need")
-    needs = last.select("number", F.explode("needs").alias("need")).select(
-        F.when(need < 0, F.col("number") + need).otherwise(need).alias("before"), F.col("number").alias("after")
-    )
-    member = links.where(job & F.col("group_name").isNotNull()).select("number", _group("group_name"))
-    called = links.where(job & F.col("callback_of").isNotNull()).select(_group("callback_of"), "number")
-    child = links.where(F.col("parent_group").isNotNull()).select(_group("group_name"), _group("parent_group"))
-    edges = needs.union(member).union(called).union(child).distinct()
+def about_node() -> Column:
+    """What a link is about: its job, or its group."""
+    return F.when(_is_job(), F.col("number")).otherwise(_group("group_name"))
+
+
+def mentioned(links: DataFrame) -> DataFrame:
+    """Every `node` that a link is about, or names, and the `date` of that link."""
+    edges = _edges(links, links.where(_is_job()), "date")
+    about = links.select("date", about_node().alias("node"))
+    return edges.select("date", F.col("before").alias("node")).union(edges.select("date", "after")).union(about)
+
+
+def ties(links: DataFrame) -> DataFrame:
+    """All edges there ever were. A need that was taken back ties a job to the flow that it was in before."""
+    return _edges(links, links.where(_is_job()))
+
+
+def _edges(links: DataFrame, needs: DataFrame, *more: str) -> DataFrame:
+    member = links.where(_is_job() & F.col("group_name").isNotNull()).select(*more, "number", _group("group_name"))
+    called = links.where(_is_job() & F.col("callback_of").isNotNull()).select(*more, _group("callback_of"), "number")
+    child = links.where(F.col("parent_group").isNotNull()).select(*more, _group("group_name"), _group("parent_group"))
+    edges = _needed(needs, *more).union(member).union(called).union(child).distinct()
     return edges.where(F.col("before") != F.col("after"))  # who needs itself waits for good
+
+
+def _needed(needs: DataFrame, *more: str) -> DataFrame:
+    """A number below 0 counts from the job that needs it."""
+    named = needs.select(*more, "number", F.explode("needs").alias("need"))
+    before = F.when(F.col("need") < 0, F.col("number") + F.col("need")).otherwise(F.col("need"))
+    return named.select(*more, before.alias("before"), F.col("number").alias("after"))
 
 
 def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
     """What is known of each job: its push, if it has links of its own, and its attempts."""
-    linked = links.where(F.col("number").isNotNull())
-    needed = linked.select(F.explode("needs").alias("number"))
+    linked = links.where(_is_job())
+    needed = _needed(linked).select(F.col("before").alias("number"))
     numbers = linked.select("number").union(needed).distinct()
     pushed = linked.groupBy("number").agg(F.min(F.struct("seq", "date", "jid", "at")).alias("push"))
     ran = attempts.join(numbers, "number", "left_semi").groupBy("number").agg(
@@ -137,32 +156,25 @@ def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
 
 
 def _walk(nodes: DataFrame, edges: DataFrame) -> DataFrame:
-    """Of each node the smallest one it is connected with, which names its flow, and how far it is from where its flow
-    begins, by run time and in jobs, itself included. Each step every node hears what its neighbours know."""
-    both = edges.select("before", "after", F.lit(True).alias("on")).union(
-        edges.select("after", "before", F.lit(False))
-    )  # fmt: skip
+    """How far each node is from where its flow begins, by run time and in jobs, itself included. Each step every node
+    hears what those before it know."""
     own = F.when(F.col("node") > 0, 1).otherwise(0)
-    known = nodes.select("node", "cost", F.col("node").alias("flow"), F.col("cost").alias("far"), own.alias("depth"))
+    known = nodes.select("node", "cost", F.col("cost").alias("far"), own.alias("depth"))
     for _ in range(STEPS):
-        heard = both.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
-            F.min("flow").alias("heard_flow"),
-            F.max(F.when(F.col("on"), F.col("far"))).alias("heard_far"),
-            F.max(F.when(F.col("on"), F.col("depth"))).alias("heard_depth"),
+        heard = edges.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
+            F.max("far").alias("heard_far"), F.max("depth").alias("heard_depth")
         )  # fmt: skip
-        flow = F.least("flow", F.coalesce("heard_flow", "flow"))
         far = F.col("cost") + F.coalesce("heard_far", F.lit(0.0))
         depth = own + F.coalesce("heard_depth", F.lit(0))
         step = known.join(heard, F.col("node") == F.col("after"), "left").select(
             "node",
             "cost",
-            flow.alias("flow"),
             far.alias("far"),
             depth.alias("depth"),
-            ((flow != F.col("flow")) | (far != F.col("far")) | (depth != F.col("depth"))).alias("moved"),
+            ((far != F.col("far")) | (depth != F.col("depth"))).alias("moved"),
         )
         step = step.localCheckpoint(eager=False)
         known = step.drop("moved")
         if not step.where("moved").count():
             break
-    return known.select("node", "flow", "far", "depth")
+    return known.select("node", "far", "depth")
