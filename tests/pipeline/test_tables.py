@@ -3,11 +3,12 @@
 import datetime as dt
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from crossdock.pipeline.transforms.attempts import attempts
+from crossdock.pipeline.transforms.components import components
 from crossdock.pipeline.transforms.failing import failing, failures
-from crossdock.pipeline.transforms.flows import flows
+from crossdock.pipeline.transforms.flows import flows, mentioned, ties
 from crossdock.pipeline.transforms.hourly import forecast, hourly
 from crossdock.pipeline.transforms.links import links
 from crossdock.pipeline.transforms.tallies import tallies
@@ -136,9 +137,13 @@ def test_workers_are_busy_in_the_hours_they_worked(spark: SparkSession) -> None:
     ]
 
 
+def followed(of: DataFrame, ran: DataFrame) -> DataFrame:
+    return flows(of, ran, components(mentioned(of).select("node").distinct(), ties(of)))
+
+
 def test_flows_and_their_longest_way(spark: SparkSession) -> None:
     """1 and 2 are in a group whose callback is 3; 5 needs 4, and 6 needs 4 and 5; 9 needs the one before; 10 no longer
-    needs 5."""
+    needs 5, and stays."""
     linked: list[dict[str, Any]] = [
         {"event": "group-opened", "group_name": "g"},
         {"event": "pushed", "number": 1, "jid": "a", "queue": "q", "group_name": "g"},
@@ -158,29 +163,28 @@ def test_flows_and_their_longest_way(spark: SparkSession) -> None:
         {"event": "succeeded", "number": number, "outcome": outcome, "state": "gone", "run_s": run_s, "at": SIX + run_s}
         for number, run_s, outcome in ran
     ]
-    found = flows(links(events(spark, *linked)), attempts(events(spark, *closed)))
+    found = followed(links(events(spark, *linked)), attempts(events(spark, *closed)))
     rows = told(
         found, "number", "jid", "groups", "jobs", "links", "depth", "succeeded", "failed", "open", "run_s", "critical_s"
     )
     assert rows == [
         (1, "a", ["g"], 3, 3, 2, 3, 0, 0, 45.0, 35.0),
-        (10, "i", [], 1, 0, 1, 0, 0, 1, 0.0, 0.0),
-        (5, "e", [], 3, 3, 3, 1, 1, 1, 10.0, 10.0),
+        (5, "e", [], 4, 3, 3, 1, 1, 2, 10.0, 10.0),
         (9, "h", [], 2, 1, 2, 1, 0, 1, 3.0, 3.0),
     ]
-    assert told(found, "date") == [(dt.date(2026, 11, 15),)] * 4
+    assert told(found, "date") == [(dt.date(2026, 11, 15),)] * 3
 
 
 def test_a_long_chain_is_one_flow(spark: SparkSession) -> None:
     """Its longest way is measured up to 64 jobs."""
     chain = [{"event": "pushed", "number": n, "jid": f"j{n}", "needs": [n - 1]} for n in range(2, 202)]
     apart = [{"event": "pushed", "number": n, "jid": f"j{n}", "needs": [1_000]} for n in range(900, 910)]
-    found = flows(links(events(spark, *chain, *apart)), attempts(events(spark)))
+    found = followed(links(events(spark, *chain, *apart)), attempts(events(spark)))
     assert told(found, "number", "jobs", "links", "depth") == [(2, 201, 200, 65), (900, 11, 10, 2)]
 
 
 def test_a_job_that_needs_itself_goes_nowhere(spark: SparkSession) -> None:
     mine = links(events(spark, {"event": "pushed", "number": 1, "jid": "a", "needs": [1]}))
     nothing = events(spark)
-    [row] = flows(mine, attempts(nothing)).collect()
+    [row] = followed(mine, attempts(nothing)).collect()
     assert (row.jobs, row.links, row.depth, row.open) == (1, 0, 1, 1)

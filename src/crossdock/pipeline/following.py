@@ -19,7 +19,7 @@ from crossdock.pipeline.works import Works
 
 
 class _Touched(NamedTuple):
-    nodes: DataFrame
+    nodes: DataFrame  #: and the part of the graph that each is in
     first: dt.date  #: of their links
 
 
@@ -37,7 +37,7 @@ def follow(
     # Jobs run after their numbers were given: footers of older files tell that they have none of these.
     [low] = nodes.where("node > 0").agg(F.coalesce(F.min("node"), F.lit(0))).head() or (0,)
     ran = works.catalog["attempts"].read(works.spark, attempts).where(F.col("number") >= low)
-    fresh = flows(mine, ran).localCheckpoint(eager=False)
+    fresh = flows(mine, ran, nodes).localCheckpoint(eager=False)
     known = table.read(works.spark).join(nodes, F.col("number") == F.col("node"), "left_semi")
     both = fresh.withColumn("more", F.lit(1)).union(known.withColumn("more", F.lit(-1)))
     changed = both.groupBy(*table.schema.fieldNames()).agg(F.sum("more").alias("more")).where("more != 0")
@@ -71,4 +71,4 @@ def _touched(works: Works, links: set[dt.date], attempts: set[dt.date], dirty: s
         recent = table.read(spark, {date for date in links if date >= first})
         parts = components(mentioned(recent).select("node").distinct(), ties(recent))
         touched = parts.join(nodes, "node", "left_semi").select("part").distinct()
-        nodes = parts.join(touched, "part", "left_semi").select("node").localCheckpoint()
+        nodes = parts.join(touched, "part", "left_semi").select("node", "part").localCheckpoint(eager=False)

@@ -83,8 +83,9 @@ def _kept_pages(works: Works, keep: Keep, rows: DataFrame) -> DataFrame:
     """Pages of an era that was flushed are gone with the dates, too: nobody books there any more."""
     held = terms.held(works)
     over = (F.col("era") < held[-1].era) & (F.col("date") <= F.lit(terms.gone(works, held)))
-    pages = rows.select("era", "queue", "date").distinct().join(terms.pages_gone(works, held), ["era", "queue"])
-    old = pages.where(over | (F.unix_date("date") <= F.col(_BY_PAGE[keep]))).select("era", "queue", "date")
+    last = F.coalesce(_BY_PAGE[keep], F.unix_date("date"))  # of a queue without a page everything is gone
+    pages = rows.select("era", "queue", "date").distinct().join(terms.pages_gone(works, held), ["era", "queue"], "left")
+    old = pages.where(over | (F.unix_date("date") <= last)).select("era", "queue", "date")
     return rows.join(F.broadcast(old), ["era", "queue", "date"], "left_anti").select(*rows.columns)
 
 

@@ -12,8 +12,8 @@ def components(nodes: DataFrame, edges: DataFrame) -> DataFrame:
     """
     known = nodes.select("node", F.col("node").alias("part"))
     while True:
-        edges = edges.select("before", "after").where("before != after").distinct().localCheckpoint()
-        if not edges.head(1):
+        edges = edges.select("before", "after").where("before != after").distinct().localCheckpoint(eager=False)
+        if not edges.count():
             return known
         moves = _moves(edges)
         known = _moved(known, "part", moves).localCheckpoint(eager=False)
@@ -26,12 +26,11 @@ def _moves(edges: DataFrame) -> DataFrame:
     moves = moves.select("from", F.least("from", "to").alias("to"))
     while True:
         onwards = moves.select(F.col("from").alias("to"), F.col("to").alias("then"))
-        step = moves.join(onwards, "to").select(
-            "from", F.col("then").alias("to"), (F.col("then") != F.col("to")).alias("on")
-        )
-        step = step.localCheckpoint()
+        on = F.col("then") != F.col("to")
+        step = moves.join(onwards, "to").select("from", F.col("then").alias("to"), on.alias("on"))
+        step = step.localCheckpoint(eager=False)
         moves = step.drop("on")
-        if not step.where("on").head(1):
+        if not step.where("on").count():
             return moves
 
 

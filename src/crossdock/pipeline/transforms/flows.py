@@ -19,8 +19,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from crossdock.pipeline.transforms.components import components
-
 FLOWS: Final = StructType(
     [
         StructField("date", DateType()),  # of its first job's push
@@ -44,22 +42,19 @@ FLOWS: Final = StructType(
 STEPS: Final = 64
 
 
-def flows(links: DataFrame, attempts: DataFrame) -> DataFrame:
-    """Of all links of these flows, and all attempts of their jobs."""
+def flows(links: DataFrame, attempts: DataFrame, parts: DataFrame) -> DataFrame:
+    """Of all links of these flows, of all attempts of their jobs, and of their nodes, each with the `part` it is in."""
     # Kept as they are made, by whatever asks for them first: each job of its own would cost more than its work.
-    last = F.max_by("needs", "seq").alias("needs")
-    needs = links.where(_is_job() & F.col("needs").isNotNull()).groupBy("number").agg(last)
-    edges = _edges(links, needs).localCheckpoint(eager=False)
-    about = links.select(about_node().alias("node"))
-    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(about).distinct()
-    nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint(eager=False)
+    named = links.where(_is_job() & F.col("needs").isNotNull()).groupBy("number").agg(F.max("seq").alias("named"))
+    last = F.when(F.col("seq") == F.col("named"), F.col("needs"))
+    edges = ties(links.join(named, "number", "left").withColumn("needs", last)).localCheckpoint(eager=False)
+    nodes = parts.join(_jobs(links, attempts), "node", "left").localCheckpoint(eager=False)
     walked = _walk(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
-    walked = walked.join(components(nodes, edges).withColumnRenamed("part", "flow"), "node")
     names = links.where(F.col("group_name").isNotNull()).select(_group("group_name").alias("node"), "group_name")
     whole = nodes.join(walked, "node").join(names.distinct(), "node", "left")
     number_of_links = edges.groupBy(F.col("after").alias("node")).agg(F.count("*").alias("links"))
     whole = whole.join(number_of_links, "node", "left")
-    grouped = whole.groupBy("flow").agg(
+    grouped = whole.groupBy("part").agg(
         F.min(F.when(F.col("pushed_at").isNotNull(), F.struct("node", "jid", "date", "pushed_at"))).alias("first"),
         F.array_sort(F.collect_set("group_name")).alias("groups"),
         F.count_if(F.col("node") > 0).alias("jobs"),
@@ -106,36 +101,39 @@ def about_node() -> Column:
 
 def mentioned(links: DataFrame) -> DataFrame:
     """Every `node` that a link is about, or names, and the `date` of that link."""
-    edges = _edges(links, links.where(_is_job()), "date")
-    about = links.select("date", about_node().alias("node"))
-    return edges.select("date", F.col("before").alias("node")).union(edges.select("date", "after")).union(about)
+    nodes = F.flatten(F.transform(_edges(), lambda each: F.array(each["before"], each["after"])))
+    return links.select("date", F.explode(F.array_union(F.array(about_node()), nodes)).alias("node"))
 
 
 def ties(links: DataFrame) -> DataFrame:
-    """All edges there ever were. A need that was taken back ties a job to the flow that it was in before."""
-    return _edges(links, links.where(_is_job()))
-
-
-def _edges(links: DataFrame, needs: DataFrame, *more: str) -> DataFrame:
-    member = links.where(_is_job() & F.col("group_name").isNotNull()).select(*more, "number", _group("group_name"))
-    called = links.where(_is_job() & F.col("callback_of").isNotNull()).select(*more, _group("callback_of"), "number")
-    child = links.where(F.col("parent_group").isNotNull()).select(*more, _group("group_name"), _group("parent_group"))
-    edges = _needed(needs, *more).union(member).union(called).union(child).distinct()
+    """All edges of these links. Of all there ever were, a job whose need was taken back stays in its flow."""
+    edges = links.select(F.explode(_edges()).alias("edge")).select("edge.*").distinct()
     return edges.where(F.col("before") != F.col("after"))  # who needs itself waits for good
 
 
-def _needed(needs: DataFrame, *more: str) -> DataFrame:
-    """A number below 0 counts from the job that needs it."""
-    named = needs.select(*more, "number", F.explode("needs").alias("need"))
-    before = F.when(F.col("need") < 0, F.col("number") + F.col("need")).otherwise(F.col("need"))
-    return named.select(*more, before.alias("before"), F.col("number").alias("after"))
+def _edges() -> Column:
+    """From a node to the one that comes after it. A need below 0 counts from the job that has it."""
+    number, group = F.col("number"), _group("group_name")
+    needs = F.transform(
+        F.coalesce("needs", F.array().cast("array<bigint>")),
+        lambda need: _edge(F.when(need < 0, number + need).otherwise(need), number),
+    )
+    others = (
+        F.when(_is_job() & F.col("group_name").isNotNull(), _edge(number, group)),
+        F.when(_is_job() & F.col("callback_of").isNotNull(), _edge(_group("callback_of"), number)),
+        F.when(F.col("parent_group").isNotNull(), _edge(group, _group("parent_group"))),
+    )
+    return F.concat(needs, F.array_compact(F.array(*others)))
+
+
+def _edge(before: Column, after: Column) -> Column:
+    return F.struct(before.alias("before"), after.alias("after"))
 
 
 def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
     """What is known of each job: its push, if it has links of its own, and its attempts."""
     linked = links.where(_is_job())
-    needed = _needed(linked).select(F.col("before").alias("number"))
-    numbers = linked.select("number").union(needed).distinct()
+    numbers = mentioned(links).select(F.col("node").alias("number")).where("number > 0").distinct()
     pushed = linked.groupBy("number").agg(F.min(F.struct("seq", "date", "jid", "at")).alias("push"))
     ran = attempts.join(numbers, "number", "left_semi").groupBy("number").agg(
         F.sum("run_s").alias("run_s"),
