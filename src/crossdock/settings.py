@@ -70,7 +70,9 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     segment_s: Annotated[
         float, Meta(gt=0, le=86_400, description="Or when its oldest event is there for so many seconds")
     ] = 60.0
-    keep_days: Annotated[int, Meta(ge=0, description="Dates older than this are deleted there; 0: none ever is")] = 0
+    keep_days: Annotated[
+        int, Meta(ge=0, description="Days before today that it keeps, and attempts and flows with it; 0: all")
+    ] = 0
 
 
 class FaktorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.stats import DAY, QueueDay, Stats
+from crossdock.engine.stats import QueueDay, Stats
 from crossdock.lake.tables import Tables
+from crossdock.model.clock import DAY
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch
 
 Row = dict[str, Any]
@@ -40,9 +41,20 @@ def booked(rows: Iterable[Row]) -> dict[str, dict[int, QueueDay]]:
     return dict(pages)
 
 
+class Endless(Stats):
+    """Nothing is forgotten, whatever is set."""
+
+    def __init__(self) -> None:
+        super().__init__(stats_days=float("inf"), histogram_days=float("inf"))
+
+    def keep(self, stats_days: float, histogram_days: float) -> None:
+        pass
+
+
 def without_end(memory: Memory) -> Memory:
-    """The live statistics forget old days; what is compared with rows must not."""
-    memory.stats.stats_days = memory.stats.histogram_days = float("inf")
+    """The live statistics forget old days; what is compared with rows must not. A flush makes them anew."""
+    if type(memory.stats) is not Endless:
+        memory.stats = Endless()
     return memory
 
 

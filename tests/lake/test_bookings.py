@@ -9,7 +9,7 @@ import pytest
 
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
-from crossdock.engine.stats import DAY
+from crossdock.model.clock import DAY
 from crossdock.model.commands import Enqueue
 from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Form, Spec
@@ -31,7 +31,7 @@ def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
     memory = without_end(Memory())
     for event in events:
         apply(memory, event)
-        without_end(memory)  # a flush made them anew, and a setting may have changed
+        without_end(memory)
     rows = rows_of([[event] for event in events])
     assert same_pages(memory.stats, booked(rows))
     leased = [memory.jobs[number].lease for _, number in memory.shelves[State.LEASED]]

@@ -7,7 +7,7 @@ import pytest
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import needs_of
-from crossdock.engine.stats import DAY
+from crossdock.model.clock import DAY
 from crossdock.model.job import Call, Job
 from crossdock.model.records import Group
 from crossdock.model.states import State

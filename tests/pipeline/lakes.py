@@ -29,5 +29,9 @@ class Lake:
         for first in range(0, len(events), size):
             self.add(events[first : first + size])
 
+    def expire(self, keep_days: int, now: float) -> list[str]:
+        """As the server does it by `lake.keep_days`, at that time."""
+        return self._writer.expire(keep_days, dt.datetime.fromtimestamp(now, dt.UTC))
+
     def close(self) -> None:
         self._writer.close()

@@ -8,11 +8,14 @@ import pytest
 from crossdock.pipeline import keeping
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.keeping import compact
+from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Terms, Works
+from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import EPOCH, Lake
+from tests.pipeline.loads import Elsewhere
 from tests.pipeline.pictures import assert_same, picture, rows
-from tests.support.floor import Floor
+from tests.support.floor import Floor, InProcess
+from tests.support.peer import Peer
 
 
 def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> None:
@@ -35,7 +38,6 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     lake.add(events[len(events) // 2 :])
     lake.close()
     run(works)
-    assert works.terms() == Terms(5, 2)
 
     live = floor.desk.memory.stats.days
     assert {queue: len(days) for queue, days in live.items()} == {"rests": 1, "busy": 5}
@@ -50,9 +52,67 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     assert {(row["queue"], row["date"]) for row in rows(works.tables_folder, "histogram")} == with_histogram
     assert len(rows(works.tables_folder, "attempts")) == 9, "attempts are kept as long as the lake"
 
-    short = Works(works.spark, works.lake, works.tables_folder, keep_days=3)
-    run(short)
-    assert {row["date"].day for row in rows(works.tables_folder, "attempts")} == {20, 21, 22}
+
+def work(peer: Peer, *queues: str) -> None:
+    for queue in queues:
+        peer.push(queue, {})
+        got = peer.fetch(queue)
+        assert got is not None and peer.succeed(got.ident)
+
+
+@pytest.mark.parametrize("days", [31, 40])
+def test_a_caller_ahead_takes_nothing_from_the_others(works: Works, days: int) -> None:
+    floor, lake = Floor(), Lake(works.lake)
+    peer, ahead = floor.qless(), Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
+    first = peer.push("q", {})
+    peer.push("q", {}, depends=f'["{first}"]')
+    work(peer, "q", "other")
+    floor.desk.advance(86_400)
+    work(peer, "q", "other")
+    lake.add(floor.desk.events)
+    run(works)
+    before, written = picture(works.tables_folder), len(floor.desk.events)
+    ahead.hours = days * 24.0
+    work(ahead, "q")
+    lake.add(floor.desk.events[written:])
+    lake.expire(1, floor.desk.now.wall)
+    lake.close()
+    run(works)
+    after = picture(works.tables_folder)
+    for name in ("attempts", "flows", "failures", "hourly", "workers", "retries", "forecast"):
+        assert {row["date"] for row in after[name]} == {row["date"] for row in before[name]}, name
+    assert {row["queue"]: row["date"].month for row in after["daily"]} == {"other": 11, "q": 12}
+
+
+def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: Works) -> None:
+    """`lake.keep_days` means the same for both: today, and as many days before."""
+    floor, lake, written = Floor(), Lake(works.lake), 0
+    peer = floor.qless()
+    peer.call("config.set", "stats-history", 90)
+    for _ in range(3):
+        first = peer.push("q", {})
+        peer.push("q", {}, depends=f'["{first}"]')
+        work(peer, "q")
+        lake.add(floor.desk.events[written:])
+        written = len(floor.desk.events)
+        floor.desk.advance(86_400)
+    run(works)
+    assert lake.expire(1, floor.desk.now.wall - 86_400) == ["2026-11-15"]
+    run(works)
+    there = {dt.date(2026, 11, 16), dt.date(2026, 11, 17)}
+    assert {row["date"] for row in rows(works.tables_folder, "attempts")} == there
+    assert {row["date"] for row in rows(works.tables_folder, "flows")} <= there
+    assert len({row["date"] for row in rows(works.tables_folder, "workers")}) == 3
+    before = picture(works.tables_folder)
+    assert rebuild(works, [dt.date(2026, 11, 15)]).kept == 1
+    assert_same(picture(works.tables_folder), before)
+    floor.desk.advance(40 * 86_400)
+    work(peer, "q")
+    lake.add(floor.desk.events[written:])
+    lake.close()
+    run(works)
+    assert len({row["date"] for row in rows(works.tables_folder, "daily")}) == 4, "ninety days are kept"
+    assert len({row["date"] for row in rows(works.tables_folder, "workers")}) == 4
 
 
 def test_many_small_files_become_few_with_the_same_rows(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:

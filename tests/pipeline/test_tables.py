@@ -3,11 +3,12 @@
 import datetime as dt
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from crossdock.pipeline.transforms.attempts import attempts
+from crossdock.pipeline.transforms.components import components
 from crossdock.pipeline.transforms.failing import failing, failures
-from crossdock.pipeline.transforms.flows import flows
+from crossdock.pipeline.transforms.flows import flows, mentioned, ties
 from crossdock.pipeline.transforms.hourly import forecast, hourly
 from crossdock.pipeline.transforms.links import links
 from crossdock.pipeline.transforms.tallies import tallies
@@ -72,13 +73,28 @@ def test_what_comes_into_a_queue_and_leaves_it(spark: SparkSession) -> None:
     ]
     rates = told(forecast(facts), "queue", "hour", "depth", "empty_in_s")
     assert rates[2:] == [("q", six, 5, None), ("q", seven, 4, None)], "more came than went in the last hours"
-    more = facts.union(
-        facts.where("hour > '2026-11-15 18:30'").selectExpr(
-            "date", "hour + interval 4 hours", "era", "queue", "kind", "arrived", "departed", *facts.columns[-4:]
-        )
-    )
-    [*_, last] = told(forecast(more).where("queue = 'q'"), "hour", "depth", "service_rate", "empty_in_s")
-    assert last == (SIX + 5 * HOUR, 3, 1 / 10_800, 32_400.0)
+
+
+def test_rates_are_those_of_the_time_there_was(spark: SparkSession) -> None:
+    """From the first hour of the queue, three hours at most, to the newest event of all: the last hour is not over."""
+    q = {"queue": "q", "state": "gone"}
+    rows: list[dict[str, Any]] = [
+        *({"event": "pushed", **q, "at": SIX + n} for n in range(12)),
+        *({"event": "succeeded", **q, "at": SIX + HOUR + n} for n in range(3)),
+        *({"event": "succeeded", **q, "at": SIX + 5 * HOUR + n} for n in range(3)),
+        {"event": "pushed", "queue": "new", "at": SIX + 6 * HOUR + 60},
+        *({"event": "succeeded", **q, "at": SIX + 6 * HOUR + 600} for n in range(3)),
+    ]
+    first, second = (tallies(events(spark, *part)) for part in (rows[:14], rows[14:]))
+    for facts in (tallies(events(spark, *rows)), first.union(second)):
+        found = told(forecast(facts), "queue", "hour", "depth", "arrival_rate", "service_rate", "empty_in_s")
+        assert found == [
+            ("new", SIX + 6 * HOUR, 1, 1 / 600, 0.0, None),
+            ("q", SIX, 12, 12 / 3_600, 0.0, None),
+            ("q", SIX + HOUR, 9, 12 / 7_200, 3 / 7_200, None),
+            ("q", SIX + 5 * HOUR, 6, 0.0, 3 / 10_800, 21_600.0),
+            ("q", SIX + 6 * HOUR, 3, 0.0, 6 / 7_800, 3_900.0),
+        ]
 
 
 def test_failures_by_group(spark: SparkSession) -> None:
@@ -121,8 +137,13 @@ def test_workers_are_busy_in_the_hours_they_worked(spark: SparkSession) -> None:
     ]
 
 
+def followed(of: DataFrame, ran: DataFrame) -> DataFrame:
+    return flows(of, ran, components(mentioned(of).select("node").distinct(), ties(of)))
+
+
 def test_flows_and_their_longest_way(spark: SparkSession) -> None:
-    """1 and 2 are in a group whose callback is 3; 5 needs 4, and 6 needs 4 and 5; 7 needs what was pushed long ago."""
+    """1 and 2 are in a group whose callback is 3; 5 needs 4, and 6 needs 4 and 5; 9 needs the one before; 10 no longer
+    needs 5, and stays."""
     linked: list[dict[str, Any]] = [
         {"event": "group-opened", "group_name": "g"},
         {"event": "pushed", "number": 1, "jid": "a", "queue": "q", "group_name": "g"},
@@ -130,31 +151,40 @@ def test_flows_and_their_longest_way(spark: SparkSession) -> None:
         {"event": "pushed", "number": 3, "jid": "c", "queue": "q", "callback_of": "g", "callback": "success"},
         {"event": "pushed", "number": 5, "jid": "e", "queue": "q", "needs": [4]},
         {"event": "pushed", "number": 6, "jid": "f", "queue": "q", "needs": [-2, 5], "at": SIX + DAY},
-        {"event": "pushed", "number": 7, "jid": "h", "queue": "q", "needs": [0]},
-        {"event": "configured", "why": "stats-history", "detail": "9"},
+        {"event": "pushed", "number": 9, "jid": "h", "queue": "q", "needs": [-1]},
+        {"event": "pushed", "number": 10, "jid": "i", "queue": "q", "needs": [5]},
+        {"event": "needs-edited", "number": 10, "jid": "i", "queue": "q", "needs": []},
     ]
     ran = [
         (1, 10.0, "succeeded"), (2, 30.0, "succeeded"), (3, 5.0, "succeeded"),
-        (4, 7.0, "succeeded"), (5, 1.0, "lost"), (5, 2.0, "failed"),
+        (4, 7.0, "succeeded"), (5, 1.0, "lost"), (5, 2.0, "failed"), (8, 3.0, "succeeded"),
     ]  # fmt: skip
     closed = [
         {"event": "succeeded", "number": number, "outcome": outcome, "state": "gone", "run_s": run_s, "at": SIX + run_s}
         for number, run_s, outcome in ran
     ]
-    earlier = links(events(spark, {"event": "pushed", "number": 0, "jid": "z", "needs": [-1]}))
-    found = flows(links(events(spark, *linked)), attempts(events(spark, *closed)), earlier)
+    found = followed(links(events(spark, *linked)), attempts(events(spark, *closed)))
     rows = told(
         found, "number", "jid", "groups", "jobs", "links", "depth", "succeeded", "failed", "open", "run_s", "critical_s"
     )
     assert rows == [
         (1, "a", ["g"], 3, 3, 2, 3, 0, 0, 45.0, 35.0),
-        (5, "e", [], 3, 3, 3, 1, 1, 1, 10.0, 10.0),
+        (5, "e", [], 4, 3, 3, 1, 1, 2, 10.0, 10.0),
+        (9, "h", [], 2, 1, 2, 1, 0, 1, 3.0, 3.0),
     ]
-    assert told(found, "date") == [(dt.date(2026, 11, 15),)] * 2
+    assert told(found, "date") == [(dt.date(2026, 11, 15),)] * 3
+
+
+def test_a_long_chain_is_one_flow(spark: SparkSession) -> None:
+    """Its longest way is measured up to 64 jobs."""
+    chain = [{"event": "pushed", "number": n, "jid": f"j{n}", "needs": [n - 1]} for n in range(2, 202)]
+    apart = [{"event": "pushed", "number": n, "jid": f"j{n}", "needs": [1_000]} for n in range(900, 910)]
+    found = followed(links(events(spark, *chain, *apart)), attempts(events(spark)))
+    assert told(found, "number", "jobs", "links", "depth") == [(2, 201, 200, 65), (900, 11, 10, 2)]
 
 
 def test_a_job_that_needs_itself_goes_nowhere(spark: SparkSession) -> None:
     mine = links(events(spark, {"event": "pushed", "number": 1, "jid": "a", "needs": [1]}))
     nothing = events(spark)
-    [row] = flows(mine, attempts(nothing), links(nothing)).collect()
+    [row] = followed(mine, attempts(nothing)).collect()
     assert (row.jobs, row.links, row.depth, row.open) == (1, 0, 1, 1)

@@ -21,6 +21,7 @@ from crossdock.engine.stats import Stats
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
 _NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
 _SCALARS: Final = (str, bytes, int, float, bool, type(None))
+_OF_STATS: Final = ("days", "gone", "stats_days", "histogram_days")
 _OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots")
 
 
@@ -47,7 +48,7 @@ def _way(value: object) -> Callable[[Any], Any]:
     if isinstance(value, msgspec.Struct):
         return _struct
     if isinstance(value, Stats):
-        return lambda stats: plain(stats.days)
+        return lambda stats: {name: plain(getattr(stats, name)) for name in _OF_STATS}
     if isinstance(value, Jids):
         return lambda jids: {jid: jids.all(jid) for jid in jids}
     if isinstance(value, Gone):  # asked by connections, and they end with the server

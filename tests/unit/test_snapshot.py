@@ -7,11 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from crossdock.engine.engine import apply
+from crossdock.engine.stats import WAIT
 from crossdock.journal import columns, snapshot
 from crossdock.journal.columns import pack
-from crossdock.model.clock import Now
+from crossdock.model.clock import DAY, Now
 from crossdock.model.commands import Enqueue
 from crossdock.model.errors import Damaged
+from crossdock.model.events import Configured
 from crossdock.model.faces import Entry, ResquFace, What
 from crossdock.model.job import Extra, Failure, Result
 from crossdock.wire.faktory.job import read_one, spec
@@ -34,6 +37,22 @@ def test_what_was_written_is_what_is_read(story: Story, file: Path) -> None:
     loaded = snapshot.load(file)
     assert picture(loaded.memory) == picture(story.memory)
     assert (loaded.seq, loaded.wall, loaded.steady) == (7, story.now.wall, story.now.steady)
+
+
+def test_statistics_that_are_gone_are_gone_after_a_restart(tmp_path: Path) -> None:
+    """Though their history is longer by then than it was when they went."""
+    story, path = Story(), tmp_path / "snapshot"
+    stats = story.memory.stats
+    for day in (0, 40):
+        stats.book("q", day * DAY + 1.0, WAIT, 1.0)
+    apply(story.memory, Configured(story.now.wall, "stats-history", "90"))
+    snapshot.write(path, story.memory, 1, 0.0, 0.0)
+    loaded = snapshot.load(path).memory.stats
+    for each in (stats, loaded):
+        for day in (1, 41):
+            each.book("q", day * DAY + 1.0, WAIT, 1.0)
+    assert list(loaded.days["q"]) == [40 * DAY, 41 * DAY]
+    assert (loaded.days, loaded.gone) == (stats.days, stats.gone)
 
 
 def test_many_jobs_go_in_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

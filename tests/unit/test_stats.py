@@ -7,19 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.engine import stats as engine_stats
-from crossdock.engine.stats import (
-    DAY,
-    FAILURE,
-    HISTOGRAM_DAYS,
-    RUN,
-    STATS_DAYS,
-    WAIT,
-    Moments,
-    QueueDay,
-    Stats,
-    bucket_of,
-    coarse,
-)
+from crossdock.engine.stats import FAILURE, RUN, WAIT, Moments, QueueDay, Stats, bucket_of, coarse
+from crossdock.model.clock import DAY
+from crossdock.model.terms import HISTOGRAM_DAYS, STATS_DAYS
 
 seconds = st.floats(0, 1e7)
 
@@ -162,7 +152,7 @@ def test_when_the_sums_are_looked_at_does_not_change_them(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine_stats, "QUEUES_AT_MOST", 3)
         for queue, day, what, value in booked:
-            kept = data.draw(st.sampled_from([(30.0, 7.0)] * 8 + [(100.0, 20.0), (5.0, 2.0), (0.0, 0.0)]))
+            kept = data.draw(st.sampled_from([(30.0, 7.0)] * 8 + [(100.0, 20.0), (5.0, 2.0), (1.0, 1.0), (2.0, 9.0)]))
             for stats in (looked, not_looked):
                 stats.keep(*kept)
                 stats.book(queue, day * DAY + 1.0, what, value)
@@ -172,16 +162,53 @@ def test_when_the_sums_are_looked_at_does_not_change_them(
 
 
 @pytest.mark.parametrize("looked", [False, True])
-def test_a_setting_holds_for_what_is_booked_after_it(looked: bool) -> None:
-    """Of a month and a half a look at the statistics kept the newest day, and no look both."""
+def test_what_is_gone_stays_gone_when_more_is_kept(looked: bool) -> None:
+    """The pipeline forgets by the same rule: a page begun anew would hold less than the events say."""
     stats = Stats()
-    for day in (0, 40):
+    for day in (0, 20, 40):
         stats.book("q", day * DAY + 1.0, WAIT, 1.0)
-    assert not looked or list(stats.days["q"]) == [40 * DAY]
-    stats.keep(100, HISTOGRAM_DAYS)
-    assert list(stats.days["q"]) == [40 * DAY]
-    stats.book("q", 1.0, WAIT, 1.0)
-    assert sorted(stats.days["q"]) == [0, 40 * DAY]
+    assert not looked or list(stats.days["q"]) == [20 * DAY, 40 * DAY]
+    stats.keep(100, 100)
+    for day in (0, 20):
+        stats.book("q", day * DAY + 1.0, WAIT, 1.0)
+    assert {day // DAY: page.wait for day, page in stats.days["q"].items()} == {
+        20: Moments(2, 1.0, 0.0, {}),
+        40: Moments(1, 1.0, 0.0, {1: 1}),
+    }
+    stats.book("q", 30.0 * DAY, WAIT, 1.0)
+    stats.book("q", 35.0 * DAY, WAIT, 1.0)
+    with_histogram = {day // DAY for day, page in stats.days["q"].items() if page.wait.histogram}
+    assert (sorted(day // DAY for day in stats.days["q"]), with_histogram) == ([20, 30, 35, 40], {35, 40})
+
+
+def test_less_is_kept_from_the_moment_it_is_set() -> None:
+    stats = Stats()
+    for day in (0, 5, 9):
+        stats.book("q", day * DAY + 1.0, WAIT, 1.0)
+    stats.keep(5, 1)
+    assert {day // DAY: bool(page.wait.histogram) for day, page in stats.days["q"].items()} == {5: False, 9: True}
+    stats.keep(30, 7)
+    stats.book("q", 4.0 * DAY, WAIT, 1.0)
+    assert list(stats.days["q"]) == [5 * DAY, 9 * DAY]
+
+
+def test_a_caller_ahead_of_the_others_takes_their_histogram_for_good() -> None:
+    """It was cleared, and filled again by what came after, where the tables had none."""
+    stats = Stats()
+    for day in (0, 8, 0):
+        stats.book("q", day * DAY + 1.0, WAIT, 1.0)
+    assert stats.days["q"] == {
+        0: QueueDay(Moments(2, 1.0, 0.0, {})),
+        8 * DAY: QueueDay(Moments(1, 1.0, 0.0, {1: 1})),
+    }
+
+
+def test_pages_are_of_days_that_a_calendar_has() -> None:
+    """As in the tables: some callers count milliseconds."""
+    stats = Stats()
+    stats.book("q", 1.8e12, WAIT, 1.0)
+    stats.book("q", 1.9e12, WAIT, 1.0)
+    assert {day // DAY: page.wait.n for day, page in stats.days["q"].items()} == {2_932_896: 2}
 
 
 def test_so_many_queues_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,5 +223,7 @@ def test_so_many_queues_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_histogram_has_so_many_buckets() -> None:
-    found = moments([-float(n) for n in range(1, 2_001)] + [-1.0, 5.0])
-    assert (found.n, len(found.histogram), found.histogram[-1]) == (2_002, 1_000, 2)
+    """Whatever callers' clocks say, and whatever came first."""
+    found = moments([-float(n) for n in range(1, 2_001)] + [5.0] + [float(n) * DAY for n in range(1_700, 4_000)])
+    assert (found.n, found.histogram[-1], found.histogram[5]) == (4_301, 2_000, 1)
+    assert (max(found.histogram), found.histogram[1_998]) == (1_998, 4_000 - 1_742)

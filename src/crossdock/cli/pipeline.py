@@ -63,11 +63,11 @@ def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
 
 def _works(values: dict[str, Any], progress: "Progress") -> "Works":
     """Raises NoLake before anything is made: a folder mistyped must not become one of empty tables."""
-    lake, tables, keep_days = folders(values)
+    lake, tables = folders(values)
     spark = session(values, progress)
     from crossdock.pipeline.works import Works
 
-    return Works(spark, lake, tables, keep_days=keep_days, progress=progress)
+    return Works(spark, lake, tables, progress=progress)
 
 
 @pipeline.command("run", cls=SparkCommand, epilog=_EXAMPLES)
@@ -190,7 +190,7 @@ def status(as_json: bool, **values: Any) -> int:
     needs_spark()
     from crossdock.pipeline.status import status as status_of
 
-    lake, tables, _ = folders(values)
+    lake, tables = folders(values)
     told = status_of(lake, tables.absolute())
     if as_json:
         print_json(msgspec.to_builtins(told))

@@ -108,7 +108,7 @@ def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
     days, until, top, html_file, as_json = (
         values.pop(each) for each in ("days", "until", "top", "html_file", "as_json")
     )
-    lake, tables, _ = folders(values, lake_needed=False)
+    lake, tables = folders(values, lake_needed=False)
     _check_days(days, until)
     if as_json and str(html_file) == "-":
         raise click.UsageError("--json and --html - both go to stdout: name a file for the page")

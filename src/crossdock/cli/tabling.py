@@ -55,11 +55,11 @@ class SparkCommand(TablesCommand):
         ]
 
 
-def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, Path, int]:
-    """Lake, tables, and how many days the lake keeps. Raises NoLake, or Damaged if the lake's own word is gone."""
+def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, Path]:
+    """Lake and tables. Raises NoLake, or Damaged if the lake's own word is gone."""
     named, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
     lake = named or folder_of(settings)
     if named or lake_needed:
         expect(lake, None if named else settings.server.data)
-    return lake.absolute(), tables or settings.server.data / "tables", settings.lake.keep_days
+    return lake.absolute(), tables or settings.server.data / "tables"

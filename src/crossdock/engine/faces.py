@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
+from crossdock.model import terms
 from crossdock.model.events import Failed, Leased
 from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Job, Lease, Result
@@ -44,14 +45,7 @@ def history(
 
 def number(memory: Memory, option: str, default: float) -> float:
     """A setting that is a number, as the scripts read them; what is none counts as the default."""
-    value = memory.config.get(option)
-    if value is None or "_" in value or not value.isascii():  # which only Python takes for numbers
-        return default
-    try:
-        found = float.fromhex(value) if value.strip().lstrip("+-")[:2] in ("0x", "0X") else float(value)
-    except (ValueError, OverflowError):
-        return default
-    return found if found == found else default  # NaN would stand nowhere in any order
+    return terms.number(memory.config.get(option), default)
 
 
 def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b"") -> Entry:

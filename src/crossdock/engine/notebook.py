@@ -6,8 +6,8 @@ from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import row
-from crossdock.engine.stats import DAYS_AT_MOST, HISTOGRAM_DAYS, STATS_DAYS
 from crossdock.model import moves as c
+from crossdock.model import terms
 from crossdock.model.clock import Now
 from crossdock.model.events import Configured, Removed, Unwatched, Watched, WorkerSeen, WorkersForgotten
 
@@ -44,10 +44,7 @@ def obey(memory: Memory) -> None:
         for option in memory.config
         if option.endswith(_LIMIT) and (most := faces.number(memory, option, 0.0)) > 0
     }
-    memory.stats.keep(
-        min(DAYS_AT_MOST, faces.number(memory, "stats-history", STATS_DAYS)),
-        min(DAYS_AT_MOST, faces.number(memory, "histogram-history", HISTOGRAM_DAYS)),
-    )
+    memory.stats.keep(*terms.of(memory.config))
 
 
 def watch(memory: Memory, command: c.Watch, now: Now) -> Decision[None]:

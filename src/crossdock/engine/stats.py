@@ -2,27 +2,22 @@
 
 Moments are (n, mean, vk) in streaming form, the histogram is that of qless' seed (seconds to a minute, minutes to an
 hour, quarters of an hour to a day, hours to three days, then days); what its clients know is made of it by `coarse`.
-The pipeline adds up the same events to the same numbers.
+The pipeline adds up the same events to the same numbers, and must forget the same: so what is gone depends on bookings
+and settings and their order alone, stays gone, and is not begun anew (MODEL section 11).
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 from typing import Final
 
 import msgspec
 
-DAY: Final = 86_400
-
-#: Days kept, counted back from the newest day booked for a queue (MODEL section 11).
-STATS_DAYS: Final = 30
-HISTOGRAM_DAYS: Final = 7
-DAYS_AT_MOST: Final = 3_650
+from crossdock.model.clock import DAY, day_of
+from crossdock.model.terms import HISTOGRAM_DAYS, STATS_DAYS
 
 #: Queues that have pages. Beyond it those go first that had no new one for longest: names come and go with their jobs.
 QUEUES_AT_MOST: Final = 100_000
-
-#: Of one histogram: times are counted by callers' clocks, so each may fall into a bucket of its own.
-_BUCKETS_AT_MOST: Final = 1_000
 
 #: What is booked. FAILED goes down again when a failed job is brought back or removed; RETRY is a lease that ran out
 WAIT, RUN, FAILURE, FAILED, RETRY = range(5)
@@ -33,7 +28,10 @@ _ADD_AT: Final = 512
 _QUARTERS: Final = 119
 _HOURS: Final = 211
 _DAYS: Final = 259
+#: Callers' clocks make times of any length, and such below 0: what is longer than all is in here, and those are in -1.
+_LAST: Final = 1_998
 
+_NOTHING_GONE: Final = (-inf, -inf)
 _NO_PAGE: Final[tuple[int, int, tuple[list[float], ...]]] = (0, 0, ())
 
 
@@ -43,7 +41,8 @@ class Moments(msgspec.Struct, array_like=True):
     vk: float = 0.0  #: sum of squared distances from the mean; variance = vk / (n - 1)
     histogram: dict[int, int] = msgspec.field(default_factory=dict)
 
-    def add(self, values: Sequence[float]) -> None:
+    def add(self, values: Sequence[float], counted: bool = True) -> None:
+        """`counted`: in the histogram, too."""
         if not values:
             return
         n, mean, vk = self.n, self.mean, self.vk
@@ -53,25 +52,25 @@ class Moments(msgspec.Struct, array_like=True):
             mean += before / n
             vk += before * (value - mean)
         self.n, self.mean, self.vk = n, mean, vk
-        within_a_minute = min(values) >= 0 and max(values) < 60
-        for bucket, times in Counter(map(int if within_a_minute else bucket_of, values)).items():
-            if bucket in self.histogram or len(self.histogram) < _BUCKETS_AT_MOST:
+        if counted:
+            within_a_minute = min(values) >= 0 and max(values) < 60
+            for bucket, times in Counter(map(int if within_a_minute else bucket_of, values)).items():
                 self.histogram[bucket] = self.histogram.get(bucket, 0) + times
 
 
 def bucket_of(value: float) -> int:
     """0-59 seconds, 60-118 minutes 1-59, 119-210 quarters of an hour 4-95, 211-258 hours 24-71, from 259 days 3 and up;
-    below 0 for a negative value."""
+    -1 for a negative value."""
     whole = int(value // 1)
     if whole < 60:
-        return whole
+        return max(-1, whole)
     if whole < 3_600:
         return 59 + whole // 60
     if whole < DAY:
         return _QUARTERS - 4 + whole // 900
     if whole < 3 * DAY:
         return _HOURS - 24 + whole // 3_600
-    return _DAYS - 3 + whole // DAY
+    return min(_LAST, _DAYS - 3 + whole // DAY)
 
 
 def coarse(bucket: int) -> int:
@@ -99,13 +98,20 @@ class Stats:
     The sums do not depend on when the values are added in, only on their order.
     """
 
-    __slots__ = ("_days", "_open", "histogram_days", "stats_days")
+    __slots__ = ("_days", "_open", "gone", "histogram_days", "stats_days")
 
-    def __init__(self, days: dict[str, dict[int, QueueDay]] | None = None) -> None:
+    def __init__(
+        self,
+        days: dict[str, dict[int, QueueDay]] | None = None,
+        gone: dict[str, tuple[float, float]] | None = None,
+        stats_days: float = STATS_DAYS,
+        histogram_days: float = HISTOGRAM_DAYS,
+    ) -> None:
         self._days: dict[str, dict[int, QueueDay]] = days or {}
         self._open: dict[str, tuple[int, int, tuple[list[float], ...]]] = {}  #: the day's first second, the next one's
-        self.stats_days: float = STATS_DAYS
-        self.histogram_days: float = HISTOGRAM_DAYS
+        #: By queue, as `_limits`, where less was kept before than is now.
+        self.gone: dict[str, tuple[float, float]] = gone or {}
+        self.stats_days, self.histogram_days = stats_days, histogram_days
 
     def book(self, queue: str, at: float, what: int, value: float) -> None:
         """The page is that of the UTC day of `at`: the server's time, or a caller's."""
@@ -118,16 +124,19 @@ class Stats:
             self._add(queue)
 
     def keep(self, stats_days: float, histogram_days: float) -> None:
-        """From now on. What was booked before is kept, or not, as it was settled then."""
+        """From now on. What is gone does not come back when more is kept."""
         if (stats_days, histogram_days) != (self.stats_days, self.histogram_days):
             self._add_all()
+            self.gone = {queue: self._limits(queue, max(days)) for queue, days in self._days.items()}
             self.stats_days, self.histogram_days = stats_days, histogram_days
+            for queue, days in self._days.items():
+                self._forget_old(queue, days, max(days))
 
     def _turn_page(self, queue: str, at: float) -> tuple[list[float], ...]:
         self._add(queue)
         if len(self._open) >= QUEUES_AT_MOST:
             self._add(next(iter(self._open)))
-        start = int(at // DAY) * DAY
+        start = day_of(at) * DAY
         self._begin(queue, start)
         lists: tuple[list[float], ...] = ([], [], [], [], [])
         self._open[queue] = (start, start + DAY, lists)
@@ -149,8 +158,9 @@ class Stats:
         page = self._days.get(queue, {}).get(start) if lists else None
         if page is not None:
             wait, run, failures, failed, retries = lists
-            page.wait.add(wait)
-            page.run.add(run)
+            counted = start > self._limits(queue, max(self._days[queue]))[1]
+            page.wait.add(wait, counted)
+            page.run.add(run, counted)
             page.failures += len(failures)
             page.failed += int(sum(failed))
             page.retries += len(retries)
@@ -162,20 +172,28 @@ class Stats:
             return
         newest = max(day, *days) if days else day
         if days:
-            self._forget_old(days, newest)
-        if day > newest - self.stats_days * DAY:
+            self._forget_old(queue, days, newest)
+        if day > self._limits(queue, newest)[0]:
             days = self._days.pop(queue, {})
             if len(self._days) >= QUEUES_AT_MOST:
                 gone = next(iter(self._days))
                 del self._days[gone]
+                self.gone.pop(gone, None)
                 self._open.pop(gone, None)
             self._days[queue] = days
             days[day] = QueueDay()
 
-    def _forget_old(self, days: dict[int, QueueDay], newest: int) -> None:
-        for day in [day for day in days if day <= newest - self.stats_days * DAY]:
+    def _limits(self, queue: str, newest: int) -> tuple[float, float]:
+        """Pages up to the first, and histograms up to the second are gone."""
+        pages, histograms = self.gone.get(queue, _NOTHING_GONE)
+        pages = max(pages, newest - self.stats_days * DAY)
+        return pages, max(histograms, pages, newest - self.histogram_days * DAY)
+
+    def _forget_old(self, queue: str, days: dict[int, QueueDay], newest: int) -> None:
+        pages, histograms = self._limits(queue, newest)
+        for day in [day for day in days if day <= pages]:
             del days[day]
         for day, page in days.items():
-            if day <= newest - self.histogram_days * DAY:
+            if day <= histograms:
                 page.wait.histogram.clear()
                 page.run.histogram.clear()

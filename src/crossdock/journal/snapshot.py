@@ -31,6 +31,7 @@ from crossdock.journal.columns import Columns, chunks, pack, unpack
 from crossdock.journal.disk import write_whole
 from crossdock.journal.resqu_state import Kept
 from crossdock.journal.shelving import Shelving
+from crossdock.model import terms
 from crossdock.model.errors import Damaged
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
@@ -84,6 +85,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     resqu: Kept = Kept()
     loads: list[Load] = []
     once: dict[bytes, float] = {}
+    stats_gone: dict[str, tuple[float, float]] = {}
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -136,6 +138,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             resqu_state.keep(memory),
             list(memory.loads.by_run.values()),
             memory.loads.once,
+            memory.stats.gone,
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -180,7 +183,7 @@ def _load(file: BinaryIO) -> Loaded:
     if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(memory.jobs):
         raise Damaged("holds another number of jobs than it says")
     memory.counters = rest.counters
-    memory.stats = Stats(rest.stats)
+    memory.stats = Stats(rest.stats, rest.stats_gone, *terms.of(rest.config))
     unlisted = frozenset(rest.unlisted)
     memory.queues = {
         name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.schema import EVENTS
+from crossdock.model.clock import DAY as DAY
+from crossdock.model.clock import day_of as day_of
 from crossdock.model.job import Form, Spec
 from crossdock.model.states import State
-
-DAY: Final = 86_400
 
 STATES: Final = tuple(state.name.lower() for state in State)
 FORMS: Final = tuple(None if form is Form.NONE else form.name.lower() for form in Form)
@@ -24,11 +24,6 @@ _TYPES: Final = {field.name: field.type for field in EVENTS}
 Columns = dict[str, pa.Array]
 
 _as_json = msgspec.json.Decoder(msgspec.Raw).decode
-
-
-def day_of(at: float) -> int:
-    """As the engine finds the page of a booking (engine/stats.py); a division would round just before midnight."""
-    return int(at // DAY)
 
 
 class Part:

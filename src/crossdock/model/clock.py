@@ -1,6 +1,19 @@
 """The two clocks (MODEL section 2)."""
 
+from typing import Final
+
 import msgspec
+
+DAY: Final = 86_400
+
+#: First seconds of the days that a calendar has: 0001-01-01 to 9999-12-31. A caller's clock may say anything.
+_FIRST: Final = -719_162.0 * DAY
+_LAST: Final = 2_932_896.0 * DAY
+
+
+def day_of(at: float) -> int:
+    """The UTC day on whose page it is booked, counted from 1970: live, in the lake and in the tables."""
+    return int(min(max(at, _FIRST), _LAST) // DAY)
 
 
 class Now(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,7 @@
 """All tables: the facts that batches add to, and what is made of them for each day they touch."""
 
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,10 +16,21 @@ from crossdock.pipeline.transforms.failing import FAILING, FAILURES, failing, fa
 from crossdock.pipeline.transforms.flows import FLOWS
 from crossdock.pipeline.transforms.hourly import FORECAST, HOURLY, forecast, hourly
 from crossdock.pipeline.transforms.links import LINKS, links
+from crossdock.pipeline.transforms.settings import SETTINGS, settings
 from crossdock.pipeline.transforms.tallies import TALLIES, merge_tallies, tallies
 from crossdock.pipeline.transforms.workers import RETRIES, WORKERS, retries, workers
 
 Transform = Callable[[DataFrame], DataFrame]
+
+
+class Keep(Enum):
+    """How long, and by which clock."""
+
+    PAGES = auto()  #: with the live page: `stats-history`, counted back from the newest day booked on its queue
+    HISTOGRAM = auto()  #: with the live histogram, by `histogram-history`
+    STATS = auto()  #: `stats-history`, counted back from the newest date of the lake
+    LAKE = auto()  #: as long as the lake has the events of that date
+    EVER = auto()  #: a few rows an hour
 
 
 class Fact(NamedTuple):
@@ -27,6 +39,7 @@ class Fact(NamedTuple):
     name: str
     schema: StructType
     of: Transform
+    keep: Keep
     merge: Transform | None = None  #: many rows of several batches into fewer
 
 
@@ -37,26 +50,27 @@ class View(NamedTuple):
     schema: StructType
     fact: str
     of: Transform | None  #: None: it needs more than the facts of its days
-    keep: str = "stats"  #: by which setting it is kept: stats, histogram, or lake
+    keep: Keep = Keep.STATS
 
 
 FACTS: Final = (
-    Fact("attempts", ATTEMPTS, attempts),
-    Fact("bookings", BOOKINGS, bookings, merge_bookings),
-    Fact("tallies", TALLIES, tallies, merge_tallies),
-    Fact("failing", FAILING, failing, merge_failing),
-    Fact("links", LINKS, links),
+    Fact("attempts", ATTEMPTS, attempts, Keep.LAKE),
+    Fact("bookings", BOOKINGS, bookings, Keep.PAGES, merge_bookings),
+    Fact("tallies", TALLIES, tallies, Keep.EVER, merge_tallies),
+    Fact("failing", FAILING, failing, Keep.STATS, merge_failing),
+    Fact("links", LINKS, links, Keep.LAKE),
+    Fact("settings", SETTINGS, settings, Keep.EVER),
 )
 
 VIEWS: Final = (
-    View("histogram", HISTOGRAM, "bookings", histogram, "histogram"),
-    View("daily", DAILY, "bookings", daily),
+    View("histogram", HISTOGRAM, "bookings", histogram, Keep.HISTOGRAM),
+    View("daily", DAILY, "bookings", daily, Keep.PAGES),
     View("hourly", HOURLY, "tallies", hourly),
     View("forecast", FORECAST, "tallies", None),
     View("failures", FAILURES, "failing", failures),
     View("workers", WORKERS, "attempts", workers),
     View("retries", RETRIES, "attempts", retries),
-    View("flows", FLOWS, "links", None, "lake"),
+    View("flows", FLOWS, "links", None, Keep.LAKE),
 )
 
 #: `forecast` of all tallies there are.

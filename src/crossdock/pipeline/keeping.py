@@ -1,7 +1,7 @@
-"""How long things are kept: statistics by queue, counted back from the newest day booked there (MODEL section 11).
+"""How long things are kept, and in how many files.
 
-Statistics by `stats-history` and `histogram-history`, attempts and flows by `lake.keep_days`. Tallies are kept for
-good, a few rows an hour: a queue's depth is the sum of all of them.
+Statistics by queue go when the live ones go. What is dated by the server's clock goes by that clock: a caller who is
+weeks ahead, or one queue of many, takes nothing from the others.
 """
 
 import datetime as dt
@@ -11,7 +11,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from crossdock.pipeline.catalog import FACTS, VIEWS, View
+from crossdock.pipeline import terms
+from crossdock.pipeline.catalog import FACTS, VIEWS, Keep
 from crossdock.pipeline.delta import File, Table
 from crossdock.pipeline.works import Works
 
@@ -20,52 +21,72 @@ MANY_FILES: Final = 8
 #: And a file is then about this large.
 _FILE_BYTES: Final = 128 << 20
 
-_FACT_TERMS: Final = {"attempts": "lake", "bookings": "stats", "failing": "stats", "links": "lake"}
+_BY_PAGE: Final = {Keep.PAGES: "pages", Keep.HISTOGRAM: "histograms"}
 
 
-def kept(works: Works, view: View, rows: DataFrame, days: Collection[dt.date]) -> DataFrame:
-    """Those rows that are not too old to be in that table."""
-    terms = works.terms()
-    return _kept(works, rows, getattr(terms, view.keep), view.keep != "lake") if _aged(works, days, view.keep) else rows
+def kept(works: Works, keep: Keep, rows: DataFrame, days: Collection[dt.date]) -> DataFrame:
+    """Those rows, all of these days, that are not too old."""
+    if keep in _BY_PAGE:
+        return _kept_pages(works, keep, rows) if _aged(works, days) else rows
+    return rows if keep is Keep.LAKE else rows.where(F.col("date") > F.lit(terms.gone(works, terms.held(works))))
+
+
+def let_go(works: Works, expired: dt.date) -> int:
+    """What the lake no longer has, up to this date. Only after a refresh, which makes flows of what is left."""
+    return sum(_drop(works.catalog[each.name], expired) for each in (*FACTS, *VIEWS) if each.keep is Keep.LAKE)
 
 
 def forget(works: Works) -> int:
-    """Take rows that are too old out of all tables; of how many days there were some."""
-    forgotten = 0
-    terms = works.terms()
-    for name, term in {**_FACT_TERMS, **{view.name: view.keep for view in VIEWS}}.items():
-        table = works.catalog[name]
-        aged = _aged(works, [file.date for file in table.files()], term)
-        if not aged:
-            continue
+    """Take rows that are too old out of all other tables; of how many days there were some."""
+    forgotten, gone = 0, terms.gone(works, terms.held(works))
+    for each in (*FACTS, *VIEWS):
+        table = works.catalog[each.name]
         works.progress(f"forgetting old {table.name}", forgotten, forgotten + 1)
-        left = _kept(works, table.read(works.spark, aged), getattr(terms, term), term != "lake").localCheckpoint()
-        counts = {row["date"]: row["count"] for row in left.groupBy("date").count().collect()}
-        dates = by_date(table)
-        changed = [date for date in aged if counts.get(date, 0) < sum(file.rows for file in dates[date])]
-        if changed:
-            files = [file for date in changed for file in dates[date]]
-            rows = left.where(F.col("date").isin(changed)).repartition(F.col("date"))
-            table.write(rows, _stem(files), replace=files)
-            forgotten += len(changed)
+        if each.keep in _BY_PAGE:
+            forgotten += _forget_pages(works, each.keep, table)
+        elif each.keep is Keep.STATS:
+            forgotten += _drop(table, gone)
     return forgotten
 
 
-def _aged(works: Works, days: Collection[dt.date], term: str) -> list[dt.date]:
+def _drop(table: Table, last: dt.date) -> int:
+    """Whole dates, up to this one."""
+    files = [file for file in table.files() if file.date <= last]
+    if files:
+        table.write(None, _stem(files), replace=files)
+    return len({file.date for file in files})
+
+
+def _forget_pages(works: Works, keep: Keep, table: Table) -> int:
+    dates = by_date(table)
+    aged = _aged(works, dates)
+    if not aged:
+        return 0
+    left = _kept_pages(works, keep, table.read(works.spark, aged)).localCheckpoint()
+    counts = {row["date"]: row["count"] for row in left.groupBy("date").count().collect()}
+    changed = [date for date in aged if counts.get(date, 0) < sum(file.rows for file in dates[date])]
+    if changed:
+        files = [file for date in changed for file in dates[date]]
+        rows = left.where(F.col("date").isin(changed)).repartition(F.col("date"))
+        table.write(rows, _stem(files), replace=files)
+    return len(changed)
+
+
+def _aged(works: Works, days: Collection[dt.date]) -> list[dt.date]:
     """Those of which something may be too old: a queue that rests keeps what it has."""
-    newest = max((file.date for file in works.catalog["bookings"].files()), default=None)
-    keep: float = getattr(works.terms(), term)
-    return [] if newest is None else sorted(date for date in set(days) if (newest - date).days >= keep)
+    newest = max((file.date for file in works.catalog["bookings"].files()), default=works.today)
+    least = min(min(each.stats, each.histogram) for each in terms.held(works))
+    return sorted(date for date in set(days) if (max(newest, works.today) - date).days >= least)
 
 
-def _kept(works: Works, rows: DataFrame, keep: float, by_queue: bool) -> DataFrame:
-    bookings = works.catalog["bookings"]
-    if not by_queue or "queue" not in rows.columns:
-        newest = max(file.date for file in bookings.files())
-        return rows.where(F.datediff(F.lit(newest), F.col("date")) < keep)
-    queues = bookings.read(works.spark).groupBy("queue").agg(F.max("date").alias("newest"))
-    old = rows.select("queue", "date").distinct().join(queues, "queue").where(F.datediff("newest", "date") >= keep)
-    return rows.join(F.broadcast(old.drop("newest")), ["queue", "date"], "left_anti").select(*rows.columns)
+def _kept_pages(works: Works, keep: Keep, rows: DataFrame) -> DataFrame:
+    """Pages of an era that was flushed are gone with the dates, too: nobody books there any more."""
+    held = terms.held(works)
+    over = (F.col("era") < held[-1].era) & (F.col("date") <= F.lit(terms.gone(works, held)))
+    last = F.coalesce(_BY_PAGE[keep], F.unix_date("date"))  # of a queue without a page everything is gone
+    pages = rows.select("era", "queue", "date").distinct().join(terms.pages_gone(works, held), ["era", "queue"], "left")
+    old = pages.where(over | (F.unix_date("date") <= last)).select("era", "queue", "date")
+    return rows.join(F.broadcast(old), ["era", "queue", "date"], "left_anti").select(*rows.columns)
 
 
 def compact(works: Works) -> int:

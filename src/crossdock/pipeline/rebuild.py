@@ -37,7 +37,7 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
     gone = faulty(works.lake, sound)
     missing = {each.name for each in gone}
     there = [each for each in sound if each.name not in missing and _wanted(each, days)]
-    untouched = _covered(works, gone)
+    untouched = _covered(works, gone, days)
     for done, fact in enumerate(FACTS):
         works.progress(f"rebuilding {fact.name}", done, len(FACTS))
         table = works.catalog[fact.name]
@@ -51,7 +51,7 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
         if fact.merge is not None:
             rows = rows.repartition(F.col("date"))
         table.write(rows, f"r{batch:08d}", replace=replaced, done=(BATCH, batch))
-    refresh(works, again=days)
+    refresh(works, again=None if days is None else set(days) - untouched)
     return Rebuilt(len(there), sum(each.rows for each in there), len(untouched), _damaged(works, gone))
 
 
@@ -63,7 +63,8 @@ def _damaged(works: Works, gone: Collection[Segment]) -> dict[str, str]:
     return {each.name: each.fault for each in gone if (works.lake / each.name).exists()}
 
 
-def _covered(works: Works, gone: Collection[Segment]) -> set[dt.date]:
-    """Days of the facts that these segments may have had a part in."""
-    dates = {file.date for fact in FACTS for file in works.catalog[fact.name].files()}
-    return {date for date in dates if any(each.covers(date) for each in gone)}
+def _covered(works: Works, gone: Collection[Segment], days: Collection[dt.date] | None) -> set[dt.date]:
+    """Those of these days, or of all that the facts have, that these segments may have had a part in."""
+    if days is None:
+        days = {file.date for fact in FACTS for file in works.catalog[fact.name].files()}
+    return {date for date in days if any(each.covers(date) for each in gone)}

@@ -12,7 +12,7 @@ from crossdock.pipeline.transforms.hourly import SPAN_H
 
 
 class Outlook(msgspec.Struct):
-    """Where a queue stands at the end of the newest hour, by the rates of that hour and the two before."""
+    """Where a queue stands in its newest hour, by the rates of that hour so far and the two before."""
 
     hour: dt.datetime
     depth: int

@@ -27,6 +27,7 @@ BOOKINGS = StructType(
         StructField("failures", LongType()),
         StructField("failed", LongType()),
         StructField("retries", LongType()),
+        StructField("seq", LongType()),  # of the first event
     ]
 )
 
@@ -38,6 +39,7 @@ def bookings(events: DataFrame) -> DataFrame:
     value = F.when(F.col("booked_wait"), F.col("wait_s")).when(F.col("booked_run"), F.col("run_s"))
     what = F.when(F.col("booked_wait"), "wait").when(F.col("booked_run"), "run").otherwise("count")
     rows = events.where(F.col("booked_day").isNotNull()).select(
+        "seq",
         "booked_day",
         "era",
         F.col("booked_queue").alias("queue"),
@@ -66,7 +68,7 @@ def merge_bookings(facts: DataFrame) -> DataFrame:
     grouped = facts.groupBy(*_PAGE).agg(collected(_is_value()).alias("moments"), F.max("max").alias("max"), *_sums())
     whole = grouped.withColumn("moments", merged(F.col("moments")))
     columns = (F.when(_is_value(), F.col("moments")[name]).alias(name) for name in ("mean", "m2"))
-    return _declared(whole.select(*_PAGE, F.col("moments")["n"].alias("n"), *columns, "max", *_COUNTS))
+    return _declared(whole.select(*_PAGE, F.col("moments")["n"].alias("n"), *columns, "max", *_COUNTS, "seq"))
 
 
 def _is_value() -> Column:
@@ -74,7 +76,7 @@ def _is_value() -> Column:
 
 
 def _sums() -> list[Column]:
-    return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _COUNTS]
+    return [*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _COUNTS), F.min("seq").alias("seq")]
 
 
 def _declared(rows: DataFrame) -> DataFrame:

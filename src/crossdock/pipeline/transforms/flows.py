@@ -1,7 +1,7 @@
 """Table `flows`: jobs that belong together by needs, groups and callbacks, and the longest way through them.
 
 A flow is a connected part of one graph. Its nodes are jobs and groups; a job comes before those that need it, a member
-before its group, a group before its callbacks and before its parent. The walk over it stops after STEPS steps.
+before its group, a group before its callbacks and before its parent. The longest way is looked for STEPS jobs far.
 """
 
 from typing import Final
@@ -42,20 +42,19 @@ FLOWS: Final = StructType(
 STEPS: Final = 64
 
 
-def flows(links: DataFrame, attempts: DataFrame, earlier: DataFrame) -> DataFrame:
-    """`attempts` of the days of these links, and later. Flows that began with links of `earlier` are left out."""
+def flows(links: DataFrame, attempts: DataFrame, parts: DataFrame) -> DataFrame:
+    """Of all links of these flows, of all attempts of their jobs, and of their nodes, each with the `part` it is in."""
     # Kept as they are made, by whatever asks for them first: each job of its own would cost more than its work.
-    edges = _edges(links).localCheckpoint(eager=False)
-    nodes = edges.select(F.col("before").alias("node")).union(edges.select("after")).union(_nodes(links)).distinct()
-    nodes = nodes.join(_jobs(links, attempts), "node", "left").localCheckpoint(eager=False)
+    named = links.where(_is_job() & F.col("needs").isNotNull()).groupBy("number").agg(F.max("seq").alias("named"))
+    last = F.when(F.col("seq") == F.col("named"), F.col("needs"))
+    edges = ties(links.join(named, "number", "left").withColumn("needs", last)).localCheckpoint(eager=False)
+    nodes = parts.join(_jobs(links, attempts), "node", "left").localCheckpoint(eager=False)
     walked = _walk(nodes.select("node", F.coalesce("run_s", F.lit(0.0)).alias("cost")), edges)
-    old = _nodes(earlier).join(walked, "node").select("flow").distinct()
-    walked = walked.join(old, "flow", "left_anti")
     names = links.where(F.col("group_name").isNotNull()).select(_group("group_name").alias("node"), "group_name")
     whole = nodes.join(walked, "node").join(names.distinct(), "node", "left")
     number_of_links = edges.groupBy(F.col("after").alias("node")).agg(F.count("*").alias("links"))
     whole = whole.join(number_of_links, "node", "left")
-    grouped = whole.groupBy("flow").agg(
+    grouped = whole.groupBy("part").agg(
         F.min(F.when(F.col("pushed_at").isNotNull(), F.struct("node", "jid", "date", "pushed_at"))).alias("first"),
         F.array_sort(F.collect_set("group_name")).alias("groups"),
         F.count_if(F.col("node") > 0).alias("jobs"),
@@ -91,32 +90,50 @@ def _group(name: str) -> Column:
     return -F.abs(F.xxhash64(name)) - 1
 
 
-def _nodes(links: DataFrame) -> DataFrame:
-    """Those that links are about, not those that they only name."""
-    jobs = links.select(F.col("number").alias("node"))
-    groups = links.where(F.col("number").isNull()).select(_group("group_name"))
-    return jobs.union(groups).where(F.col("node").isNotNull()).distinct()
+def _is_job() -> Column:
+    return F.col("number").isNotNull()
 
 
-def _edges(links: DataFrame) -> DataFrame:
-    job = F.col("number").isNotNull()
-    last = links.where(job & F.col("needs").isNotNull()).groupBy("number").agg(F.max_by("needs", "seq").alias("needs"))
-    need = F.col("need")
-    needs = last.select("number", F.explode("needs").alias("need")).select(
-        F.when(need < 0, F.col("number") + need).otherwise(need).alias("before"), F.col("number").alias("after")
-    )
-    member = links.where(job & F.col("group_name").isNotNull()).select("number", _group("group_name"))
-    called = links.where(job & F.col("callback_of").isNotNull()).select(_group("callback_of"), "number")
-    child = links.where(F.col("parent_group").isNotNull()).select(_group("group_name"), _group("parent_group"))
-    edges = needs.union(member).union(called).union(child).distinct()
+def about_node() -> Column:
+    """What a link is about: its job, or its group."""
+    return F.when(_is_job(), F.col("number")).otherwise(_group("group_name"))
+
+
+def mentioned(links: DataFrame) -> DataFrame:
+    """Every `node` that a link is about, or names, and the `date` of that link."""
+    nodes = F.flatten(F.transform(_edges(), lambda each: F.array(each["before"], each["after"])))
+    return links.select("date", F.explode(F.array_union(F.array(about_node()), nodes)).alias("node"))
+
+
+def ties(links: DataFrame) -> DataFrame:
+    """All edges of these links. Of all there ever were, a job whose need was taken back stays in its flow."""
+    edges = links.select(F.explode(_edges()).alias("edge")).select("edge.*").distinct()
     return edges.where(F.col("before") != F.col("after"))  # who needs itself waits for good
+
+
+def _edges() -> Column:
+    """From a node to the one that comes after it. A need below 0 counts from the job that has it."""
+    number, group = F.col("number"), _group("group_name")
+    needs = F.transform(
+        F.coalesce("needs", F.array().cast("array<bigint>")),
+        lambda need: _edge(F.when(need < 0, number + need).otherwise(need), number),
+    )
+    others = (
+        F.when(_is_job() & F.col("group_name").isNotNull(), _edge(number, group)),
+        F.when(_is_job() & F.col("callback_of").isNotNull(), _edge(_group("callback_of"), number)),
+        F.when(F.col("parent_group").isNotNull(), _edge(group, _group("parent_group"))),
+    )
+    return F.concat(needs, F.array_compact(F.array(*others)))
+
+
+def _edge(before: Column, after: Column) -> Column:
+    return F.struct(before.alias("before"), after.alias("after"))
 
 
 def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
     """What is known of each job: its push, if it has links of its own, and its attempts."""
-    linked = links.where(F.col("number").isNotNull())
-    needed = linked.select(F.explode("needs").alias("number"))
-    numbers = linked.select("number").union(needed).distinct()
+    linked = links.where(_is_job())
+    numbers = mentioned(links).select(F.col("node").alias("number")).where("number > 0").distinct()
     pushed = linked.groupBy("number").agg(F.min(F.struct("seq", "date", "jid", "at")).alias("push"))
     ran = attempts.join(numbers, "number", "left_semi").groupBy("number").agg(
         F.sum("run_s").alias("run_s"),
@@ -137,32 +154,25 @@ def _jobs(links: DataFrame, attempts: DataFrame) -> DataFrame:
 
 
 def _walk(nodes: DataFrame, edges: DataFrame) -> DataFrame:
-    """Of each node the smallest one it is connected with, which names its flow, and how far it is from where its flow
-    begins, by run time and in jobs, itself included. Each step every node hears what its neighbours know."""
-    both = edges.select("before", "after", F.lit(True).alias("on")).union(
-        edges.select("after", "before", F.lit(False))
-    )  # fmt: skip
+    """How far each node is from where its flow begins, by run time and in jobs, itself included. Each step every node
+    hears what those before it know."""
     own = F.when(F.col("node") > 0, 1).otherwise(0)
-    known = nodes.select("node", "cost", F.col("node").alias("flow"), F.col("cost").alias("far"), own.alias("depth"))
+    known = nodes.select("node", "cost", F.col("cost").alias("far"), own.alias("depth"))
     for _ in range(STEPS):
-        heard = both.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
-            F.min("flow").alias("heard_flow"),
-            F.max(F.when(F.col("on"), F.col("far"))).alias("heard_far"),
-            F.max(F.when(F.col("on"), F.col("depth"))).alias("heard_depth"),
+        heard = edges.join(known, F.col("before") == F.col("node")).groupBy("after").agg(
+            F.max("far").alias("heard_far"), F.max("depth").alias("heard_depth")
         )  # fmt: skip
-        flow = F.least("flow", F.coalesce("heard_flow", "flow"))
         far = F.col("cost") + F.coalesce("heard_far", F.lit(0.0))
         depth = own + F.coalesce("heard_depth", F.lit(0))
         step = known.join(heard, F.col("node") == F.col("after"), "left").select(
             "node",
             "cost",
-            flow.alias("flow"),
             far.alias("far"),
             depth.alias("depth"),
-            ((flow != F.col("flow")) | (far != F.col("far")) | (depth != F.col("depth"))).alias("moved"),
+            ((far != F.col("far")) | (depth != F.col("depth"))).alias("moved"),
         )
         step = step.localCheckpoint(eager=False)
         known = step.drop("moved")
         if not step.where("moved").count():
             break
-    return known.select("node", "flow", "far", "depth")
+    return known.select("node", "far", "depth")

@@ -1,4 +1,4 @@
-"""Fact `links`: which jobs are parts of something larger, and the two settings of how long statistics are kept."""
+"""Fact `links`: which jobs are parts of something larger."""
 
 from typing import Final
 
@@ -29,17 +29,12 @@ LINKS: Final = StructType(
         StructField("callback_of", StringType()),
         StructField("parent_group", StringType()),
         StructField("needs", ArrayType(LongType())),
-        StructField("why", StringType()),
-        StructField("detail", StringType()),
     ]
 )
-
-STATS_HISTORY, HISTOGRAM_HISTORY = "stats-history", "histogram-history"
 
 
 def links(events: DataFrame) -> DataFrame:
     linked = F.col("group_name").isNotNull() | F.col("callback_of").isNotNull() | F.col("needs").isNotNull()
-    kept = (F.col("event") == "configured") & F.col("why").isin(STATS_HISTORY, HISTOGRAM_HISTORY)
-    return events.where(linked | kept).select(
+    return events.where(linked).select(
         date_of(F.col("at")).alias("date"), "seq", time_of(F.col("at")).alias("at"), *LINKS.fieldNames()[3:]
     )

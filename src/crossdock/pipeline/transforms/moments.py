@@ -17,14 +17,15 @@ NOTHING: Final = -10_000
 
 
 def fine_bucket(value: Column) -> Column:
-    """The bucket of qless' seed: seconds to a minute, minutes to an hour, quarters to a day, hours to three, days."""
+    """The bucket of qless' seed: seconds to a minute, minutes to an hour, quarters to a day, hours to three, days; one
+    for all that is below 0, and one for what is longer than the others have room for."""
     whole = F.floor(value)
     return (
-        F.when(whole < 60, whole)
+        F.when(whole < 60, F.greatest(whole, F.lit(-1)))
         .when(whole < 3_600, 59 + F.floor(whole / 60))
         .when(whole < 86_400, 115 + F.floor(whole / 900))
         .when(whole < 259_200, 187 + F.floor(whole / 3_600))
-        .otherwise(256 + F.floor(whole / 86_400))
+        .otherwise(F.least(256 + F.floor(whole / 86_400), F.lit(1_998)))
         .cast("int")
     )
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, LongType, StringType, StructField, StructType, TimestampType
 
-from crossdock.pipeline.transforms.events import date_of_slot, hour_of_slot, slot_of
+from crossdock.pipeline.transforms.events import date_of_slot, hour_of_slot, slot_of, time_of
 
 _KEY: Final = ("date", "hour", "era", "queue", "kind")
 _COUNTS: Final = ("arrived", "departed", "leased", "succeeded", "failed", "lapsed")
@@ -23,6 +23,7 @@ TALLIES: Final = StructType(
         StructField("queue", StringType()),
         StructField("kind", StringType()),
         *(StructField(name, LongType()) for name in _COUNTS),
+        StructField("last", TimestampType()),  # event of these
     ]
 )
 
@@ -55,6 +56,7 @@ def tallies(events: DataFrame) -> DataFrame:
         .agg(
             *(F.count_if(which).alias(name) for name, which in counted.items()),
             F.count_if(~over | state.isNotNull()).alias("came"),
+            time_of(F.max("at")).alias("last"),
         )
     )
     here = F.struct("queue", *_COUNTS)
@@ -66,11 +68,12 @@ def tallies(events: DataFrame) -> DataFrame:
     sides = F.explode(F.when(went_on, F.array(here, there)).otherwise(F.array(here)))
     slot = F.col("slot")
     rows = grouped.select(
-        date_of_slot(slot).alias("date"), hour_of_slot(slot).alias("hour"), "era", "kind", sides.alias("tally")
+        date_of_slot(slot).alias("date"), hour_of_slot(slot).alias("hour"), "era", "kind", sides.alias("tally"), "last"
     )
-    return rows.select("date", "hour", "era", "kind", "tally.*").select(*TALLIES.fieldNames())
+    return rows.select("date", "hour", "era", "kind", "tally.*", "last").select(*TALLIES.fieldNames())
 
 
 def merge_tallies(facts: DataFrame) -> DataFrame:
-    summed = facts.groupBy(*_KEY).agg(*(F.sum(name).cast("long").alias(name) for name in _COUNTS))
+    sums = (F.sum(name).cast("long").alias(name) for name in _COUNTS)
+    summed = facts.groupBy(*_KEY).agg(*sums, F.max("last").alias("last"))
     return summed.select(*TALLIES.fieldNames())

@@ -3,7 +3,8 @@
 from math import sqrt
 from typing import Any, Final
 
-from crossdock.engine.stats import DAY, Moments, QueueDay, coarse
+from crossdock.engine.stats import Moments, QueueDay, coarse
+from crossdock.model.clock import DAY, day_of
 from crossdock.model.commands import ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.moves import CatchUp
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
@@ -86,7 +87,7 @@ def length(call: Call) -> Reply:
 def stats(call: Call) -> Reply:
     queue = call.queue()
     date = number(call[1], 'Stats(): Arg "date" missing or not a number: ')
-    day = int(max(-1e15, min(1e15, date)) // DAY) * DAY
+    day = day_of(date) * DAY
     page = call.memory.stats.days.get(queue, {}).get(day) or QueueDay()
     return cjson.write(
         {

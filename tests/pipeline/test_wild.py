@@ -1,0 +1,41 @@
+"""Whatever happens, the tables say what the live statistics say, and a rebuild changes nothing."""
+
+import pytest
+
+from crossdock.model.events import Flushed
+from crossdock.pipeline.rebuild import rebuild
+from crossdock.pipeline.run import run
+from crossdock.pipeline.works import Works
+from tests.pipeline.agreeing import assert_live
+from tests.pipeline.lakes import Lake
+from tests.pipeline.pictures import assert_same, picture
+from tests.pipeline.wild import WildLoad
+
+
+def grow(seed: int, works: Works, times: int, acts: int) -> None:
+    load, lake, written = WildLoad(seed), Lake(works.lake), 0
+    draw = load.random.random
+    for _ in range(times):
+        load.go(acts)
+        if draw() < 0.3:
+            load.flush()
+            load.go(acts // 3)
+        lake.cut(load.events[written:], acts)
+        written = len(load.events)
+        run(works)
+        if draw() < 0.5:
+            lake.expire(load.random.choice([1, 9, 40]), load.floor.desk.now.wall)
+            run(works)
+        era = sum(type(event) is Flushed for event in load.events)
+        assert_live(load.floor.desk.memory.stats, works.tables_folder, era)
+        before = picture(works.tables_folder)
+        rebuild(works)
+        assert_same(picture(works.tables_folder), before)
+    assert all(before[name] for name in ("daily", "histogram", "hourly", "forecast", "attempts", "workers", "flows"))
+    lake.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3])
+def test_a_wild_load(works: Works, seed: int) -> None:
+    grow(seed, works, 3, 150)
