@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -29,6 +29,7 @@ from bench.target import Target, connect, read_line
 _LINE: Final = 16 * 1024 * 1024
 _PAUSE_S: Final = 0.002
 _SLOWER: Final = 2.0
+_LOOK_S: Final = 0.2  #: whether it is over
 
 
 def _long(head: bytes, each: bytes, tail: bytes, size: int = _LINE) -> bytes:
@@ -36,8 +37,60 @@ def _long(head: bytes, each: bytes, tail: bytes, size: int = _LINE) -> bytes:
     return head + each * ((size - len(head) - len(tail)) // len(each)) + tail
 
 
-#: Each is refused, or names nobody, and repeated as fast as it is answered.
-_BAD: Final = {
+def _repeat(target: Target, bad: bytes, over: Event) -> None:
+    """As fast as it is answered. Who is cut off comes again."""
+    while not over.is_set():
+        with suppress(OSError), connect(target) as peer:
+            peer.settimeout(_LOOK_S)
+            while _send(peer, bad, over) and _hear(peer, over):
+                pass
+
+
+def _never_read(target: Target, bad: bytes, over: Event) -> None:
+    while not over.is_set():
+        with suppress(OSError), connect(target) as peer:
+            peer.settimeout(_LOOK_S)
+            while _send(peer, bad, over):
+                pass
+
+
+def _leave(target: Target, bad: bytes, over: Event) -> None:
+    """In the middle of a request."""
+    while not over.is_set():
+        with suppress(OSError), connect(target) as peer:
+            peer.settimeout(_LOOK_S)
+            _send(peer, bad, over)
+
+
+def _knock(target: Target, bad: bytes, over: Event) -> None:
+    """And say the wrong thing at the door."""
+    while not over.is_set():
+        with suppress(OSError), socket.create_connection((target.host, target.port)) as peer:
+            peer.settimeout(_LOOK_S)
+            if _hear(peer, over) and _send(peer, bad, over):
+                _hear(peer, over)
+
+
+def _send(peer: socket.socket, data: bytes, over: Event) -> bool:
+    left = memoryview(data)
+    while left and not over.is_set():
+        with suppress(TimeoutError):
+            left = left[peer.send(left) :]
+    return not left
+
+
+def _hear(peer: socket.socket, over: Event) -> bool:
+    """False: it is over, or the peer is gone."""
+    while not over.is_set():
+        with suppress(TimeoutError):
+            return bool(peer.recv(65_536))
+    return False
+
+
+Way = Callable[[Target, bytes, Event], None]
+
+#: Each is refused, or names nobody.
+_LINES: Final = {
     "unknown verbs": b"NONSENSE 1\r\n",
     "no JSON": b"PUSH {\r\n",
     "wrong types": b'PUSH {"jid":7,"jobtype":[],"args":{}}\r\n',
@@ -62,28 +115,12 @@ _BAD: Final = {
     "a line too long": _long(b'PUSH {"jid":"12345678","jobtype":"T","args":["', b"a", b'"]}\r\n', _LINE + 100_000),
 }
 
-
-def _repeat(target: Target, bad: bytes, over: Event) -> None:
-    """Until it is over. Who is cut off comes again."""
-    while not over.is_set():
-        with suppress(OSError), connect(target) as peer:
-            peer.settimeout(0.2)
-            _converse(peer, bad, over)
-
-
-def _converse(peer: socket.socket, bad: bytes, over: Event) -> None:
-    while True:
-        left = memoryview(bad)
-        while left and not over.is_set():
-            with suppress(TimeoutError):
-                left = left[peer.send(left) :]
-        while not over.is_set():
-            with suppress(TimeoutError):
-                if not peer.recv(65_536):
-                    return
-                break
-        if over.is_set():
-            return
+_BAD: Final[dict[str, tuple[Way, bytes]]] = {
+    **{name: (_repeat, line) for name, line in _LINES.items()},
+    "wrong passwords": (_knock, b'HELLO {"v":2,"pwdhash":"%b"}\r\n' % (b"0" * 64)),
+    "half a line": (_leave, b'PUSH {"jid":"12345678","jobtype":"T","args":["' + b"a" * 1_000_000),
+    "who never reads": (_never_read, b"INFO\r\n" * 1_000),
+}
 
 
 def _watch(peer: socket.socket, seconds: float) -> Figures:
@@ -99,9 +136,10 @@ def _watch(peer: socket.socket, seconds: float) -> Figures:
     return figures(len(took), seconds, took)
 
 
-def _beside(target: Target, peer: socket.socket, bad: bytes, seconds: float) -> Figures:
+def _beside(target: Target, peer: socket.socket, name: str, seconds: float) -> Figures:
+    way, bad = _BAD[name]
     over = multiprocessing.Event()
-    other = multiprocessing.Process(target=_repeat, args=(target, bad, over))
+    other = multiprocessing.Process(target=way, args=(target, bad, over))
     other.start()
     try:
         return _watch(peer, seconds)
@@ -115,11 +153,11 @@ def bad_input(folder: Path, seconds: float, runs: int, names: Sequence[str]) -> 
     goals: list[Goal] = []
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
-        Crossdock(Path(own)) as server,
+        Crossdock(Path(own), settings={"faktory.password": "secret"}) as server,
         connect(server.target) as peer,
     ):
         for name in names:
-            pairs = [(_watch(peer, seconds), _beside(server.target, peer, _BAD[name], seconds)) for _ in range(runs)]
+            pairs = [(_watch(peer, seconds), _beside(server.target, peer, name, seconds)) for _ in range(runs)]
             alone, beside = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
             ratio = statistics.median(after.p99 / before.p99 for before, after in pairs)
             times = (alone.p50, alone.p99, alone.worst, beside.p50, beside.p99, beside.worst)

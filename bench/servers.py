@@ -68,7 +68,7 @@ class Crossdock(Process):
             doors = {name: (host, int(port)) for name, host, port in _DOOR.findall(self.said())}
             if set(doors) != {opened, beside or opened}:
                 raise ServerFailed(f"the server names other doors than {opened}: {self.said()}")
-            self.target = Target(door, *doors[opened])
+            self.target = Target(door, *doors[opened], (settings or {}).get(f"{opened}.password", ""))
             self.beside = Target(beside, *doors[beside]) if beside else None
             self.await_hello(self.target)
         except BaseException:
