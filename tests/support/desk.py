@@ -62,7 +62,8 @@ class PlainDesk:
         self.waits = Waits(lambda queue: self.engine.has_work(queue, self.now))
         self.channels = Channels()
         self.timed: list[Timed] = []
-        self.slowness = 0.0  #: what `held_up` says
+        self.slowness = 0.0  #: seconds that pass between two questions of how long others are held up
+        self._held_up = 0.0
         self.full: str | None = None  #: what `no_room` says
         self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
 
@@ -75,7 +76,8 @@ class PlainDesk:
         return outcome
 
     def held_up(self) -> float:
-        return self.slowness
+        self._held_up += self.slowness
+        return self._held_up
 
     @property
     def waiting(self) -> Sized:

@@ -111,11 +111,12 @@ def test_a_large_job_is_taken_as_it_is(desk: PlainDesk, client: Conversation) ->
 
 
 @pytest.mark.parametrize("at", [0, 300_000, 799_999])
-def test_a_character_that_is_cut(client: Conversation, at: int) -> None:
+def test_a_character_that_is_cut(desk: PlainDesk, client: Conversation, at: int) -> None:
     text = bytearray(b"a" * 800_000)
     text[at] = 0xC3
     line = b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}' % bytes(text)
     assert say(client, line).startswith(b"-ERR invalid JSON: 'utf-8' codec can't decode byte 0xc3")
+    desk.advance(1)
     assert say(client, b"PUSHB [" + line[5:] + b"]").startswith(b"-ERR invalid JSON: 'utf-8' codec")
 
 
@@ -124,9 +125,12 @@ class TestRest:
 
     LINE = b'PUSH {"jid":"1","jobtype":"T","args":["' + b"a" * LARGE + b'"]}\r\n'
 
-    @pytest.mark.parametrize("line", [LINE, LINE.replace(b"PUSH", b"PUSHB"), b"NOTHING " + b"x" * LARGE + b"\r\n"])
-    def test_behind_the_refusal(self, desk: PlainDesk, client: Conversation, line: bytes) -> None:
-        desk.slowness = 0.02
+    @pytest.mark.parametrize(
+        ("line", "steps"),
+        [(LINE, 2), (LINE.replace(b"PUSH", b"PUSHB"), 2), (b"NOTHING " + b"x" * LARGE + b"\r\n", 1)],
+    )
+    def test_behind_the_refusal(self, desk: PlainDesk, client: Conversation, line: bytes, steps: int) -> None:
+        desk.slowness = 0.02 / steps
         client.send(line)
         assert client.take().startswith(b"-ERR ")
         client.send(b"QUEUE LATENCY\r\n")

@@ -51,8 +51,6 @@ class Connection(Answering):
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
-        if self.unfinished:
-            self._turn.begin()  # to put together what was sent in pieces takes its time, too
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
         if not requests:

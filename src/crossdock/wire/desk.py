@@ -18,7 +18,7 @@ class Desk(Protocol):
         """The instant of the request in hand."""
 
     def held_up(self) -> float:
-        """Seconds since then: nobody else was served."""
+        """Seconds since then, in which nobody else was served: what lies between two of them is somebody's doing."""
 
     @property
     def memory(self) -> Memory:

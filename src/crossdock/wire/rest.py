@@ -2,7 +2,7 @@
 everybody else up. So a peer that repeats it takes less than a hundredth of their time, whatever it found that is slow.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final, TypeGuard
 
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
@@ -15,8 +15,11 @@ _TIMES: Final = 150
 _AT_MOST_S: Final = 60.0
 _UNFELT_S: Final = 0.000_2
 
-#: So a refusal begins in the grammar of Faktory.
-_REFUSAL: Final = b"-"
+#: To put so many bytes together that came in pieces takes a second.
+_GATHERED_A_S: Final = 4e9
+
+#: So a refusal begins in the grammar of Faktory. To be told that a job is not unique is none.
+_REFUSAL: Final = b"-ERR"
 
 
 def rest(held_up: float) -> float:
@@ -24,23 +27,26 @@ def rest(held_up: float) -> float:
     return min(_TIMES * held_up, _AT_MOST_S) if held_up >= _UNFELT_S else 0.0
 
 
-def rested(desk: Desk, answer: Answer) -> Answer:
+def rested(desk: Desk, act: Callable[[bytes], Answer], request: bytes) -> Answer:
     """The answer to a large request, and the rest behind it."""
+    began = desk.held_up() - len(request) / _GATHERED_A_S
+    answer = act(request)
+    held_up = desk.held_up() - began
     if isinstance(answer, Generator):
-        return _work(desk, answer)
-    return _rest(desk, answer, desk.held_up()) if _is_refusal(answer) else answer
+        return _work(desk, answer, held_up)
+    return _rest(desk, answer, held_up) if _is_refusal(answer) else answer
 
 
-def _work(desk: Desk, work: Slices) -> Slices:
-    held_up = 0.0
+def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
     while True:
+        began = desk.held_up()
         try:
             step = next(work)
         except StopIteration as end:
             answer: bytes | Bye | Wait = end.value
-            held_up += desk.held_up()
+            held_up += desk.held_up() - began
             return (yield from _rest(desk, answer, held_up)) if _is_refusal(answer) else answer
-        held_up += desk.held_up()
+        held_up += desk.held_up() - began
         yield step
 
 

@@ -89,6 +89,7 @@ def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
     refused: dict[str, str] = {}
     some = list(islice(bodies, _SLICE))
     while some:
+        began = desk.held_up()
         specs: list[Spec] = []
         for each in some:
             try:
@@ -108,7 +109,7 @@ def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
         in_vain = 1 - len(specs) / len(some)
         some = list(islice(bodies, _SLICE))
         if some or in_vain:
-            yield rest(in_vain * desk.held_up())
+            yield rest(in_vain * (desk.held_up() - began))
     if len(refused) > _SLICE:
         return (yield from _told(refused))
     return bulk(_encode(dict(sorted(refused.items()))))

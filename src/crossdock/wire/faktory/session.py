@@ -68,7 +68,7 @@ class FaktorySession:
         if not self.identified:
             return self._hello(line)
         if len(line) > LARGE:
-            return rested(self._desk, self._handle_large(line))
+            return rested(self._desk, self._handle_large, line)
         verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:
