@@ -57,7 +57,7 @@ class PushBody(JobBody, gc=False):
 #: What a decoder says of a body that is none
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-decode_one = msgspec.json.Decoder(PushBody).decode
+_decode_one = msgspec.json.Decoder(PushBody).decode
 decode_many = msgspec.json.Decoder(list[PushBody]).decode
 _quote = msgspec.json.Encoder().encode
 
@@ -66,7 +66,15 @@ def read_one(body: bytes) -> PushBody:
     try:
         if not body.isascii():
             body.decode()  # the decoder does not look into args and custom
-        return decode_one(body)
+        return _decode_one(body)
+    except UNREADABLE as error:
+        raise Invalid(f"invalid JSON: {error}") from error
+
+
+def read_checked(body: memoryview) -> PushBody:
+    """Of a text that is known to be UTF-8."""
+    try:
+        return _decode_one(body)
     except UNREADABLE as error:
         raise Invalid(f"invalid JSON: {error}") from error
 

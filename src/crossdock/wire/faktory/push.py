@@ -1,10 +1,10 @@
 """PUSH and PUSHB (page sections 5.2 and 5.3)."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,7 +12,7 @@ from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.job import Spec
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk
-from crossdock.wire.faktory.job import UNREADABLE, PushBody, decode_one, read_many, read_one, spec
+from crossdock.wire.faktory.job import PushBody, read_checked, read_many, read_one, spec
 from crossdock.wire.faktory.messages import OK, Invalid, bulk, error
 from crossdock.wire.faktory.mutate import SLICE
 from crossdock.wire.faktory.pieces import read_pieces
@@ -27,25 +27,11 @@ _TEXT: Final = 512 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def push(desk: Desk, via: str, body: bytes) -> bytes:
+def push(desk: Desk, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
     try:
-        return _push(desk, via, read_one(body))
+        one = spec(read(body), desk.now)
     except Invalid as refused:
         return error(str(refused))
-
-
-def push_large(desk: Desk, via: str, body: memoryview) -> Slices:
-    try:
-        yield from _check_text(body)
-        return _push(desk, via, decode_one(body))
-    except Invalid as refused:
-        return error(str(refused))
-    except UNREADABLE as wrong:
-        return error(f"invalid JSON: {wrong}")
-
-
-def _push(desk: Desk, via: str, body: PushBody) -> bytes:
-    one = spec(body, desk.now)
     no_room = desk.no_room(1)
     if no_room is not None:
         return error(no_room)
@@ -54,6 +40,14 @@ def _push(desk: Desk, via: str, body: PushBody) -> bytes:
         return OK
     code, _, text = _refusal(one, outcome[0]).partition(" ")
     return error(text, code.encode())
+
+
+def push_large(desk: Desk, via: str, body: memoryview) -> Slices:
+    try:
+        yield from _check_text(body)
+    except Invalid as refused:
+        return error(str(refused))
+    return push(desk, via, body, read_checked)
 
 
 def push_bulk(desk: Desk, via: str, body: bytes) -> Answer:
@@ -70,18 +64,19 @@ def push_bulk_large(desk: Desk, via: str, body: memoryview) -> Slices:
         bodies = yield from read_pieces(body)
     except Invalid as refused:
         return error(str(refused))
-    except UnicodeDecodeError as wrong:
-        return error(f"invalid JSON: {wrong}")
     return (yield from _slices(desk, via, bodies))
 
 
 def _check_text(body: memoryview) -> Iterator[None]:
-    """Is it UTF-8 throughout? The decoder does not look into args and custom."""
+    """Is it UTF-8 throughout? The decoder does not look into args and custom. Raises Invalid."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for at in range(0, len(body), _TEXT):
         if at:
             yield
-        decoder.decode(body[at : at + _TEXT], final=at + _TEXT >= len(body))
+        try:
+            decoder.decode(body[at : at + _TEXT], final=at + _TEXT >= len(body))
+        except UnicodeDecodeError as wrong:
+            raise Invalid(f"invalid JSON: {wrong}") from wrong
 
 
 def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
