@@ -28,9 +28,9 @@ def grow(seed: int, works: Works, times: int, acts: int) -> None:
             run(works)
         era = sum(type(event) is Flushed for event in load.events)
         assert_live(load.floor.desk.memory.stats, works.tables_folder, era)
-        before = picture(works.tables_folder)
-        rebuild(works)
-        assert_same(picture(works.tables_folder), before)
+    before = picture(works.tables_folder)
+    rebuild(works)
+    assert_same(picture(works.tables_folder), before)
     assert all(before[name] for name in ("daily", "histogram", "hourly", "forecast", "attempts", "workers", "flows"))
     lake.close()
 
