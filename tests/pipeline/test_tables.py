@@ -3,10 +3,13 @@
 import datetime as dt
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
+from crossdock.pipeline.transforms import components
 from crossdock.pipeline.transforms.attempts import attempts
-from crossdock.pipeline.transforms.components import components
 from crossdock.pipeline.transforms.failing import failing, failures
 from crossdock.pipeline.transforms.flows import flows, mentioned, ties
 from crossdock.pipeline.transforms.hourly import forecast, hourly
@@ -138,7 +141,7 @@ def test_workers_are_busy_in_the_hours_they_worked(spark: SparkSession) -> None:
 
 
 def followed(of: DataFrame, ran: DataFrame) -> DataFrame:
-    return flows(of, ran, components(mentioned(of).select("node").distinct(), ties(of)))
+    return flows(of, ran, components.components(mentioned(of).select("node").distinct(), ties(of)))
 
 
 def test_flows_and_their_longest_way(spark: SparkSession) -> None:
@@ -175,8 +178,10 @@ def test_flows_and_their_longest_way(spark: SparkSession) -> None:
     assert told(found, "date") == [(dt.date(2026, 11, 15),)] * 3
 
 
-def test_a_long_chain_is_one_flow(spark: SparkSession) -> None:
+@pytest.mark.parametrize("few", [components.FEW, 0])
+def test_a_long_chain_is_one_flow(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     """Its longest way is measured up to 64 jobs."""
+    monkeypatch.setattr(components, "FEW", few)
     chain = [{"event": "pushed", "number": n, "jid": f"j{n}", "needs": [n - 1]} for n in range(2, 202)]
     apart = [{"event": "pushed", "number": n, "jid": f"j{n}", "needs": [1_000]} for n in range(900, 910)]
     found = followed(links(events(spark, *chain, *apart)), attempts(events(spark)))
@@ -188,3 +193,12 @@ def test_a_job_that_needs_itself_goes_nowhere(spark: SparkSession) -> None:
     nothing = events(spark)
     [row] = followed(mine, attempts(nothing)).collect()
     assert (row.jobs, row.links, row.depth, row.open) == (1, 0, 1, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40))
+def test_nodes_are_joined_with_all_that_they_are_connected_with(edges: list[tuple[int, int]]) -> None:
+    parts = {node: {node} for edge in edges for node in edge}
+    for one, other in edges:
+        both = parts[one] | parts[other]
+        parts.update(dict.fromkeys(both, both))
+    assert components.joined(edges) == {node: min(part) for node, part in parts.items()}

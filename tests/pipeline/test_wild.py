@@ -38,4 +38,4 @@ def grow(seed: int, works: Works, times: int, acts: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3])
 def test_a_wild_load(works: Works, seed: int) -> None:
-    grow(seed, works, 3, 150)
+    grow(seed, works, 2, 150)

@@ -55,6 +55,8 @@ def _kept(table: Table, expired: dt.date) -> set[dt.date]:
 def _touched(works: Works, links: set[dt.date], attempts: set[dt.date], dirty: set[dt.date]) -> _Touched | None:
     """All jobs and groups of flows that these days have a part in; None: there are none."""
     table, spark = works.catalog["links"], works.spark
+    if links <= dirty:  # nobody is left to look for
+        return _Touched(_parts(table.read(spark, links)).localCheckpoint(eager=False), min(links))
     ran = works.catalog["attempts"].read(spark, dirty & attempts).select(F.col("number").alias("node"))
     nodes = mentioned(table.read(spark, dirty & links)).select("node").union(ran)
     everything = mentioned(table.read(spark, links))
@@ -68,7 +70,10 @@ def _touched(works: Works, links: set[dt.date], attempts: set[dt.date], dirty: s
             return _Touched(nodes, first)
         # Twice as far each time: a chain may go on day after day.
         first = back if first is None else back - min(max(links) - back, back - dt.date.min)
-        recent = table.read(spark, {date for date in links if date >= first})
-        parts = components(mentioned(recent).select("node").distinct(), ties(recent))
+        parts = _parts(table.read(spark, {date for date in links if date >= first}))
         touched = parts.join(nodes, "node", "left_semi").select("part").distinct()
         nodes = parts.join(touched, "part", "left_semi").select("node", "part").localCheckpoint(eager=False)
+
+
+def _parts(links: DataFrame) -> DataFrame:
+    return components(mentioned(links).select("node").distinct(), ties(links))
