@@ -16,6 +16,14 @@ from tests.support.qless_peer import ViaQless
 QUEUES: Final = ("mail", "billing", "q")
 
 
+def work(peer: Peer, *queues: str) -> None:
+    """A job of each, through all of its life."""
+    for queue in queues:
+        peer.push(queue, {})
+        got = peer.fetch(queue)
+        assert got is not None and peer.succeed(got.ident)
+
+
 class Elsewhere(ViaQless):
     """A qless worker whose clock is some hours off: what it books belongs to its own day."""
 

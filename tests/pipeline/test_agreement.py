@@ -9,10 +9,9 @@ from crossdock.pipeline.works import Works
 from tests.pipeline.agreeing import assert_live, seconds
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake
-from tests.pipeline.loads import Elsewhere
+from tests.pipeline.loads import Elsewhere, work
 from tests.pipeline.pictures import rows
 from tests.support.floor import Floor, InProcess
-from tests.support.peer import Peer
 
 
 def test_a_mixed_load_through_all_doors(grown: Grown) -> None:
@@ -32,13 +31,6 @@ def test_a_queue_s_depth_is_what_waits_there(grown: Grown) -> None:
     assert +Counter({row["queue"]: row["depth"] for row in by_hour}) == live, "in its last hour"
     assert min(row["depth"] for row in by_hour) >= 0
     assert live.total() > 3 and any(job.state in OVER for job in jobs)
-
-
-def work(peer: Peer, *queues: str) -> None:
-    for queue in queues:
-        peer.push(queue, {})
-        got = peer.fetch(queue)
-        assert got is not None and peer.succeed(got.ident)
 
 
 def test_callers_ahead_and_histories_that_change(works: Works) -> None:

@@ -18,23 +18,26 @@ from crossdock.pipeline.segments import new, survey
 from crossdock.pipeline.status import status
 from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import Lake
+from tests.pipeline.loads import work
 from tests.pipeline.pictures import assert_same, picture
 from tests.support.floor import Floor
 
 
-def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
-    floor = Floor()
-    lake = Lake(works.lake)
+def days(works: Works, many: int) -> list[Path]:
+    """A segment of each."""
+    floor, lake = Floor(), Lake(works.lake)
     peer = floor.qless()
-    for _ in range(4):
-        peer.push("q", {})
-        got = peer.fetch("q")
-        assert got is not None and peer.succeed(got.ident)
+    for _ in range(many):
+        work(peer, "q")
         lake.add(floor.desk.events)
         floor.desk.events.clear()
         floor.desk.advance(86_400)
     lake.close()
-    first, second, third, fourth = sorted((works.lake / "events").glob("*/*.parquet"))
+    return sorted((works.lake / "events").glob("*/*.parquet"))
+
+
+def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
+    first, second, third, fourth = days(works, 4)
 
     whole = second.read_bytes()
     second.write_bytes(whole[: len(whole) // 2])
@@ -75,10 +78,7 @@ def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whol
     floor, lake = Floor(), Lake(works.lake)
     peer = floor.qless()
     for _ in range(2):
-        for _ in range(20):
-            peer.push("q", {})
-            got = peer.fetch("q")
-            assert got is not None and peer.succeed(got.ident)
+        work(peer, *["q"] * 20)
         lake.add(floor.desk.events)
         floor.desk.events.clear()
     lake.close()
@@ -104,18 +104,7 @@ def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whol
 
 @pytest.fixture
 def two_days(works: Works) -> list[Path]:
-    """A segment of each."""
-    floor, lake = Floor(), Lake(works.lake)
-    peer = floor.qless()
-    for _ in range(2):
-        peer.push("q", {})
-        got = peer.fetch("q")
-        assert got is not None and peer.succeed(got.ident)
-        lake.add(floor.desk.events)
-        floor.desk.events.clear()
-        floor.desk.advance(86_400)
-    lake.close()
-    return sorted((works.lake / "events").glob("*/*.parquet"))
+    return days(works, 2)
 
 
 def test_a_segment_that_is_torn_after_it_was_taken_in_is_named_and_its_day_left_alone(

@@ -12,10 +12,9 @@ from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
 from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import EPOCH, Lake
-from tests.pipeline.loads import Elsewhere
+from tests.pipeline.loads import Elsewhere, work
 from tests.pipeline.pictures import assert_same, picture, rows
 from tests.support.floor import Floor, InProcess
-from tests.support.peer import Peer
 
 
 def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> None:
@@ -51,13 +50,6 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     }
     assert {(row["queue"], row["date"]) for row in rows(works.tables_folder, "histogram")} == with_histogram
     assert len(rows(works.tables_folder, "attempts")) == 9, "attempts are kept as long as the lake"
-
-
-def work(peer: Peer, *queues: str) -> None:
-    for queue in queues:
-        peer.push(queue, {})
-        got = peer.fetch(queue)
-        assert got is not None and peer.succeed(got.ident)
 
 
 @pytest.mark.parametrize("days", [31, 40])
@@ -121,9 +113,7 @@ def test_many_small_files_become_few_with_the_same_rows(works: Works, monkeypatc
     lake = Lake(works.lake)
     peer = floor.qless()
     for _ in range(4):
-        peer.push("q", {})
-        got = peer.fetch("q")
-        assert got is not None and peer.succeed(got.ident)
+        work(peer, "q")
         lake.add(floor.desk.events)
         floor.desk.events.clear()
         works.prepare()

@@ -86,9 +86,10 @@ class Connection(Answering):
 
     def _pump(self) -> None:
         """Handle what was read, until it blocks or ends, or others must have their turn."""
-        self._pump_queued = False
+        goes_on, self._pump_queued = self._pump_queued, False
         session, requests = self._session, self._requests
         self._turn.begin()
+        before = self._turn.held
         left, until = REQUESTS_A_PASS, time.monotonic() + PASS_S
         while requests and left and not self._choked and self._unreleased <= self._unread_bytes:
             left -= 1
@@ -101,6 +102,8 @@ class Connection(Answering):
                 self._welcome()
             if time.monotonic() > until:
                 left = 0
+        if goes_on:
+            self._turn.overlook(before)
         if requests:
             if not left:
                 self._go_on()

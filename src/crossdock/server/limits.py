@@ -8,7 +8,7 @@ import msgspec
 REQUESTS_A_PASS: Final = 64
 
 #: Or fewer, when they took so long: a pipeline of heavy ones holds others up by one of them.
-PASS_S: Final = 0.001
+PASS_S: Final = 0.000_25
 
 #: Requests read ahead while one blocks; then the socket is not read until they are worked off.
 READ_AHEAD: Final = 64 * 1024

@@ -193,6 +193,15 @@ class Turn:
         if not self._scheduled:
             self._schedule()
 
+    @property
+    def held(self) -> int:
+        """Replies in the batch that fills."""
+        return len(self._replies)
+
+    def overlook(self, before: int) -> None:
+        """What came in since there were so many is of one who sends without waiting: for that no batch stays open."""
+        self._seen += self.held - before
+
     def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
         return self.channels.publish(channel, text, to_patterns=to_patterns)
 
