@@ -180,6 +180,18 @@ def test_a_batch_stays_open_while_each_pass_brings_more(desk: Desk) -> None:
     assert len(decode_batch(desk.scribe.batches[0]).events) == 5
 
 
+def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(desk: Desk) -> None:
+    Stopped(desk)
+    peer, flooder = Peer(), Peer()
+    desk.push(peer, "job-0000")
+    desk.loop.step()
+    before = desk.turn.held
+    desk.push(flooder, "job-0001")
+    desk.turn.overlook(before)
+    desk.loop.step()
+    assert len(decode_batch(desk.scribe.batches[0]).events) == 2
+
+
 def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(desk: Desk) -> None:
     clock = Stopped(desk)
     peer = Peer()

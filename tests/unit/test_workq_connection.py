@@ -46,6 +46,20 @@ def test_heavy_requests_of_a_pipeline_are_not_served_in_one_go(house: House, mon
     assert [job.jid for job in house.memory.jobs.values()] == ids
 
 
+def test_what_follows_of_a_pipeline_holds_nobody_elses_batch_open(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(0.0, 1.5 * PASS_S)
+    monkeypatch.setattr("crossdock.server.connection.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    peer, _ = house.connect()
+    ids = [f"61a444a0-6128-41c0-8078-cc757d3bd2d{n}" for n in range(6)]
+    peer.data_received("".join(f"add {each} q 60000 60000 4\r\npong\r\n" for each in ids).encode())
+    house.loop.step()
+    house.loop.step()
+    assert len(house.scribe.batches) == 1, "it was closed"
+    assert len(house.memory.jobs) < len(ids), "though more was to come"
+
+
 class TestAPeerThatSendsNoMore:
     """It may listen or be gone: it hears what it asked for, and is neither given a job nor waited for."""
 
