@@ -28,11 +28,7 @@ def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:
     if load is None and len(loads.ends) >= OPEN_AT_MOST:
         return (), Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN), ()
     before = load or Load(run, 0.0)
-    fresh = _unknown(command.specs, before.jids)
-    if command.once:
-        fresh = [
-            spec for spec in fresh if spec.jid not in memory.jids and not loads.brought(digest(spec.jid), now.wall)
-        ]
+    fresh = _unknown(memory, command, before.jids, now)
     if loads.jids + len(fresh) > JIDS_AT_MOST:
         return (), report(before, refused=Unwilling.TOO_MANY_JIDS), ()
     events, _, stirred = enqueue.enqueue(memory, Enqueue(command.via, fresh), now)
@@ -43,18 +39,24 @@ def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:
     return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), stirred
 
 
-def _unknown(specs: list[Spec], jids: set[bytes]) -> list[Spec]:
-    """Those the run has not brought yet; of two of one jid in one call the first."""
+def _unknown(memory: Memory, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
+    """Those the run has not brought yet, nor (`once`) anybody else; of two of one jid in one call the first."""
+    specs, once = command.specs, command.once
     digests = [digest(spec.jid) for spec in specs]
-    if jids.isdisjoint(digests) and len(set(digests)) == len(specs):
+    if not once and jids.isdisjoint(digests) and len(set(digests)) == len(specs):
         return specs
     seen: set[bytes] = set()
     fresh = []
     for spec, each in zip(specs, digests, strict=True):
-        if each not in jids and each not in seen:
-            seen.add(each)
-            fresh.append(spec)
+        if each in jids or each in seen or (once and _is_known(memory, spec, each, now)):
+            continue
+        seen.add(each)
+        fresh.append(spec)
     return fresh
+
+
+def _is_known(memory: Memory, spec: Spec, its_digest: bytes, now: Now) -> bool:
+    return spec.jid in memory.jids or memory.loads.brought(its_digest, now.wall)
 
 
 def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:

@@ -31,8 +31,8 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
     batch = works.ledger.newest
     if not batch:
         raise PipelineError("there are no tables yet; `crossdock pipeline run` makes them")
-    if days is not None:
-        finish(works)  # a table that lacks a batch is mended by a rebuild of all days only
+    if days is not None or faulty(works.lake, works.ledger.of_batch(batch)):
+        finish(works)  # a table that lacks a batch is mended by a rebuild of all days only, and of all segments of it
     sound = [each for each in works.ledger.segments if not each.fault]
     gone = faulty(works.lake, sound)
     missing = {each.name for each in gone}
