@@ -127,7 +127,9 @@ def test_filled_under_load_and_freed_again(volume: Path, size: int) -> None:
         assert server.running
         room = fill(volume, 5.0)  # hardly any is left, the reserve apart
         done += work_off(client, 500)
-        assert all(pusher.refused.is_set() for pusher in pushers), "refused while there is no room"
+        # What a compaction frees meanwhile may let some in; they end it themselves.
+        for pusher in pushers:
+            wait_until(pusher.refused, "there is no room, and the pushes go on and on")
         for pusher in pushers:
             assert all("free some space and push again" in reason for reason in pusher.reasons)
         # Those that come in again once the removal has made room are not meant.
