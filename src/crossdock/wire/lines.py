@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from crossdock.wire.gathered import Gathered
+
 TOO_LONG: Final = "line too long"
 
 
@@ -16,13 +18,14 @@ class Lines:
     def __init__(self, limit: int, first: int | None = None) -> None:
         self._limit = limit if first is None else first  #: of the line to come
         self._later = limit
-        self._whole = 0  #: a chunk up to this size may be one whole line; none is before the first line has come
+        #: A chunk up to this size may be one whole line; none is before the first line has come, or behind half a line
+        self._whole = 0
         self.overrun = False
-        self._kept = bytearray()
+        self._kept = Gathered()
 
     def receive(self, data: bytes) -> list[bytes]:
         end = data.find(b"\n") + 1
-        if end == len(data) and 0 < end <= self._whole and not self._kept:  # the usual case
+        if end == len(data) and 0 < end <= self._whole:  # the usual case
             return [data[:-2] if data.endswith(b"\r\n") else data[:-1]]
         if self.overrun:
             return []
@@ -31,9 +34,11 @@ class Lines:
             self._keep(data)
             return []
         lines = data[:end].split(b"\n")
-        gathered = bool(self._kept)
+        gathered = self._kept.size > 0
         if gathered:
-            lines[0] = self._gathered(lines[0])
+            if not self._fits(lines[0]):
+                return []
+            lines[0] = self._kept.take(without=b"\r")
         for i, line in enumerate(lines):
             if line.endswith(b"\r") and (i or not gathered):
                 line = lines[i] = line[:-1]
@@ -46,18 +51,17 @@ class Lines:
             self._keep(data[end + 1 :])
         return lines
 
-    def _gathered(self, last: bytes) -> bytes:
-        """The line whose end has come, copied once: to copy 16 MiB holds everybody else up for milliseconds."""
-        line, self._kept = self._kept, bytearray()
-        line += last
-        if line.endswith(b"\r"):
-            del line[-1]
-        return bytes(line)
-
     def _keep(self, data: bytes) -> None:
-        self._kept += data
-        if len(self._kept) > self._limit + 1:  # the last byte may be the CR that does not count
+        if self._fits(data):
+            self._whole = 0
+
+    def _fits(self, data: bytes) -> bool:
+        """Whether the line to come may have that too; if so, it has. Its last byte may be a CR that does not count."""
+        if self._kept.size + len(data) > self._limit + 1:
             self._overrun()
+            return False
+        self._kept.add(data)
+        return True
 
     def _overrun(self) -> None:
         self.overrun = True

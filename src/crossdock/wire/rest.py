@@ -1,4 +1,4 @@
-"""Who sends something large that is refused rests after the answer, a hundred times as long as looking at it held
+"""Who sends something large that is refused rests after the answer, two hundred times as long as looking at it held
 everybody else up. So a peer that repeats it takes less than a hundredth of their time, whatever it found that is slow.
 """
 
@@ -11,12 +11,15 @@ from crossdock.wire.desk import Desk
 #: Requests up to this size are looked at in a fraction of a millisecond, but for lists of jobs.
 LARGE: Final = 16 * 1024
 
-_TIMES: Final = 150
+_TIMES: Final = 200
 _AT_MOST_S: Final = 60.0
 _UNFELT_S: Final = 0.000_2
 
 #: To put so many bytes together that came in pieces takes a second.
 _GATHERED_A_S: Final = 4e9
+
+#: To read so many bytes from a socket takes a second.
+_READ_A_S: Final = 1e9
 
 #: So a refusal begins in the grammar of Faktory. To be told that a job is not unique is none.
 _REFUSAL: Final = b"-ERR"
@@ -25,6 +28,12 @@ _REFUSAL: Final = b"-ERR"
 def rest(held_up: float) -> float:
     """Seconds, for so many that were for nothing."""
     return min(_TIMES * held_up, _AT_MOST_S) if held_up >= _UNFELT_S else 0.0
+
+
+def refused_late(bye: Bye, size: int) -> Slices:
+    """So much was read for nothing. Here the rest comes first: who is cut off need not wait for its end."""
+    yield rest(size / _READ_A_S)
+    return bye
 
 
 def rested(desk: Desk, act: Callable[[bytes], Answer], request: bytes) -> Answer:

@@ -22,7 +22,7 @@ class Session(Protocol):
     def handle(self, request: Any) -> Answer:
         """Carry out one request."""
 
-    def broken(self) -> Bye | None:
+    def broken(self) -> Answer | None:
         """The peer broke the grammar for good: what to say before closing. None: it did not."""
 
     def crowded(self, connections: int) -> Bye | None:

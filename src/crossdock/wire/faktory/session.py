@@ -25,7 +25,7 @@ from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Worker
 from crossdock.wire.given import Given
 from crossdock.wire.lines import TOO_LONG, Lines
-from crossdock.wire.rest import LARGE, rested
+from crossdock.wire.rest import LARGE, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.faktory.door import FaktoryDoor
@@ -95,10 +95,10 @@ class FaktorySession:
             return error(b"%b takes at most %d bytes" % (verb, most))
         return act(self, bytes(body))
 
-    def broken(self) -> Bye | None:
+    def broken(self) -> Answer | None:
         if not self._lines.overrun:
             return None
-        return Bye(error(TOO_LONG)) if self.identified else SILENT
+        return refused_late(Bye(error(TOO_LONG)), self._door.line_bytes) if self.identified else SILENT
 
     def crowded(self, connections: int) -> Bye:
         return Bye(error(f"too many connections: {connections}"))

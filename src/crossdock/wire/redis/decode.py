@@ -6,6 +6,8 @@ those that were whole.
 
 from typing import Final, NamedTuple, TypeAlias
 
+from crossdock.wire.gathered import Gathered
+
 #: A line of the grammar, an inline request among them (Redis' PROTO_INLINE_MAX_SIZE).
 LINE_BYTES: Final = 64 * 1024
 ITEMS_AT_MOST: Final = 1024 * 1024
@@ -47,8 +49,8 @@ class Requests:
         self._limit = limit  #: bytes of one request
         self.trusted = trusted  #: past AUTH; a stranger gets less room
         self.over = False  #: a fault was told; nothing is read any more
-        self._kept = bytearray()
-        self._wanted = 0  #: so many bytes must be there before it is worth to look again
+        self._kept = Gathered()
+        self._wanted = 0  #: so many bytes must be kept before it is worth to look again; none is
         self._args: list[bytes] = []  #: of the request under way
         self._left = 0  #: how many it lacks
         self._bytes = 0  #: how many they have
@@ -56,12 +58,12 @@ class Requests:
     def receive(self, data: bytes) -> list[Request]:
         if self.over:
             return []
-        if self._kept:
-            self._kept += data
-            if len(self._kept) < self._wanted:
+        if self._wanted:
+            self._kept.add(data)
+            if self._kept.size < self._wanted:
                 return []
-            data = bytes(self._kept)
-            self._kept.clear()
+            data = self._kept.take()
+            self._wanted = 0
         elif self.trusted and not self._left and len(data) <= _SHORT:
             # The usual case at half the price: one whole request of short strings without line ends in them.
             parts = data.split(b"\r\n")
@@ -137,7 +139,7 @@ class Requests:
             raise _Broken(too_big)
         self._left = left
         self._wanted = wanted or rest + 1
-        self._kept += data[at:]
+        self._kept.add(data[at:])
 
     def _count(self, line: bytes) -> int:
         count = integer(line[1:])
