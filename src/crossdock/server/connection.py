@@ -112,6 +112,7 @@ class Connection(Answering):
             self._ahead = 0
             broken = session.broken()
             if broken is not None:
+                self._hall.finish(self)  # it is not kept, and the answer may be late
                 self._take(broken)
             elif not self._reading:
                 self._control_reading()
