@@ -154,7 +154,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1_024
     unfinished_mib: Annotated[
         int,
-        Meta(ge=16, description="Requests that are not whole yet, of all; beyond it who sent most is cut off"),
+        Meta(ge=16, description="Long requests under way or worked on, of all; beyond it who sent most is cut off"),
     ] = 256
 
 

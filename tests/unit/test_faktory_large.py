@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.server.limits import LONG_READ
+from crossdock.server.limits import LONG_READ, REQUESTS_A_PASS
+from crossdock.wire import rest
 from crossdock.wire.faktory import pieces
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.faktory.job import UNREADABLE, decode_many
@@ -178,3 +179,46 @@ def test_a_long_line_is_read_piece_by_piece() -> None:
     assert reading == [False, True]
     connection.data_received(b"x" * 1_000)
     assert reading == [False, True]
+
+
+class TestAPeerThatSendsNoMore:
+    """What it asked for behind a large request that was refused is answered, without the rest: it waits for nothing."""
+
+    LINES = TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n"
+
+    @pytest.fixture
+    def house(self, monkeypatch: pytest.MonkeyPatch) -> House:
+        monkeypatch.setattr(rest, "_UNFELT_S", 0.0)  # the house's clock stands still while a request is looked at
+        monkeypatch.setattr(rest, "_GATHERED_A_S", 1e6)
+        return House(FaktoryDoor())
+
+    @pytest.mark.parametrize("when", ["before the rest", "during the rest"])
+    def test_behind_a_refusal(self, house: House, when: str) -> None:
+        connection, transport = house.connect()
+        house.say(connection, 'HELLO {"v":2}')
+        connection.data_received(self.LINES)
+        if when == "during the rest":
+            house.sync()
+            assert b"-ERR" in transport.heard and b"$2" not in transport.heard
+        assert connection.eof_received()
+        house.sync()
+        refusal, last = transport.heard.split(b"\r\n", 3)[2:]
+        assert refusal.startswith(b"-ERR jobs must have a reasonable jid")
+        assert last == b"$2\r\n{}\r\n+OK\r\n" and transport.eof
+
+    def test_nothing_behind_it(self, house: House) -> None:
+        connection, _ = house.connect()
+        house.say(connection, 'HELLO {"v":2}')
+        connection.data_received(TestRest.LINE)
+        house.sync()
+        assert not connection.eof_received(), "it need not be kept until the rest is over"
+
+
+def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at(desk: PlainDesk) -> None:
+    house = House(FaktoryDoor())
+    connection, _ = house.connect()
+    connection.data_received(b'HELLO {"v":2}\r\n' + b"QUEUE LATENCY\r\n" * 2 * REQUESTS_A_PASS)
+    house.loop.step()
+    connection.connection_lost(None)
+    house.sync()  # what was to be done next is not
+    assert not house.connections

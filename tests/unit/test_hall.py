@@ -1,6 +1,7 @@
 """Who is connected, and what is kept of what they have half sent."""
 
 import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +70,20 @@ def test_who_sent_most_of_requests_that_are_not_whole_is_cut_off(
     assert house.unfinished == 0 and modest.heard.count(b"-ERR") == 1
 
 
+def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -> None:
+    """Of jobs that are refused it rests between the slices: whoever sends them again and again would fill memory."""
+    house.limits = Limits(unfinished_bytes=100_000)
+    line = b"PUSHB [" + b",".join([b"{}"] * 20_000) + b"]\n"
+    (one, first), (two, second) = guest(house), guest(house)
+    for each, at in ((one, 55_000), (two, 50_000)):
+        each.data_received(line[:at])
+        each.data_received(line[at:])
+    assert first.aborted and not second.aborted and house.unfinished == 50_000
+    one.connection_lost(None)
+    house.sync()
+    assert second.heard.endswith(b'{"":"jobs must have a reasonable jid parameter"}\r\n') and house.unfinished == 0
+
+
 @pytest.mark.usefixtures("uncollected")
 def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
     """Not when the garbage collector comes: a client that does so again and again would be faster."""
@@ -95,3 +110,17 @@ def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
     house.loop.advance(0.1)
     house.sync()
     assert transport.heard.endswith(b"-ERR line too long\r\n")
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its work rests, too."""
+    monkeypatch.setattr("crossdock.wire.faktory.push.rest", lambda held_up: 60.0)
+    connection, _ = guest(house)
+    house.say(connection, "PUSHB [" + ",".join(["{}"] * 3_000) + "]")
+    work = weakref.ref(connection._pending._work)
+    assert work() is not None
+    connection.connection_lost(None)
+    house.sync()
+    house.loop.advance(0)
+    assert work() is None

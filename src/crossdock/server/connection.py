@@ -5,6 +5,8 @@ A client that floods is served a slice at a time, between the turns of others.
 
 import asyncio
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from crossdock.server.answering import Answering
 from crossdock.server.deadline import Deadline
@@ -58,11 +60,10 @@ class Connection(Answering):
             if len(data) >= LONG_READ:
                 self._yield_reading()
         elif self.unfinished:
-            self._hall.finish(self)
+            self._complete(requests, len(data))
+            return
         if self._requests or self._choked or self._pending is not None:
-            self._requests.extend(requests)
-            self._ahead += len(data)
-            self._control_reading()
+            self._line_up(requests, len(data))
         elif len(requests) == 1 and self._handshake is None:
             if not self._turn.fresh:
                 self._turn.begin()
@@ -84,9 +85,32 @@ class Connection(Answering):
             self._requests.extend(requests)
             self._pump()
 
+    def _complete(self, requests: Sequence[Any], size: int) -> None:
+        """What came in pieces is whole. If it is worked on in slices it is kept meanwhile, and counts as long."""
+        if self._requests or self._choked or self._pending is not None:
+            self._line_up(requests, size)
+        else:
+            self._requests.extend(requests)
+            self._pump()
+        if not isinstance(self._pending, Slicing):
+            self._hall.finish(self)
+
+    def _line_up(self, requests: Sequence[Any], size: int) -> None:
+        """Behind what is not answered yet."""
+        self._requests.extend(requests)
+        self._ahead += size
+        self._control_reading()
+
+    def _answered(self, answer: Answer) -> None:
+        if self.unfinished and isinstance(self._pending, Slicing):
+            self._hall.finish(self)
+        super()._answered(answer)
+
     def _pump(self) -> None:
         """Handle what was read, until it blocks or ends, or others must have their turn."""
         goes_on, self._pump_queued = self._pump_queued, False
+        if self._closing:  # since it was queued, and the session may have gone with the peer
+            return
         session, requests = self._session, self._requests
         self._turn.begin()
         before = self._turn.held
@@ -149,9 +173,10 @@ class Connection(Answering):
         """The peer sends no more. Whether it still listens cannot be told: so what it asked for is answered, but it
         waits for nothing any more and is given no job, which would be lost with it. True: keep the connection."""
         self._ended = True
-        if isinstance(self._pending, Waiting):
+        pending = self._pending
+        if isinstance(pending, Waiting):
             self._leave_pending()
-            self._take(Bye(b""))
+            self._answered(pending.wait)
         return self._owes()
 
     def connection_lost(self, error: Exception | None) -> None:

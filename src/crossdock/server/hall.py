@@ -1,7 +1,8 @@
-"""Who is connected: everybody, those who have said who they are, and how much of requests that are not whole yet.
+"""Who is connected: everybody, those who have said who they are, and how much of requests that are not answered yet.
 
 Only the second count towards the limit that clients are told of: whoever opens sockets and says nothing keeps nobody
-out. The memory for what is half sent is bounded over all of them: the one who has sent most of it is cut off.
+out. The memory for what is half sent, or was sent in pieces and is worked on in slices, is bounded over all of them:
+the one who has sent most of it is cut off.
 """
 
 import logging
@@ -16,7 +17,7 @@ STRANGERS: Final = 1_000
 
 
 class Guest(Protocol):
-    unfinished: int  #: bytes that are no whole request yet
+    unfinished: int  #: bytes that are no whole request yet, or one that came in pieces and is worked on
 
     def abort(self) -> None: ...
 
@@ -61,6 +62,6 @@ class Hall:
             most.abort()
 
     def finish(self, guest: Guest) -> None:
-        """What it had begun is whole, or never will be."""
+        """What it had begun is kept no longer."""
         self.unfinished -= guest.unfinished
         guest.unfinished = 0

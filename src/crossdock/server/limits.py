@@ -28,4 +28,4 @@ class Limits(msgspec.Struct, frozen=True):
     connections: int = 10_000
     jobs: int = 10_000_000
     unread_bytes: int = 1024 * 1024  #: replies a client may leave unread before its requests are not read either
-    unfinished_bytes: int = 256 * 1024 * 1024  #: of all clients' requests that are not whole yet
+    unfinished_bytes: int = 256 * 1024 * 1024  #: of all clients' long requests: under way, or worked on in slices

@@ -12,6 +12,7 @@ class Waiting:
     """It is asked when a queue it waits on has something to say, and for the last time when its time is over."""
 
     def __init__(self, wait: Wait, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
+        self.wait = wait
         self._turn = turn
         self._answered = answered
         self._waiter = turn.waits.add(wait, self._stirred)
@@ -48,6 +49,7 @@ class Slicing:
         self._loop = loop
         self._answered = answered
         self._part = part  #: takes a part of the answer; whoever does says when to go on
+        self._rest: asyncio.TimerHandle | None = None
         self._over = False
 
     def step(self) -> Answer | None:
@@ -61,7 +63,7 @@ class Slicing:
         if isinstance(found, bytes):
             self._part(found)
         elif found:
-            self._loop.call_later(found, self._next)
+            self._rest = self._loop.call_later(found, self._next)
         else:
             self.go_on()
         return None
@@ -78,5 +80,8 @@ class Slicing:
             self._answered(answer)
 
     def leave(self) -> None:
-        """It is not gone on with."""
+        """It is not gone on with, and what it keeps goes now, not when its rest would be over."""
         self._over = True
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None

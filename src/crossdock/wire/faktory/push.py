@@ -64,6 +64,7 @@ def push_bulk_large(desk: Desk, via: str, body: memoryview) -> Slices:
         bodies = yield from read_pieces(body)
     except Invalid as refused:
         return error(str(refused))
+    del body  # the pieces have what is still needed of it
     return (yield from _slices(desk, via, bodies))
 
 
