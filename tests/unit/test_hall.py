@@ -1,6 +1,7 @@
 """Who is connected, and what is kept of what they have half sent."""
 
 import gc
+import time
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -124,3 +125,11 @@ def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytes
     house.sync()
     house.loop.advance(0)
     assert work() is None
+
+
+def test_a_stop_while_a_line_that_is_too_long_waits_for_its_answer(house: House) -> None:
+    connection, transport = guest(house)
+    connection.data_received(b"PUSH " + b"a" * 17_000_000)
+    connection.shut_down(time.monotonic() + 1)
+    house.sync()
+    assert transport.heard.endswith(b"+OK\r\n-ERR line too long\r\n") and transport.eof

@@ -226,6 +226,8 @@ class Connection(Answering):
             while isinstance(self._pending, Slicing) and not self._is_much() and time.monotonic() < give_up:
                 self._slice(self._pending)
             self._end_wait()  # of a FETCH that went on in slices and then waits
+            if self._closing:  # it ended with last words of its own
+                return
             if isinstance(self._pending, Slicing) and self._is_much():  # a long answer: it ends here
                 self._leave_pending()
                 self._take(Bye(b""))
