@@ -7,6 +7,7 @@ from random import Random
 import apsw
 import pytest
 
+from crossdock.cli import checks
 from crossdock.journal import compaction, snapshot
 from crossdock.journal.folder import DATABASE, Folder, snapshot_name
 from crossdock.journal.port import Snapshot
@@ -146,3 +147,26 @@ def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None
     assert {each.name: each.read_bytes() for each in data.glob("snapshot-*")} == before
     with pytest.raises(Damaged):
         snapshot.load(path)
+
+
+@pytest.mark.parametrize("how", ["missing", "empty"])
+@pytest.mark.parametrize("left", ["a snapshot", "the log"])
+def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path, how: str, left: str) -> None:
+    """As after a restore or a copy that was cut short. SQLite would delete the log, and jobs with it."""
+    folder = closed_journal(tmp_path, eventful(), with_snapshot=left == "a snapshot")
+    database = tmp_path / DATABASE
+    if left == "the log":
+        (tmp_path / f"{DATABASE}-wal").write_bytes(database.read_bytes())
+    if how == "missing":
+        database.unlink()
+    else:
+        database.write_bytes(b"")
+    before = contents(tmp_path)
+    with pytest.raises(Damaged, match=r"is missing or empty, but .* is there; put journal.db back, or restore"):
+        SqliteJournal(folder)
+    assert contents(tmp_path) == before
+    assert any("is missing or empty" in each for each in checks._folder(tmp_path)), "doctor tells, too"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

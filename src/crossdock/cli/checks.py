@@ -13,7 +13,7 @@ from crossdock.cli.configure import Loaded
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
-from crossdock.journal.folder import existing, in_use_by, not_a_folder
+from crossdock.journal.folder import existing, in_use_by, not_a_folder, widowed
 from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.server import room, standing
 from crossdock.server.doors import CannotStart, addresses
@@ -87,6 +87,8 @@ def _folder(data: Path) -> Iterator[str]:
         yield f"the server will not start: {not_a_folder(there)}"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"the server will not start: {there} may not be written to by this user"
+    elif gone := widowed(data):
+        yield f"the server will not start: {gone}"
     kind = file_system(there, MOUNTS.read_text("utf-8", "replace"))
     if kind in IN_MEMORY:
         yield f"the data folder is on {kind}, in memory: a reboot loses every job; set server.data to a disk"

@@ -42,6 +42,22 @@ def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
     return ""
 
 
+def widowed(folder: Path) -> str:
+    """Why no journal may be begun here: there was one. "": there is a journal, or nothing that one has left.
+
+    SQLite would take a database that is not there for a new one, delete its log and go on without a word.
+    """
+    database = folder / DATABASE
+    if database.exists() and database.stat().st_size:
+        return ""
+    log = folder / f"{DATABASE}-wal"
+    logs = [log] if log.exists() and log.stat().st_size else []
+    left = [path.name for path in (*logs, *sorted(folder.glob("snapshot-*[0-9]")))]
+    if not left:
+        return ""
+    return f"{database} is missing or empty, but {left[0]} is there; put {DATABASE} back, or restore a backup"
+
+
 def existing(path: Path) -> Path:
     """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
     path = path.absolute()

@@ -15,7 +15,7 @@ import apsw
 
 from crossdock.journal import tables
 from crossdock.journal.disk import free_bytes, has_room
-from crossdock.journal.folder import DATABASE, Folder, snapshot_name
+from crossdock.journal.folder import DATABASE, Folder, snapshot_name, widowed
 from crossdock.journal.port import JournalFailed, Snapshot
 from crossdock.journal.tables import LOG_BYTES, PAGE_BYTES
 from crossdock.model.errors import CrossdockError, Damaged
@@ -56,6 +56,9 @@ class SqliteJournal:
             raise JournalFailed(f"SQLite {apsw.sqlite_lib_version()} is too old; install apsw 3.51.3 or newer")
         self._folder = folder
         path = folder.path / DATABASE
+        gone = "" if read_only else widowed(folder.path)
+        if gone:
+            raise Damaged(f"{gone}; nothing was changed")
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
