@@ -111,6 +111,11 @@ def test_a_large_job_is_taken_as_it_is(desk: PlainDesk, client: Conversation) ->
     assert job.payload == args
 
 
+def test_a_large_line_that_is_no_command_does_not_count_as_one(client: Conversation) -> None:
+    assert say(client, b"NOTHING " + b"x" * LARGE).startswith(b"-ERR unknown command NOTHING")
+    assert json.loads(body(say(client, b"INFO")))["server"]["command_count"] == 1, "INFO itself"
+
+
 @pytest.mark.parametrize("at", [0, 300_000, 799_999])
 def test_a_character_that_is_cut(desk: PlainDesk, client: Conversation, at: int) -> None:
     text = bytearray(b"a" * 800_000)
@@ -214,7 +219,7 @@ class TestAPeerThatSendsNoMore:
         assert not connection.eof_received(), "it need not be kept until the rest is over"
 
 
-def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at(desk: PlainDesk) -> None:
+def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at() -> None:
     house = House(FaktoryDoor())
     connection, _ = house.connect()
     connection.data_received(b'HELLO {"v":2}\r\n' + b"QUEUE LATENCY\r\n" * 2 * REQUESTS_A_PASS)

@@ -80,16 +80,16 @@ class FaktorySession:
 
     def _handle_large(self, line: bytes) -> Answer:
         """Without a copy, and without a look at what has no need to be as large."""
-        self._door.commands += 1
         verb = line[:LARGE].partition(b" ")[0]
+        act = _VERBS.get(verb)
+        if act is None:
+            return error(b"unknown command " + verb)
+        self._door.commands += 1
         body = memoryview(line)[len(verb) + 1 :]
         if verb == b"PUSH":
             return push_large(self._desk, VIA, body)
         if verb == b"PUSHB":
             return push_bulk_large(self._desk, VIA, body)
-        act = _VERBS.get(verb)
-        if act is None:
-            return error(b"unknown command " + verb)
         most = SMALL_BYTES if verb in _SMALL else OTHERS_BYTES
         if len(body) > most:
             return error(b"%b takes at most %d bytes" % (verb, most))
