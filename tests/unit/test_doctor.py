@@ -14,7 +14,7 @@ from crossdock.cli.doctor import Report
 from crossdock.cli.main import main
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
-from crossdock.journal.folder import Folder
+from crossdock.journal.folder import Folder, NotAFolder
 from crossdock.server import room
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -157,6 +157,16 @@ def test_a_data_folder_that_is_a_file() -> None:
     (warning,) = warned(server_data="file")
     assert warning.startswith("the server will not start: ")
     assert warning.endswith("file is not a folder; set server.data to one")
+
+
+@pytest.mark.parametrize("below", ["", "/jobs"])
+def test_a_data_folder_on_a_disk_that_is_not_mounted(below: str) -> None:
+    Path("data").symlink_to("/mnt/nowhere/data")
+    (warning,) = warned(server_data=f"data{below}")
+    assert warning.startswith("the server will not start: ")
+    assert "data leads to /mnt/nowhere/data, which is not there; mount its disk, or set" in warning
+    with pytest.raises(NotAFolder, match=r"which is not there; mount its disk"):
+        Folder(Path(f"data{below}"))
 
 
 def test_a_data_folder_that_may_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

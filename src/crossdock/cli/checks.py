@@ -49,7 +49,9 @@ def notes(settings: Settings) -> list[str]:
     holder = in_use_by(data)
     if holder:
         return [f"the data folder is in use by process {holder}: a server is running"]
-    return [] if data.exists() else [f"the data folder {data} does not exist yet; crossdock up creates it"]
+    if data.exists() or data.is_symlink():
+        return []
+    return [f"the data folder {data} does not exist yet; crossdock up creates it"]
 
 
 def _doors(settings: Settings) -> Iterator[str]:
@@ -83,8 +85,8 @@ def _durability(settings: Settings) -> Iterator[str]:
 
 def _folder(data: Path) -> Iterator[str]:
     there = existing(data)
-    if not there.is_dir():
-        yield f"the server will not start: {not_a_folder(there)}"
+    if wrong := not_a_folder(data):
+        yield f"the server will not start: {wrong}"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"the server will not start: {there} may not be written to by this user"
     elif gone := widowed(data):

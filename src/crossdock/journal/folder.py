@@ -64,8 +64,15 @@ def existing(path: Path) -> Path:
     return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()
 
 
-def not_a_folder(there: Path) -> str:
-    return f"{there} is not a folder; set server.data to one"
+def not_a_folder(path: Path) -> str:
+    """What stands where the data folder should be, or above it. "": a folder, or nothing yet."""
+    path = path.absolute()
+    there = next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
+    if there.is_dir():
+        return ""
+    if there.exists():
+        return f"{there.resolve()} is not a folder; set server.data to one"
+    return f"{there} leads to {there.readlink()}, which is not there; mount its disk, or set server.data to a folder"
 
 
 class Folder:
@@ -76,7 +83,7 @@ class Folder:
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
-            raise NotAFolder(not_a_folder(existing(path))) from error
+            raise NotAFolder(not_a_folder(path)) from error
         self._lock: int | None = None
 
     def lock(self) -> None:
