@@ -46,6 +46,15 @@ def _repeat(target: Target, bad: bytes, over: Event) -> None:
                 pass
 
 
+def _anew(target: Target, bad: bytes, over: Event) -> None:
+    """As fast as it is answered, each time by a new connection."""
+    while not over.is_set():
+        with suppress(OSError), connect(target) as peer:
+            peer.settimeout(_LOOK_S)
+            if _send(peer, bad, over):
+                _hear(peer, over)
+
+
 def _never_read(target: Target, bad: bytes, over: Event) -> None:
     while not over.is_set():
         with suppress(OSError), connect(target) as peer:
@@ -117,6 +126,9 @@ _LINES: Final = {
 
 _BAD: Final[dict[str, tuple[Way, bytes]]] = {
     **{name: (_repeat, line) for name, line in _LINES.items()},
+    **{
+        f"{name}, anew": (_anew, _LINES[name]) for name in ("PUSH of 300 KB", "PUSH of lists", "PUSHB with a wrong end")
+    },
     "wrong passwords": (_knock, b'HELLO {"v":2,"pwdhash":"%b"}\r\n' % (b"0" * 64)),
     "half a line": (_leave, b'PUSH {"jid":"12345678","jobtype":"T","args":["' + b"a" * 1_000_000),
     "who never reads": (_never_read, b"INFO\r\n" * 1_000),

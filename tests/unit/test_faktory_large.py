@@ -1,6 +1,7 @@
 """Large lines: read piece by piece, refused without a look where nothing is so large, and paid for by who sent them."""
 
 import json
+from collections.abc import Generator
 from typing import Any
 
 import msgspec
@@ -127,7 +128,7 @@ def test_a_character_that_is_cut(desk: PlainDesk, client: Conversation, at: int)
 
 
 class TestRest:
-    """Two hundred times as long as the others were held up."""
+    """Two hundred times as long as the others were held up, before the refusal."""
 
     LINE = b'PUSH {"jid":"1","jobtype":"T","args":["' + b"a" * LARGE + b'"]}\r\n'
 
@@ -135,21 +136,28 @@ class TestRest:
         ("line", "steps"),
         [(LINE, 2), (LINE.replace(b"PUSH", b"PUSHB"), 2), (b"NOTHING " + b"x" * LARGE + b"\r\n", 1)],
     )
-    def test_behind_the_refusal(self, desk: PlainDesk, client: Conversation, line: bytes, steps: int) -> None:
+    def test_before_the_refusal(self, desk: PlainDesk, client: Conversation, line: bytes, steps: int) -> None:
         desk.slowness = 0.02 / steps
-        client.send(line)
-        assert client.take().startswith(b"-ERR ")
-        client.send(b"QUEUE LATENCY\r\n")
-        desk.advance(3.9)
-        assert client.take() == b""
-        desk.advance(0.2)
-        assert client.take() == b"$2\r\n{}\r\n"
+        rests, answer = self.worked(client, line)
+        assert rests == pytest.approx(4.0, abs=0.01)
+        assert answer.startswith(b"-ERR ")
 
     def test_has_an_end(self, desk: PlainDesk, client: Conversation) -> None:
         desk.slowness = 10.0
-        client.send(self.LINE + b"QUEUE LATENCY\r\n")
-        desk.advance(60)
-        assert client.take().endswith(b"$2\r\n{}\r\n")
+        assert self.worked(client, self.LINE)[0] == 60.0
+
+    @staticmethod
+    def worked(client: Conversation, line: bytes) -> tuple[float, bytes]:
+        """Seconds of rest, and the answer."""
+        (request,) = client.session.receive(line)
+        work = client.session.handle(request)
+        assert isinstance(work, Generator)
+        rests = 0.0
+        while True:
+            try:
+                rests += next(work) or 0.0
+            except StopIteration as end:
+                return rests, end.value
 
     def test_is_not_for_what_was_taken(self, desk: PlainDesk, client: Conversation) -> None:
         desk.slowness = 0.02
@@ -186,37 +194,21 @@ def test_a_long_line_is_read_piece_by_piece() -> None:
     assert reading == [False, True]
 
 
-class TestAPeerThatSendsNoMore:
-    """What it asked for behind a large request that was refused is answered, without the rest: it waits for nothing."""
-
-    LINES = TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n"
-
-    @pytest.fixture
-    def house(self, monkeypatch: pytest.MonkeyPatch) -> House:
-        monkeypatch.setattr(rest, "_UNFELT_S", 0.0)  # the house's clock stands still while a request is looked at
-        monkeypatch.setattr(rest, "_GATHERED_A_S", 1e6)
-        return House(FaktoryDoor())
-
-    @pytest.mark.parametrize("when", ["before the rest", "during the rest"])
-    def test_behind_a_refusal(self, house: House, when: str) -> None:
-        connection, transport = house.connect()
-        house.say(connection, 'HELLO {"v":2}')
-        connection.data_received(self.LINES)
-        if when == "during the rest":
-            house.sync()
-            assert b"-ERR" in transport.heard and b"$2" not in transport.heard
-        assert connection.eof_received()
-        house.sync()
-        refusal, last = transport.heard.split(b"\r\n", 3)[2:]
-        assert refusal.startswith(b"-ERR jobs must have a reasonable jid")
-        assert last == b"$2\r\n{}\r\n+OK\r\n" and transport.eof
-
-    def test_nothing_behind_it(self, house: House) -> None:
-        connection, _ = house.connect()
-        house.say(connection, 'HELLO {"v":2}')
-        connection.data_received(TestRest.LINE)
-        house.sync()
-        assert not connection.eof_received(), "it need not be kept until the rest is over"
+def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest, "_UNFELT_S", 0.0)  # the house's clock stands still while a request is looked at
+    monkeypatch.setattr(rest, "_GATHERED_A_S", 1e6)
+    house = House(FaktoryDoor())
+    connection, transport = house.connect()
+    house.say(connection, 'HELLO {"v":2}')
+    connection.data_received(TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n")
+    assert connection.eof_received()
+    house.sync()
+    assert b"-ERR" not in transport.heard, "it is late"
+    house.loop.advance(60)
+    house.sync()
+    refusal, last = transport.heard.split(b"\r\n", 3)[2:]
+    assert refusal.startswith(b"-ERR jobs must have a reasonable jid")
+    assert last == b"$2\r\n{}\r\n+OK\r\n" and transport.eof
 
 
 def test_a_peer_that_is_gone_before_all_it_sent_was_looked_at() -> None:

@@ -65,8 +65,7 @@ class Answering(Flow):
             return False
         if isinstance(answer, Wait):
             if self._ended:
-                # A rest is over: nothing is waited for, and what was asked for behind it is answered.
-                return self._take(Bye(b"") if answer.queues or answer.job else self._patient(answer).ask(True))
+                return self._take(Bye(b""))
             self._pending = Waiting(self._patient(answer), self._turn, self._loop, self._answered)
             return False
         work = self._pending = Slicing(self._working(answer), self._turn, self._loop, self._answered, self._part)

@@ -173,10 +173,9 @@ class Connection(Answering):
         """The peer sends no more. Whether it still listens cannot be told: so what it asked for is answered, but it
         waits for nothing any more and is given no job, which would be lost with it. True: keep the connection."""
         self._ended = True
-        pending = self._pending
-        if isinstance(pending, Waiting):
+        if isinstance(self._pending, Waiting):
             self._leave_pending()
-            self._answered(pending.wait)
+            self._take(Bye(b""))
         return self._owes()
 
     def connection_lost(self, error: Exception | None) -> None:

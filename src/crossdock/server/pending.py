@@ -12,7 +12,6 @@ class Waiting:
     """It is asked when a queue it waits on has something to say, and for the last time when its time is over."""
 
     def __init__(self, wait: Wait, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
-        self.wait = wait
         self._turn = turn
         self._answered = answered
         self._waiter = turn.waits.add(wait, self._stirred)

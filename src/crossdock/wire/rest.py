@@ -1,5 +1,6 @@
-"""Who sends something large that is refused rests after the answer, two hundred times as long as looking at it held
-everybody else up. So a peer that repeats it takes less than a hundredth of their time, whatever it found that is slow.
+"""Something large that is refused is answered late: two hundred times as long as looking at it held everybody else up.
+So a peer that repeats it, on this connection or the next, takes less than a hundredth of their time, whatever it found
+that is slow.
 """
 
 from collections.abc import Callable, Generator
@@ -31,19 +32,18 @@ def rest(held_up: float) -> float:
 
 
 def refused_late(bye: Bye, size: int) -> Slices:
-    """So much was read for nothing. Here the rest comes first: who is cut off need not wait for its end."""
-    yield rest(size / _READ_A_S)
-    return bye
+    """So much was read for nothing."""
+    return _late(bye, size / _READ_A_S)
 
 
 def rested(desk: Desk, act: Callable[[bytes], Answer], request: bytes) -> Answer:
-    """The answer to a large request, and the rest behind it."""
+    """The answer to a large request, and the rest before it."""
     began = desk.held_up() - len(request) / _GATHERED_A_S
     answer = act(request)
     held_up = desk.held_up() - began
     if isinstance(answer, Generator):
         return _work(desk, answer, held_up)
-    return _rest(desk, answer, held_up) if _is_refusal(answer) else answer
+    return _late(answer, held_up) if _is_refusal(answer) else answer
 
 
 def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
@@ -54,7 +54,7 @@ def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
         except StopIteration as end:
             answer: bytes | Bye | Wait = end.value
             held_up += desk.held_up() - began
-            return (yield from _rest(desk, answer, held_up)) if _is_refusal(answer) else answer
+            return (yield from _late(answer, held_up)) if _is_refusal(answer) else answer
         held_up += desk.held_up() - began
         yield step
 
@@ -63,10 +63,8 @@ def _is_refusal(answer: Answer) -> TypeGuard[bytes]:
     return isinstance(answer, bytes) and answer.startswith(_REFUSAL)
 
 
-def _rest(desk: Desk, refusal: bytes, held_up: float) -> Slices:
+def _late(refusal: bytes | Bye, held_up: float) -> Slices:
     seconds = rest(held_up)
-    if not seconds:
-        return refusal
-    until = desk.now.steady + seconds
-    yield refusal
-    return Wait((), until, lambda late: b"")
+    if seconds:
+        yield seconds
+    return refusal
