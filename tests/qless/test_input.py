@@ -2,7 +2,7 @@
 
 import json
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -150,6 +150,31 @@ def test_a_recurring_job_that_is_changed_leaves_its_queue_forgotten(change: tupl
     assert desk.call("queues", "21") == "{}"
     desk.call("recur.update", "22", "r", "queue", "q")
     assert json.loads(desk.call("queues", "23"))[0]["recurring"] == 1
+
+
+def test_the_oldest_recurring_job_that_moves_does_not_make_its_queue_known() -> None:
+    """Its script writes the queue into the job and nowhere else; a pop there finds what it makes all the same."""
+    desk = QlessDesk()
+
+    def call(script: str, *words: str, keys: int = 0) -> Any:
+        args = [word.encode() for word in words]
+        return perscript.answering(script)(desk, args[:keys], args[keys:], desk.tell)
+
+    call("recur", "on", "q", "r", "klass", "{}", "10", "interval", "60", "0", "tags", "[]")
+    assert call("recur", "update", "r", "queue", "elsewhere") == 1
+    assert [each["name"] for each in json.loads(call("queues", "20"))] == ["q"]
+    assert json.loads(call("queues", "20", "elsewhere"))["recurring"] == 1
+    [made] = call("pop", "elsewhere", "w", "1", "30", keys=1)
+    assert json.loads(made)["jid"] == "r-1"
+    invariants.check(desk.memory)
+
+
+def test_a_recurring_job_of_a_time_before_0_is_not_listed() -> None:
+    desk = QlessDesk()
+    for jid, t in (("before", "-5"), ("at", "0"), ("after", "5")):
+        desk.call("recur", t, "q", jid, "klass", "{}", "interval", "60", "0")
+    assert desk.call("jobs", "10", "recurring", "q") == ["at", "after"]
+    assert desk.call("jobs", "10", "recurring", "q", "1", "-1") == ["after"]
 
 
 @pytest.mark.parametrize(

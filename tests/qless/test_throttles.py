@@ -10,7 +10,7 @@ from crossdock.model import commands as c
 from crossdock.model.job import Form, Job, Spec
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.dialect import REQLESS
+from crossdock.wire.redis.qless.dialect import REQLESS, REQLESS_013, THROTTLES, Dialect
 from crossdock.wire.redis.qless.given import Raised
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
@@ -217,3 +217,62 @@ def test_the_place_of_a_cancelled_job_goes_to_one_that_is_there(desk: QlessDesk,
     assert state(desk, "c") is State.READY
     assert desk.call("throttle.pending", "4", "gate") == "[]"
     sound(desk)
+
+
+def eight_for_two_places(*throttles: str) -> QlessDesk:
+    """Of which a and b have them, and the others wait, in the order of their names."""
+    desk = QlessDesk()
+    desk.dialect = REQLESS_013
+    desk.call("config.set", "1", "grace-period", "0")
+    desk.call("throttle.set", "1", "gate", "2")
+    named = json.dumps(throttles)
+    for at, jid in enumerate("abcdefgh", 10):
+        desk.call("put", str(at), "w", "q", jid, "klass", "{}", "0", "retries", "0", "throttles", named)
+    desk.call("pop", "20", "q", "w", "2")
+    desk.call("pop", "21", "q", "w", "9")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("call", "left"),
+    [
+        pytest.param(("pop", "q", "w", "2"), "fgh", id="two that run out"),
+        pytest.param(("timeout", "a", "b"), "fgh", id="two that are taken back"),
+        pytest.param(("cancel", "a", "b"), "fgh", id="two that are cancelled"),
+        pytest.param(("cancel", "a", "c", "b"), "gh", id="one of them was called meanwhile"),
+        pytest.param(("cancel", "c", "a", "b"), "gh", id="one waited before"),
+        pytest.param(("cancel", "a", "d", "b"), "h", id="one still waited"),
+        pytest.param(("throttle.release", "gate", "a", "b"), "fgh", id="two places that are given up"),
+    ],
+)
+def test_each_of_several_leases_that_end_together_calls_as_many_as_there_is_room_for(
+    call: tuple[str, ...], left: str
+) -> None:
+    """As the real script of reqless 0.13.3 was seen to."""
+    desk = eight_for_two_places("gate")
+    desk.call(call[0], "100", *call[1:])
+    assert "".join(desk.call("throttle.pending", "101", "gate")) == left
+    sound(desk)
+
+
+def test_a_throttle_that_is_named_twice_calls_twice() -> None:
+    desk = eight_for_two_places("gate", "gate")
+    desk.call("complete", "30", "a", "w", "q", "{}")
+    assert desk.call("throttle.pending", "31", "gate") == ["e", "f", "g", "h"]
+    sound(desk)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "page", "shown"),
+    [
+        (REQLESS_013, ["0", "2"], "cd"),
+        (REQLESS_013, ["1", "2"], "de"),
+        (THROTTLES, ["0", "2"], "cde"),
+        (THROTTLES, ["1", "2"], "de"),
+        (THROTTLES, ["0", "-1"], "cdefgh"),
+    ],
+)
+def test_a_page_of_those_who_wait(dialect: Dialect, page: list[str], shown: str) -> None:
+    desk = eight_for_two_places("gate")
+    desk.dialect = dialect
+    assert "".join(desk.call("jobs", "30", "throttled", "q", *page)) == shown

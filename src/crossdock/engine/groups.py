@@ -96,7 +96,7 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
     retired = notebook.retire(memory, _latest(command.touched), now) if _retires(command.touched) else None
     if retired is not None:
         events.append(retired)
-    freed = [each.throttle for each in command.touched if each.throttle]
+    freed = [each for each in command.touched if each.throttle]
     if freed:
         unheld, queues = holding.room(memory, freed, command.t, now)
         events += unheld

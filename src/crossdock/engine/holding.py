@@ -4,7 +4,8 @@ A job names its throttles. One that finds a full one when it is about to be leas
 waits for that throttle; when there is room again, those who waited longest are ready once more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from heapq import merge
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from crossdock.engine.places import stamped
 from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
+from crossdock.model.commands import Touched
 from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.faces import What
 from crossdock.model.job import Job
@@ -44,30 +46,48 @@ def is_held(memory: Memory, event: Held) -> None:
     placing.place(memory, job)
 
 
-def room(memory: Memory, names: Iterable[str], t: float | None, now: Now) -> tuple[list[Unheld], tuple[str, ...]]:
+def room(memory: Memory, freed: Iterable[Touched], t: float | None, now: Now) -> tuple[list[Unheld], tuple[str, ...]]:
     """Those who need not wait any more, and their queues."""
     events: list[Unheld] = []
     stirred: dict[str, None] = {}
-    for name in dict.fromkeys(names):
+    by_name: dict[str, list[Touched]] = {}
+    for each in freed:
+        by_name.setdefault(each.throttle, []).append(each)
+    for name, ends in by_name.items():
         throttle = memory.throttles.get(name)
         if throttle is None or not throttle.pending:
             continue
-        most = throttle.most(now.steady)
-        places = int(most - len(throttle.holders)) if most < _FOR_EVER else _AT_ONCE
-        jids: list[str] = []
-        jobs: list[Job] = []
-        for _, jid in memory.pending[name]:
-            if len(jobs) >= places:
-                break
-            jids.append(jid)
-            job = newest(memory, jid)
-            if job is not None and face_of(job) is not None:  # who is gone takes nobody's place
-                jobs.append(job)
+        jids, jobs = _called(memory, throttle, ends, now)
         if jids:
             at = later(memory, now)
             events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs]))
             stirred.update((job.queue, None) for job in jobs if job.state in (HELD, READY))
     return events, tuple(stirred)
+
+
+def _called(memory: Memory, throttle: Throttle, ends: Sequence[Touched], now: Now) -> tuple[list[str], list[Job]]:
+    """Who waited for longest when each of the places was free. The script calls as many as there is room for at every
+    end, and whom it calls has no place yet: where several end together it calls some more, who may have to wait again.
+    One of those that ended may have been called before: nobody is called in its stead."""
+    most = throttle.most(now.steady)
+    left = {each.left for each in ends if each.left is not None and each.left[1] not in throttle.pending}
+    waiting = merge(memory.pending[throttle.name], sorted(left))
+    jids: list[str] = []
+    jobs: list[Job] = []
+    for end in ends:
+        left.discard(end.left)
+        places = int(most - end.held) if most < _FOR_EVER else _AT_ONCE
+        while places > 0 and (one := next(waiting, None)) is not None:
+            jid = one[1]
+            if jid not in throttle.pending:
+                places -= one in left
+                continue
+            jids.append(jid)
+            job = newest(memory, jid)
+            if job is not None and face_of(job) is not None:  # who is gone takes nobody's place
+                jobs.append(job)
+                places -= 1
+    return jids, jobs
 
 
 def unheld(memory: Memory, event: Unheld) -> None:

@@ -98,10 +98,10 @@ def removed(memory: Memory, event: Removed) -> None:
             unfailed(memory, job, job.queue)
         memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
         memory.drop(job)
-        if memory.throttles:
+        if memory.throttles and event.why == "retired":
             throttles.wait_for_none(memory, job)
-        if memory.throttles and event.why != "retired":
-            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job))
+        elif memory.throttles:
+            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job), gone=True)
         if not kept and job.extra is not None and job.extra.links is not None:
             links.gone(memory, job, job.extra.links, event.at, success=False)
         if memory.needed_by:

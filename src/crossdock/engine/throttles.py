@@ -115,37 +115,38 @@ def time_over(memory: Memory, holders: Sequence[tuple[str, Token]]) -> None:
         _touch(memory, throttle)
 
 
-def let_go(memory: Memory, job: Job, lease: Lease | None, *, keeps: bool = False) -> None:
-    """Its lease is over, or the job is: others may have its places. `keeps`: not those that it has by name."""
+def let_go(memory: Memory, job: Job, lease: Lease | None, *, keeps: bool = False, gone: bool = False) -> None:
+    """Its lease is over, or (`gone`) the job is: others may have its places. `keeps`: not those that it has by name."""
     if lease is not None:
         throttle = of_queue(memory, job.queue)
         if throttle is not None and throttle.holders.pop(lease.token, None) is not None:
             _touch(memory, throttle)
     if not keeps:
         for name in names(job):
-            free(memory, name, job.jid)
+            free(memory, name, job.jid, gone=gone)
 
 
-def free(memory: Memory, name: str, jid: str) -> None:
-    """That jid holds it no longer; one that does not does not wait for it any more."""
+def free(memory: Memory, name: str, jid: str, *, gone: bool = False) -> None:
+    """That jid holds it no longer; one that does not does not wait for it any more. A job put anew may wait for one
+    that it has a place in: when it is gone it does neither."""
     throttle = memory.throttles.get(name)
     if throttle is None or throttle.queue:
         return
-    if throttle.holders.pop(jid, None) is None:
-        wait_no_more(memory, throttle, jid)
-    _touch(memory, throttle)
+    left = None
+    if throttle.holders.pop(jid, None) is None or gone:
+        left = wait_no_more(memory, throttle, jid)
+    _touch(memory, throttle, left)
     _tidy(memory, throttle)
 
 
 def leave(memory: Memory, job: Job) -> None:
     """It neither has a place in those it names nor waits for one."""
-    wait_for_none(memory, job)
     for name in named(job):
-        free(memory, name, job.jid)
+        free(memory, name, job.jid, gone=True)
 
 
 def wait_for_none(memory: Memory, job: Job) -> None:
-    """Of those it names; a job that was put anew may wait for one that it has a place in."""
+    """Of those it names."""
     for name in named(job):
         throttle = memory.throttles.get(name)
         if throttle is not None:
@@ -153,9 +154,9 @@ def wait_for_none(memory: Memory, job: Job) -> None:
             _tidy(memory, throttle)
 
 
-def _touch(memory: Memory, throttle: Throttle) -> None:
+def _touch(memory: Memory, throttle: Throttle, left: tuple[float, str] | None = None) -> None:
     if throttle.pending:
-        memory.touched.append(Touched(throttle=throttle.name))
+        memory.touched.append(Touched(throttle=throttle.name, held=len(throttle.holders), left=left))
 
 
 def wait(memory: Memory, throttle: Throttle, jid: str, t: float) -> None:
@@ -164,10 +165,13 @@ def wait(memory: Memory, throttle: Throttle, jid: str, t: float) -> None:
     kept.pend(memory, throttle.name, t, jid)
 
 
-def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> None:
+def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> tuple[float, str] | None:
+    """Since when it did, and its jid; None: it did not."""
     since = throttle.pending.pop(jid, None)
-    if since is not None:
-        kept.pend_no_more(memory, throttle.name, since, jid)
+    if since is None:
+        return None
+    kept.pend_no_more(memory, throttle.name, since, jid)
+    return since, jid
 
 
 def _tidy(memory: Memory, throttle: Throttle) -> None:

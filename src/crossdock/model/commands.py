@@ -219,6 +219,8 @@ class Touched(NamedTuple):
     retire: float | None = None  #: by callers' clocks
     throttle: str = ""  #: it may have room
     lock: str = ""
+    held: int = 0  #: so many held the throttle then
+    left: tuple[float, str] | None = None  #: since when, and who waited for it up to then
 
 
 class Follow(Command[None], frozen=True, gc=False):

@@ -57,9 +57,13 @@ def jobs(call: Call) -> Reply:
     elif word == "recurring":
         by_time = merged(lazy.slots.callers, list(lazy.slots.own))
         if not call.dialect.in_scripts:
-            return [jid for _, jid in by_time[ranged(len(by_time), offset, count)]]
+            begin = bisect_left(by_time, (0.0, ""))  # the scripts look from 0 on
+            page = ranged(len(by_time) - begin, offset, count)
+            return [jid for _, jid in by_time[begin + (page.start or 0) : begin + page.stop]]
     elif word == "throttled" and call.dialect.throttled:
         by_time = memory.held_in.get(queue, [])
+        if not call.dialect.paged:  # the first that had throttles takes a count for the last index
+            return [each[1] for each in by_time[spanned(len(by_time), offset, count)]]
     else:
         raise Raised(f'Jobs(): Unknown type "{word}"')
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]

@@ -142,7 +142,8 @@ def update(call: Call) -> Reply:
     if changed is not found:
         if changed.queue != found.queue and changed.queue not in call.memory.queues:
             call.refuse_if_full()
-        call.desk.do(SetInterval(changed, call.t, registers="queue" in pairs[::2]))
+        registers = "queue" in pairs[::2] and not call.dialect.in_scripts
+        call.desk.do(SetInterval(changed, call.t, registers=registers))
     return 1
 
 
