@@ -151,6 +151,32 @@ def test_keys_show_what_the_scripts_would_store() -> None:
     assert house.ask("SET", "ql:mine", "1") == b"+OK\r\n", "a name of nobody's is a plain key"
 
 
+def test_a_lock_ends_when_its_grace_does() -> None:
+    """What its worker was told stays with the job."""
+    house = House()
+    house.put("a")
+    house.pop()
+    house.ask("FCALL", "qless", "0", "pop", f"{BEGIN.wall + 60}", "q", "w2", "1")
+    assert house.ask("ZSCORE", "ql:q:q-locks", "a") == bulk(f"{BEGIN.wall + 70:.0f}")
+    assert house.ask("HMGET", "ql:j:a", "expires", "grace") == b"*2\r\n" + bulk(f"{BEGIN.wall + 60:.0f}") + bulk("1")
+
+
+def test_what_waits_for_others_and_a_time_says_which() -> None:
+    house = House()
+    house.put("a")
+    house.call("put", T, "w", "q", "later", "klass", "{}", "60", "depends", '["a"]')
+    assert house.ask("HGET", "ql:j:later", "scheduled") == bulk(f"{BEGIN.wall + 60:.0f}")
+    assert house.ask("HGET", "ql:j:a", "scheduled") == b"$-1\r\n"
+
+
+def test_a_line_of_history_has_no_more_than_there_is_to_say() -> None:
+    house = House()
+    house.put("a")
+    house.pop()
+    house.call("complete", T, "a", "w", "q", "{}")
+    assert house.ask("LINDEX", "ql:j:a-history", "-1") == bulk(f'[{BEGIN.wall:.0f},"done"]')
+
+
 def test_completed_failed_and_settings_are_shown() -> None:
     house = House()
     house.put("a")

@@ -70,6 +70,8 @@ def job_fields(memory: Memory, name: str) -> Entry | None:
     }
     if face is not None and face.spawned_from:
         values["spawned_from_jid"] = face.spawned_from
+    if face is not None and face.parked is not None:
+        values["scheduled"] = face.parked[0]
     if found.extra is not None and found.extra.warned:
         values["grace"] = 1
     if found.extra is not None and found.extra.throttles:
@@ -82,7 +84,7 @@ def history(memory: Memory, name: str) -> Entry | None:
     if found is None:
         return None
     entries = map(job.entry, job.history(found))
-    lines = ([one.pop("when"), one.pop("what"), one] for one in entries)
+    lines = ([one.pop("when"), one.pop("what"), *([one] if one else [])] for one in entries)
     return Entry(Kind.LIST, deque(text(cjson.write(line)) for line in lines))
 
 
@@ -132,7 +134,12 @@ def work(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
 
 
 def locks(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
-    return ((one.jid, job.expires(one)) for one in _on_shelf(memory, State.LEASED, queue))
+    """By their ends: that of a job which was warned of is later than what its worker was told."""
+    here = memory.lazy.of(queue).locks
+    yield from ((jid, until) for until, jid, _ in here)
+    if memory.leased_in.get(queue, 0) > len(here):  # leases of other doors, which have no end by a caller's clock
+        leased = _on_shelf(memory, State.LEASED, queue)
+        yield from ((one.jid, job.expires(one)) for one in leased if one.lease is not None and one.lease.until is None)
 
 
 def scheduled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
