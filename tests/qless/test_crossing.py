@@ -10,6 +10,7 @@ from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.given import Raised
+from tests.model import invariants
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 from tests.support.control_peer import ControlPeer
@@ -65,6 +66,71 @@ def test_a_faktory_job_is_popped_tagged_followed_and_completed(desk: QlessDesk, 
     ]
     assert get(desk, "12345678") is None, "its own rules say: gone"
     assert json.loads(desk.call("tag", t(desk), "get", "red")) == {"jobs": {}, "total": 0}
+
+
+def test_one_that_goes_on_to_a_next_queue_is_one_of_qless_with_its_history_and_its_tries(
+    desk: QlessDesk, faktory: Conversation
+) -> None:
+    faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1],"retry":1}')
+    pop(desk)
+    assert desk.call("complete", t(desk), "12345678", "w", "q", '{"a":1}', "next", "q2") == "waiting"
+    [job] = pop(desk, queue="q2")
+    assert [(each["what"], each.get("q", "")) for each in job["history"]] == [
+        ("put", "q"),
+        ("popped", ""),
+        ("done", ""),
+        ("put", "q2"),
+        ("popped", ""),
+    ]
+    assert (job["retries"], job["remaining"], job["expires"]) == (1, 1, float(t(desk, 60)))
+    assert desk.call("retry", t(desk), "12345678", "q2", "w") == 0
+    assert get(desk, "12345678")["state"] == "waiting"
+    pop(desk, queue="q2")
+    assert desk.call("retry", t(desk), "12345678", "q2", "w") == -1
+    assert get(desk, "12345678")["state"] == "failed"
+    assert json.loads(desk.call("failed", t(desk))) == {"failed-retries-q2": 1}
+    invariants.check(desk.memory)
+
+
+def test_one_that_went_on_is_kept_when_it_has_succeeded(desk: QlessDesk, faktory: Conversation) -> None:
+    faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1]}')
+    pop(desk)
+    desk.call("complete", t(desk), "12345678", "w", "q", "{}", "next", "q2")
+    assert fetched(faktory, "q2")["jid"] == "12345678"
+    faktory.ask('ACK {"jid":"12345678"}')
+    assert get(desk, "12345678")["state"] == "complete"
+    assert desk.call("jobs", t(desk), "complete") == ["12345678"]
+    invariants.check(desk.memory)
+
+
+def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
+    desk: QlessDesk, faktory: Conversation
+) -> None:
+    desk.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, RULES)]))
+    [job] = pop(desk)
+    assert json.loads(job["data"]) == {"payload": "raw"}
+    desk.call("complete", t(desk), "12345678", "w", "q", '{"payload":"raw","step":2}', "next", "q2")
+    assert fetched(faktory, "q2")["args"] == [{"payload": "raw", "step": 2}]
+
+
+def test_a_put_over_it_goes_on_with_its_history(desk: QlessDesk, faktory: Conversation) -> None:
+    faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[1]}')
+    pop(desk)
+    put(desk, "12345678", queue="q2")
+    shown = [(each["what"], each.get("q", "")) for each in get(desk, "12345678")["history"]]
+    assert shown == [("put", "q"), ("popped", ""), ("put", "q2")]
+
+
+def test_its_retry_with_a_delay_is_listed_where_it_is_counted(desk: QlessDesk, faktory: Conversation) -> None:
+    for jid in ("12345678", "23456789"):
+        faktory.ask(f'PUSH {{"jid":"{jid}","jobtype":"mail","queue":"q","args":[]}}')
+    pop(desk)
+    assert desk.call("retry", t(desk), "12345678", "q", "w", "30") == 24
+    put(desk, "own", delay="60")
+    assert json.loads(desk.call("queues", t(desk), "q"))["scheduled"] == 2
+    assert desk.call("jobs", t(desk), "scheduled", "q") == ["own", "12345678"]
+    assert desk.call("jobs", t(desk), "scheduled", "q", "-1") == ["12345678"]
+    assert desk.call("jobs", t(desk), "scheduled", "p") == []
 
 
 def test_its_failure_here_is_final_by_its_own_rules(desk: QlessDesk, faktory: Conversation) -> None:

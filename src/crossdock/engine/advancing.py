@@ -7,7 +7,7 @@ from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import front
-from crossdock.engine.putting import open_needs, stand
+from crossdock.engine.putting import open_needs, rules, stand
 from crossdock.engine.releasing import end_lease
 from crossdock.engine.settle import leave_lock, room
 from crossdock.engine.standing import edges_of, face_of
@@ -16,7 +16,7 @@ from crossdock.model.clock import Now
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Advanced, Renewed, Stalled, WorkerSeen
 from crossdock.model.faces import QlessFace, What
-from crossdock.model.job import Extra, Job, Lease, Links
+from crossdock.model.job import Extra, Form, Job, Lease, Links
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.rules import Lapse
 from crossdock.model.states import READY
@@ -61,8 +61,9 @@ def advanced(memory: Memory, event: Advanced) -> None:
         leave_lock(memory, job, event.under)
     elif memory.strays.jobs:
         memory.strays.out_of(job.number, job.queue)
+    lines = faces.lines(job)
     end_lease(memory, job, READY)
-    before = face_of(job) or QlessFace()
+    before = face_of(job) or _qless_from_now_on(memory, job)
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
     face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
@@ -73,13 +74,24 @@ def advanced(memory: Memory, event: Advanced) -> None:
     if event.needs or extra.links is not None:
         needs = tuple(dict.fromkeys((*edges_of(job), *event.needs)))
         extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
-    lines = faces.history(memory, extra.history, faces.entry(What.DONE, t), face)
+    lines = faces.history(memory, lines, faces.entry(What.DONE, t), face)
     lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.payload = event.payload
     job.failures = 0
     job.due = event.due
     stand(memory, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
+
+
+def _qless_from_now_on(memory: Memory, job: Job) -> QlessFace:
+    """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had."""
+    job.form, job.rules = Form.JSON, rules(job.rules.max_failures)
+    if job.extra is not None and job.extra.links is not None:
+        job.extra = replace(job.extra, links=replace(job.extra.links, ttl_s=0.0))
+    if job.end:  # another door's time to live: its new rules know none
+        memory.job_ends.take((job.end, job.number))
+        job.end = 0.0
+    return QlessFace(job.rules.max_failures)
 
 
 def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:

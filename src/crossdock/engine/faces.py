@@ -48,6 +48,18 @@ def number(memory: Memory, option: str, default: float) -> float:
     return terms.number(memory.config.get(option), default)
 
 
+def lines(job: Job) -> tuple[Entry, ...]:
+    """A job's history: of another door's what its fields tell, and what was written into it by hand."""
+    written = job.extra.history if job.extra is not None else ()
+    if face_of(job) is not None:
+        return written
+    told = Entry(float(floor(job.created)), What.PUT, job.queue)
+    if job.lease is None:
+        return (told, *written)
+    begun = job.lease.at if job.lease.t is None else job.lease.t
+    return (told, *written, Entry(float(floor(begun)), What.POPPED, job.lease.worker))
+
+
 def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b"") -> Entry:
     return Entry(float(floor(t)), what, name, group, data)
 

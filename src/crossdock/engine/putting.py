@@ -149,6 +149,7 @@ def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Ex
 
 def moved(memory: Memory, event: Moved) -> None:
     job, to, t = memory.jobs[event.number], event.to, event.t
+    lines = faces.lines(job)
     placing.displace(memory, job)
     before = face_of(job)
     if job.state is not State.COMPLETE:  # then it names no queue
@@ -173,7 +174,7 @@ def moved(memory: Memory, event: Moved) -> None:
     if old.links is not None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
     its_face = new.face if isinstance(new.face, QlessFace) else None
-    lines = faces.history(memory, old.history, faces.entry(What.PUT, t, to.queue), its_face)
+    lines = faces.history(memory, lines, faces.entry(What.PUT, t, to.queue), its_face)
     extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
     job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none

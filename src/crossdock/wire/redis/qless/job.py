@@ -1,10 +1,12 @@
 """A job as qless shows it, and the history of one (protocol page, qless 3 and 4)."""
 
+from collections.abc import Sequence
 from math import floor, inf
 from typing import Any, Final
 
 import msgspec
 
+from crossdock.engine import faces
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, needs_of
 from crossdock.model.faces import Entry, What
@@ -118,7 +120,7 @@ def entry(one: Entry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
     return shown
 
 
-def staged(entries: list[Entry]) -> list[dict[str, Any]]:
+def staged(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The oldest form: an object a stage, which tells what happened in it (page 6)."""
     stages: list[dict[str, Any]] = []
     for one in entries:
@@ -133,18 +135,6 @@ def staged(entries: list[Entry]) -> list[dict[str, Any]]:
                 if not one.name or stage.get("worker") == one.name:
                     stage["failed"] = one.when
     return stages
-
-
-def history(job: Job) -> list[Entry]:
-    """Of another door's job what its fields tell, and what was written into it by hand."""
-    written = list(job.extra.history) if job.extra is not None else []
-    if face_of(job) is not None:
-        return written
-    told = [Entry(float(floor(job.created)), What.PUT, job.queue), *written]
-    if job.lease is not None:
-        begun = job.lease.at if job.lease.t is None else job.lease.t
-        told.append(Entry(float(floor(begun)), What.POPPED, job.lease.worker))
-    return told
 
 
 def failure(job: Job) -> dict[str, Any]:
@@ -185,7 +175,7 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
         "state": state(job),
-        "history": [entry(one, dialect) for one in history(job)],
+        "history": [entry(one, dialect) for one in faces.lines(job)],
         "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
         "priority": dialect.turned(job.priority),
         "worker": worker(job),
@@ -195,5 +185,5 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
     if dialect.throttled:
         shown["throttles"] = list(job.extra.throttles) if job.extra is not None else []
     if dialect.in_scripts:
-        shown |= {"data": cjson.read(data(job)), "history": staged(history(job))}
+        shown |= {"data": cjson.read(data(job)), "history": staged(faces.lines(job))}
     return shown

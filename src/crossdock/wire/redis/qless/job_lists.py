@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from math import inf, nextafter
 from typing import Any, Final
 
@@ -73,7 +73,7 @@ def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]
     """By callers' times, and behind them what other doors put off. A page costs what it shows and what is before it."""
     due = memory.lazy.of(queue).due
     waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
-    others = (one.jid for one in waiting if not _lazy(one))
+    others = chain((one.jid for one in waiting if not _lazy(one)), _retrying(memory, queue))
     last = offset + count - 1
     if offset < 0 or last < 0:  # counted from the end
         every = [*(jid for _, jid, _ in due), *others]
@@ -81,6 +81,13 @@ def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]
     found = [jid for _, jid, _ in due[spanned(len(due), offset, last)]]
     behind = max(0, offset - len(due))
     return found + list(islice(others, behind, behind + count - len(found)))
+
+
+def _retrying(memory: Memory, queue: str) -> Iterator[str]:
+    """Jobs of other doors that failed and wait for their next try."""
+    if memory.retrying_in.get(queue):
+        waiting = (memory.jobs[number_] for _, number_ in memory.shelves[State.RETRYING])
+        yield from (one.jid for one in waiting if one.queue == queue and not _lazy(one))
 
 
 def _lazy(one: Job) -> bool:

@@ -8,13 +8,14 @@ from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Final
 
+from crossdock.engine import faces
 from crossdock.engine.memory import Memory
 from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Job
 from crossdock.wire.redis.bounds import TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.dialect import Dialect
-from crossdock.wire.redis.qless.job import data, entry, expires, failure, history, queue, remaining, retries, show
+from crossdock.wire.redis.qless.job import data, entry, expires, failure, queue, remaining, retries, show
 from crossdock.wire.redis.qless.job import state as state_of
 from crossdock.wire.redis.qless.job import worker as worker_of
 
@@ -54,7 +55,7 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
         its_retries, its_end = face.retries, face.expires
         left = its_retries - job.failures if type(its_retries) is int else remaining(job)
     else:
-        its_data, lines = data(job), history(job)
+        its_data, lines = data(job), faces.lines(job)
         its_queue, its_state, its_worker = queue(job), state_of(job), worker_of(job)
         its_retries, its_end, left = retries(job), expires(job), remaining(job)
     error = dependents = "{}"

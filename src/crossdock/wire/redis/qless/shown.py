@@ -6,6 +6,7 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
+from crossdock.engine import faces
 from crossdock.engine.keys import Entry, Sorted
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import newest
@@ -83,7 +84,7 @@ def history(memory: Memory, name: str) -> Entry | None:
     found = newest(memory, name)
     if found is None:
         return None
-    entries = map(job.entry, job.history(found))
+    entries = map(job.entry, faces.lines(found))
     lines = ([one.pop("when"), one.pop("what"), *([one] if one else [])] for one in entries)
     return Entry(Kind.LIST, deque(text(cjson.write(line)) for line in lines))
 
