@@ -4,10 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from crossdock.model import commands as c
 from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
+from crossdock.model.rules import Lapse
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.given import Raised
 from tests.model import invariants
@@ -111,6 +113,14 @@ def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
     assert json.loads(job["data"]) == {"payload": "raw"}
     desk.call("complete", t(desk), "12345678", "w", "q", '{"payload":"raw","step":2}', "next", "q2")
     assert fetched(faktory, "q2")["args"] == [{"payload": "raw", "step": 2}]
+
+
+def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(desk: QlessDesk) -> None:
+    its_rules = replace(RULES, max_failures=0, lapse=Lapse.RETURN)
+    desk.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, its_rules)]))
+    pop(desk)
+    desk.call("complete", t(desk), "12345678", "w", "q", "{}", "next", "q2")
+    assert get(desk, "12345678")["remaining"] == 5
 
 
 def test_a_put_over_it_goes_on_with_its_history(desk: QlessDesk, faktory: Conversation) -> None:

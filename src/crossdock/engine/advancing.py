@@ -7,7 +7,7 @@ from crossdock.engine.closing import closing, leased_via
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import front
-from crossdock.engine.putting import open_needs, rules, stand
+from crossdock.engine.putting import RETRIES, open_needs, rules, stand
 from crossdock.engine.releasing import end_lease
 from crossdock.engine.settle import leave_lock, room
 from crossdock.engine.standing import edges_of, face_of
@@ -84,8 +84,10 @@ def advanced(memory: Memory, event: Advanced) -> None:
 
 
 def _qless_from_now_on(memory: Memory, job: Job) -> QlessFace:
-    """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had."""
-    job.form, job.rules = Form.JSON, rules(job.rules.max_failures)
+    """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had. Where the
+    end of a lease cost it none, it has as many as a put gives."""
+    tries = job.rules.max_failures if job.rules.lapse is Lapse.FAILURE else RETRIES
+    job.form, job.rules = Form.JSON, rules(tries)
     if job.extra is not None and job.extra.links is not None:
         job.extra = replace(job.extra, links=replace(job.extra.links, ttl_s=0.0))
     if job.end:  # another door's time to live: its new rules know none
