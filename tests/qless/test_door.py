@@ -202,6 +202,15 @@ def test_what_was_popped_is_given_back_if_its_reply_is_lost() -> None:
     assert session.granted == [(2, 1), (1, 2)], "the connection takes these over with the answer"
 
 
+@pytest.mark.parametrize("smaller_first", [False, True])
+def test_keys_show_a_priority_as_it_was_given(smaller_first: bool) -> None:
+    house = House(smaller_first=smaller_first)
+    house.put("a", "priority", "5")
+    house.call("recur", T, "q", "every", "klass", "{}", "interval", "60", "30", "priority", "-2")
+    assert house.ask("HGET", "ql:j:a", "priority") == bulk("5")
+    assert house.ask("HGET", "ql:r:every", "priority") == bulk("-2")
+
+
 def test_the_seeds_priority_serves_the_smaller_first() -> None:
     for smaller_first, order in ((False, ["9", "5", "1"]), (True, ["1", "5", "9"])):
         house = House(smaller_first=smaller_first)

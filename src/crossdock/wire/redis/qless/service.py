@@ -1,6 +1,7 @@
 """qless on the Redis door: its scripts as a library, its keys as a view, and what is published of every change."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -54,7 +55,7 @@ class Qless:
         }
         known = {sha: dialect for sha, dialect in library.hashes().items() if dialect in library.ANSWERED}
         self.library = Library(library.ANSWERED, known, self._handle, _recognise, FUNCTIONS)
-        self.view = QlessView()
+        self.view = QlessView(replace(UNIFIED, smaller_first=smaller_first))
 
     def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
         self._publisher.tell(desk, events)

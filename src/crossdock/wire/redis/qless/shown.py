@@ -17,6 +17,7 @@ from crossdock.model.job import Job
 from crossdock.model.keys import Kind
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, job
+from crossdock.wire.redis.qless.dialect import Dialect
 
 
 def text(value: str) -> bytes:
@@ -49,7 +50,7 @@ def members(values: Iterator[str]) -> Entry:
     return Entry(Kind.SET, {text(value): None for value in values})
 
 
-def job_fields(memory: Memory, name: str) -> Entry | None:
+def job_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
     found = newest(memory, name)
     if found is None:
         return None
@@ -58,7 +59,7 @@ def job_fields(memory: Memory, name: str) -> Entry | None:
         "jid": found.jid,
         "klass": found.kind,
         "data": job.data(found),
-        "priority": found.priority,
+        "priority": dialect.turned(found.priority),
         "tags": cjson.write(list(found.extra.tags) if found.extra is not None else []),
         "state": job.state(found),
         "worker": job.worker(found),
@@ -101,7 +102,7 @@ def dependents(memory: Memory, name: str) -> Entry | None:
     return members(memory.jobs[each].jid for each in waiting) if waiting else None
 
 
-def recurring_fields(memory: Memory, name: str) -> Entry | None:
+def recurring_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
     found = memory.intervals.get(name)
     if found is None:
         return None
@@ -110,7 +111,7 @@ def recurring_fields(memory: Memory, name: str) -> Entry | None:
             "jid": found.jid,
             "klass": found.kind,
             "data": found.payload.decode("utf-8", "surrogateescape"),
-            "priority": found.priority,
+            "priority": dialect.turned(found.priority),
             "tags": cjson.write(list(found.tags)),
             "state": "recur",
             "queue": found.queue,

@@ -14,6 +14,7 @@ from crossdock.model.keys import Kind
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import listing, shown
+from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 from crossdock.wire.redis.values import Error, Result
 from crossdock.wire.redis.views import PASS, Page
 
@@ -48,6 +49,10 @@ _KINDS: Final = (_QUEUE, _WORKER, _STATS, _THROTTLE, _NAMED)
 class QlessView:
     prefix = b"ql:"
 
+    def __init__(self, dialect: Dialect = UNIFIED) -> None:
+        """Of the dialect, what the server is set to: priorities are shown as callers gave them."""
+        self._dialect = dialect
+
     def owns(self, key: bytes) -> bool:
         name = _name(key)
         return key in _WHOLE or (name is not None and any(kind.fullmatch(name) for kind in _KINDS))
@@ -80,7 +85,7 @@ class QlessView:
         name = _name(key)
         if name is not None and name.startswith("th:"):
             return _throttle(context, key, name[3:])
-        return None if name is None else _read(memory, key, name)
+        return None if name is None else _read(memory, key, name, self._dialect)
 
     def keys(self, context: Context) -> Iterator[bytes]:
         return listing.all_keys(context.desk.memory, context.desk.now)
@@ -116,7 +121,7 @@ def _refuse_if_long(key: bytes, count: int) -> None:
         raise Error(text % (key[:128], count))
 
 
-def _read(memory: Memory, key: bytes, name: str) -> Entry | None:
+def _read(memory: Memory, key: bytes, name: str, dialect: Dialect) -> Entry | None:
     found = _QUEUE.fullmatch(name)
     if found is not None:
         queue, kind = found.groups()
@@ -131,18 +136,18 @@ def _read(memory: Memory, key: bytes, name: str) -> Entry | None:
     found = _STATS.fullmatch(name)
     if found is not None:
         return shown.statistics(memory, *found.groups())
-    return _named(memory, key, name[:1], name[2:])
+    return _named(memory, key, name[:1], name[2:], dialect)
 
 
-def _named(memory: Memory, key: bytes, kind: str, name: str) -> Entry | None:
+def _named(memory: Memory, key: bytes, kind: str, name: str, dialect: Dialect) -> Entry | None:
     if kind == "j":
         if name not in memory.jids:
             for ending, of in _OF_JOB.items():
                 if name.endswith(ending):
                     return of(memory, name.removesuffix(ending))
-        return shown.job_fields(memory, name)
+        return shown.job_fields(memory, name, dialect)
     if kind == "r":
-        return shown.recurring_fields(memory, name)
+        return shown.recurring_fields(memory, name, dialect)
     if kind == "f":
         group = memory.failed_in.get(name, ())
         _refuse_if_long(key, len(group))
