@@ -83,6 +83,19 @@ def test_the_counts_are_those_of_the_houses(houses: tuple[QlessDesk, QlessDesk])
         assert json.loads(desk.call("tag", "50", "get", "t", "0", "1"))["total"] == size
 
 
+def test_what_waits_to_be_tried_again_in_other_queues_costs_nothing() -> None:
+    found = []
+    for many in (10, 300):
+        desk = QlessDesk()
+        for number, queue in enumerate(["other"] * many + ["q"]):
+            desk.call("put", "1", "w", queue, f"j{number}", "k", "{}", "0")
+            desk.call("pop", "2", queue, "w", "1")
+            desk.call("retry", "3", f"j{number}", queue, "w", "100")
+        found.append(asked(desk, ("jobs", "50", "scheduled", "q")))
+        assert found[-1][1] == [f"j{many}"]
+    assert found[1][0] < found[0][0] + 50
+
+
 def town(queues: int) -> QlessDesk:
     """With a ready job in every queue, one on lease in every second and one that waits in every third."""
     desk = QlessDesk()

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 from math import inf, nextafter
 from typing import Any, Final
@@ -70,10 +70,13 @@ def jobs(call: Call) -> Reply:
 
 
 def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
-    """By callers' times, and behind them what other doors put off. A page costs what it shows and what is before it."""
-    due = memory.lazy.of(queue).due
-    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
-    others = chain((one.jid for one in waiting if not _lazy(one)), _retrying(memory, queue))
+    """By callers' times, and behind them what other doors put off, or wait to try again. A page costs what it shows and
+    what is before it."""
+    due, scheduled = memory.lazy.of(queue).due, memory.scheduled_in.get(queue, ())
+    waiting = (memory.jobs[number_] for _, _, number_ in scheduled)
+    retrying = (memory.jobs[number_] for _, number_ in memory.shelves[State.RETRYING])
+    of_others = (one.jid for one in chain(waiting, retrying) if one.queue == queue and not _lazy(one))
+    others = islice(of_others, len(scheduled) + memory.retrying_in.get(queue, 0) - len(due))
     last = offset + count - 1
     if offset < 0 or last < 0:  # counted from the end
         every = [*(jid for _, jid, _ in due), *others]
@@ -81,13 +84,6 @@ def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]
     found = [jid for _, jid, _ in due[spanned(len(due), offset, last)]]
     behind = max(0, offset - len(due))
     return found + list(islice(others, behind, behind + count - len(found)))
-
-
-def _retrying(memory: Memory, queue: str) -> Iterator[str]:
-    """Jobs of other doors that failed and wait for their next try."""
-    if memory.retrying_in.get(queue):
-        waiting = (memory.jobs[number_] for _, number_ in memory.shelves[State.RETRYING])
-        yield from (one.jid for one in waiting if one.queue == queue and not _lazy(one))
 
 
 def _lazy(one: Job) -> bool:
