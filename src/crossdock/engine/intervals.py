@@ -171,9 +171,11 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     for tag in _tags(spec):
         memory.tags.add(job.number, job.jid, tag, event.t)
     old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
-    its_face = new.face if isinstance(new.face, QlessFace) else None
+    before, its_face = face_of(job), new.face if isinstance(new.face, QlessFace) else None
+    if before is not None and its_face is not None:  # it is found under these until it is gone
+        its_face = replace(its_face, sticky=before.sticky)
     lines = new.history if event.fresh else faces.history(memory, old.history, new.history[0], its_face)
-    job.extra = replace(old, face=new.face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
+    job.extra = replace(old, face=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = memory.share(spec.kind)
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0

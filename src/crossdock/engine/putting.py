@@ -13,6 +13,7 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.moves import unfailed
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import edges_of, face_of, failed_at, group_of, needs_of
+from crossdock.engine.tags import name
 from crossdock.model.clock import Now
 from crossdock.model.events import Held, Moved, Pushed
 from crossdock.model.faces import Entry, QlessFace, What
@@ -74,8 +75,10 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     if before is not None:
         parked = (due_t, due) if due_t is not None and needs else before.parked
         face = replace(face, spawned_from=before.spawned_from, parked=parked, sticky=before.sticky)
-    if command.sticky and job.extra is not None:
-        face = replace(face, sticky=tuple(dict.fromkeys((*face.sticky, *job.extra.tags))))
+    if job.extra is not None and job.extra.tags and (command.sticky or face.sticky):
+        had = {name(tag) for tag in job.extra.tags}
+        others = (tag for tag in face.sticky if name(tag) not in had)
+        face = replace(face, sticky=(*others, *dict.fromkeys(job.extra.tags if command.sticky else ())))
     if tags is None:
         tags = job.extra.tags if job.extra is not None else ()
     extra = Extra(face=face, links=Links(needs=needs), tags=tags, throttles=command.throttles)
@@ -195,9 +198,12 @@ def unneeding(extra: Extra) -> Extra:
 
 
 def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
-    sticky = to.extra is not None and isinstance(to.extra.face, QlessFace) and to.extra.face.sticky
-    if job.extra is not None and not sticky:
-        memory.tags.drop(job.number, job.jid, job.extra.tags, clean=bool(job.extra.throttles))
+    """It is found no longer under the tags it had, but for those that are to stay."""
+    if job.extra is not None:
+        face = to.extra.face if to.extra is not None else None
+        stay = {name(tag) for tag in face.sticky} if isinstance(face, QlessFace) else ()
+        left = [tag for tag in job.extra.tags if name(tag) not in stay]
+        memory.tags.drop(job.number, job.jid, left, clean=bool(job.extra.throttles))
     if to.extra is not None:
         for tag in to.extra.tags:
             memory.tags.add(job.number, job.jid, tag, t)
