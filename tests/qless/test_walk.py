@@ -46,7 +46,16 @@ def unseen(seen: Coverage) -> set[object]:
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_walk_leaves_everything_whole(seed: int, dialect: Dialect, tmp_path: Path) -> None:
-    walk, seen = Walk(seed, dialect), Coverage()
+    leaves_everything_whole(Walk(seed, dialect), tmp_path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_so_does_one_in_which_every_client_speaks_another(seed: int, tmp_path: Path) -> None:
+    leaves_everything_whole(Walk(seed, *DIALECTS), tmp_path)
+
+
+def leaves_everything_whole(walk: Walk, tmp_path: Path) -> None:
+    seen = Coverage()
     for step in range(STEPS):
         walk.step()
         if not step % 20:

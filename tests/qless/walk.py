@@ -13,6 +13,7 @@ from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 from crossdock.wire.redis.qless.given import Raised
+from crossdock.wire.redis.qless.perscript import answering as perscript
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 
@@ -28,13 +29,16 @@ LOOKS = frozenset({"pop", "peek", "queues", "jobs", "workers", "stats", "length"
 
 
 class Walk:
-    """In one of three dialects: the unified, the one in which jobs name throttles, that of 2013."""
+    """In one of three dialects: the unified, the one in which jobs name throttles, that of 2013. Or in all of them, one
+    after the other, and puts of the oldest in between."""
 
-    def __init__(self, seed: int, dialect: Dialect = UNIFIED) -> None:
+    def __init__(self, seed: int, *dialects: Dialect) -> None:
         self.random = Random(seed)
         self.desk = QlessDesk()
-        self.desk.dialect = dialect
-        self.calls = [*CALLS, *THROTTLE_CALLS] if dialect.throttled else CALLS
+        self.dialects = dialects or (UNIFIED,)
+        self.desk.dialect = self.dialects[0]
+        throttled = any(dialect.throttled for dialect in self.dialects)
+        self.calls = [*CALLS, *THROTTLE_CALLS] if throttled else CALLS
         self.held: list[tuple[str, tuple[int, int]]] = []
 
     @property
@@ -51,6 +55,10 @@ class Walk:
         act()
 
     def call(self) -> None:
+        if len(self.dialects) > 1:
+            self.desk.dialect = self.random.choice(self.dialects)
+            if self.random.random() < 0.1:
+                self.oldest_put()
         name, args = self.random.choice(self.calls)(self)
         foreign = self._foreign() if name in LOOKS else None
         call = [name, repr(self.t), *map(str, args)]
@@ -58,6 +66,13 @@ class Walk:
             self.desk.call(*call)
         if foreign is not None:
             assert self._foreign().items() >= foreign.items(), f"{call} changed what another door set"
+
+    def oldest_put(self) -> None:
+        tags = json.dumps(self.random.choices(TAGS, k=2))
+        words = [self.one(QUEUES), self.one(JIDS), "klass", "{}", repr(self.t), "0", "tags", tags]
+        queue, *args = map(str.encode, words)
+        with suppress(Raised):
+            perscript.answering("put")(self.desk, [queue], args, self.desk.tell)
 
     def _foreign(self) -> dict[int, Any]:
         """Leases and waits that other doors set, and that are not over by the server's clock."""
