@@ -97,6 +97,7 @@ def test_five_hundred_jobs_of_forty_kilobytes(server: Server, operator: Operator
         (("--since", "soon"), "'soon' is no time"),
         (("--outcome", "lucky"), "'lucky' is not one of"),
         (("--where", "1=1"), "No such option"),
+        (("--queue", "", "--outcome", "dead"), "'--queue': it is empty"),
     ],
 )
 def test_wrong_words(tmp_path: Path, words: tuple[str, ...], why: str) -> None:

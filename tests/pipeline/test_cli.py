@@ -15,6 +15,7 @@ from crossdock.journal.folder import DATABASE
 from crossdock.lake.manifest import DONE
 from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown
+from tests.support.command_line import Operator
 
 
 def test_status_tells_what_is_in_the_tables(grown: Grown, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,6 +112,35 @@ def test_a_stream_is_not_left_to_a_connect_server(tmp_path: Path, capsys: pytest
 def test_a_setting_of_spark_has_a_value(fresh: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "run", "--data", fresh, "--conf", "spark.ui.enabled"]) == 2
     assert "--conf spark.ui.enabled is not KEY=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("master", ["sc://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2"])
+def test_a_master_that_nobody_is_at_is_told_at_once(
+    fresh: str, master: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "run", "--data", fresh, "--master", master]) == 1
+    assert f"nobody answers at {master} (Connection refused): start it" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_spark_that_does_not_start_is_told_in_a_sentence(fresh: str, tmp_path: Path) -> None:
+    operator = Operator(tmp_path)
+    ended = operator.run("pipeline", "run", "--data", fresh, "--master", "no such place")
+    assert ended.code == 1 and "crossdock: Spark does not start" in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("name", ["a*b", "a?b", "a[b]", "a{b,c}", "a\\b", "a%20b"])
+def test_a_folder_whose_name_is_a_pattern_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = tmp_path / name / "lake"
+    (lake / "events").mkdir(parents=True)
+    assert main(["pipeline", "status", "--data", str(tmp_path / name)]) == 1
+    assert f"the folder {lake} has " in capsys.readouterr().err
+    (tmp_path / "link").symlink_to(tmp_path / name)
+    assert main(["pipeline", "status", "--data", str(tmp_path / "link")]) == 1
+    assert "which Spark takes for a pattern" in capsys.readouterr().err
 
 
 @pytest.mark.slow

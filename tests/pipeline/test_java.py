@@ -1,4 +1,4 @@
-"""Java that is missing, broken or too old is told in one sentence with its cure."""
+"""Java that is missing, broken or too old is told in one sentence with its cure; and how it is called."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from crossdock.pipeline.errors import NoJava
 from crossdock.pipeline.java import OLDEST, check_java
+from crossdock.pipeline.session import _conf
 
 
 def fake(folder: Path, script: str) -> dict[str, str]:
@@ -41,3 +42,11 @@ def test_missing_or_broken(tmp_path: Path) -> None:
     (tmp_path / "broken" / "bin" / "java").write_text("no program")
     with pytest.raises(NoJava, match="does not run"):
         check_java(broken)
+
+
+def test_an_archive_of_classes_in_a_folder_with_a_space(tmp_path: Path) -> None:
+    archive = tmp_path / "my archive.jsa"
+    assert (
+        f'"-XX:ArchiveClassesAtExit={archive}"'
+        in _conf("local[1]", False, {}, archive)["spark.driver.extraJavaOptions"]
+    )

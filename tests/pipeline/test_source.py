@@ -58,6 +58,13 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.orderBy("seq").collect()]
 
 
+def test_the_date_is_that_of_the_segment_whatever_is_above_it(speaking: SparkSession, tmp_path: Path) -> None:
+    copy = Lake(tmp_path / "date=2001-01-01" / "lake")
+    push(copy, 1, ["a"])
+    assert [row.date for row in history(speaking, copy.folder).select("date").collect()] == [date(2024, 10, 4)]
+    copy.close()
+
+
 def test_history_by_both_readers(speaking: SparkSession, lake: Lake) -> None:
     push(lake, 1, ["a", "b"])
     push(lake, 3, ["c"], day=1, queue="mail")

@@ -16,7 +16,7 @@ import click
 from crossdock.cli.acting import NothingDone, agreed
 from crossdock.cli.control import OperatorCommand, print_json, settings_of, tell
 from crossdock.cli.doors import loader, redis
-from crossdock.cli.filters import span
+from crossdock.cli.filters import Name, span
 from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import session
 from crossdock.cli.show import clean, some
@@ -32,6 +32,7 @@ from crossdock.lake.choosing import (
     jobs,
 )
 from crossdock.lake.manifest import expect
+from crossdock.pipeline.errors import in_words
 from crossdock.server.lake import folder_of
 from crossdock.wire.faktory.times import stamp
 
@@ -67,22 +68,22 @@ class Moment(click.ParamType[float]):
 
 
 @click.command("replay", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.option("--queue", default="", metavar="QUEUE", help="Of this queue.")
-@click.option("--kind", default="", metavar="KIND", help="Of this kind (Faktory jobtype).")
+@click.option("--queue", type=Name(), metavar="QUEUE", help="Of this queue.")
+@click.option("--kind", type=Name(), metavar="KIND", help="Of this kind (Faktory jobtype).")
 @click.option("--outcome", type=click.Choice(list(OUTCOMES)), default="pushed", help="What happened. [pushed]")
-@click.option("--group", default="", metavar="GROUP", help="Failed with this error type.")
-@click.option("--tag", default="", metavar="TAG", help="Pushed with this tag.")
-@click.option("--jid", default="", metavar="JID", help="Of this name.")
+@click.option("--group", type=Name(), metavar="GROUP", help="Failed with this error type.")
+@click.option("--tag", type=Name(), metavar="TAG", help="Pushed with this tag.")
+@click.option("--jid", type=Name(), metavar="JID", help="Of this name.")
 @click.option("--since", type=Moment(), metavar="TIME|SPAN", help="It happened then or later: 2026-11-01, or 2d ago.")
 @click.option("--until", type=Moment(), metavar="TIME|SPAN", help="It happened before.")
-@click.option("--to", "to_queue", default="", metavar="QUEUE", help="Put them into this queue, not their own.")
-@click.option("--id", "run", default="", metavar="ID", help="Names this replay: each job goes in once under it.")
+@click.option("--to", "to_queue", type=Name(), metavar="QUEUE", help="Put them into this queue, not their own.")
+@click.option("--id", "run", type=Name(), metavar="ID", help="Names this replay: each job goes in once under it.")
 @click.option("--dry", is_flag=True, help="Only count and show them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--listen", multiple=True, metavar="redis=ADDRESS", help="Where the Redis door is.")
 @click.option("--master", default="", metavar="URL", help="Choose and push with Spark: local[N], spark://…, sc://….")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
-def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **values: Any) -> None:
+def replay(run: str | None, to_queue: str | None, dry: bool, yes: bool, as_json: bool, **values: Any) -> None:
     """Choose jobs from the lake's history and push them again, each exactly once.
 
     Tells how many there are, shows some, and asks. The new jobs are called by a hash of the replay's id and the old
@@ -93,7 +94,8 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
     One machine does it, page by page. For a long history --master has Spark do the same on a cluster: the lake must be
     seen by its executors under the same path, and the Redis door reached by them at the address that --listen names.
     """
-    which = Filter(**{name: values.pop(name) for name in Filter._fields})
+    given = {name: values.pop(name) for name in Filter._fields}
+    which = Filter(**{name: value for name, value in given.items() if value is not None})
     if which == Filter():
         raise click.UsageError("say which jobs: --queue, --kind, --outcome, --group, --tag, --jid, --since or --until")
     run = run or f"replay-{datetime.now(UTC):%Y%m%dT%H%M%S}-{sha256(repr(which).encode()).hexdigest()[:8]}"
@@ -112,7 +114,7 @@ def replay(run: str, to_queue: str, dry: bool, yes: bool, as_json: bool, **value
                 raise NothingDone(_ended(before, clean(run)))
             if not yes and not agreed(f"push {'it' if found.many == 1 else 'them'} again, as replay {clean(run)}?"):
                 raise NothingDone("nothing was changed")
-            told = _send(door, found, run, to_queue)
+            told = _send(door, found, run, to_queue or "")
     _tell(as_json, {"matched": found.many, "id": run, "new": told.total_new, "known": told.total_known})
 
 
@@ -158,6 +160,7 @@ def _by_hand(folder: Path, which: Filter) -> Iterator[Found]:
 def _by_spark(folder: Path, which: Filter, spark_options: dict[str, Any], values: dict[str, Any]) -> Iterator[Found]:
     """The same choice, made and sent by executors."""
     with ExitStack() as stack:
+        stack.enter_context(in_words("Spark failed; start it again with the same --id to go on"))
         with meter() as progress:
             spark = session(spark_options, progress)
             stack.callback(spark.stop)

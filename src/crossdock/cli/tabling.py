@@ -7,6 +7,8 @@ import click
 
 from crossdock.cli.control import OperatorCommand, settings_of
 from crossdock.lake.manifest import expect
+from crossdock.pipeline.errors import in_words
+from crossdock.pipeline.places import expect_plain
 from crossdock.server.lake import folder_of
 
 
@@ -54,12 +56,20 @@ class SparkCommand(TablesCommand):
             ),
         ]
 
+    def invoke(self, ctx: click.Context) -> Any:
+        with in_words("Spark failed, and nothing is half done: start it again when that is mended"):
+            return super().invoke(ctx)
+
 
 def folders(values: dict[str, Any], *, lake_needed: bool = True) -> tuple[Path, Path]:
-    """Lake and tables. Raises NoLake, or Damaged if the lake's own word is gone."""
+    """Lake and tables. Raises NoLake, Damaged if the lake's own word is gone, or PipelineError if Spark could not read
+    from folders of these names."""
     named, tables = values.pop("lake"), values.pop("tables")
     settings = settings_of(values).settings
     lake = named or folder_of(settings)
     if named or lake_needed:
         expect(lake, None if named else settings.server.data)
-    return lake.absolute(), tables or settings.server.data / "tables"
+    tables = tables or settings.server.data / "tables"
+    for folder in (lake, tables):
+        expect_plain(folder)
+    return lake.absolute(), tables

@@ -8,7 +8,9 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from crossdock.pipeline.errors import in_words
 from crossdock.pipeline.java import check_java
+from crossdock.pipeline.masters import check_master
 
 #: Days are UTC days, files are zstd, and times are what every Parquet reader knows. The rest is for one machine:
 #: no UI, nothing beyond loopback, few shuffle partitions, output of many dates without a sort.
@@ -43,12 +45,13 @@ def start(master: str = "", conf: Mapping[str, str] | None = None, cds: Path | N
     """A session, or the one that is there. Without a master: spark-submit's, else all processors of this machine.
 
     `cds` is an archive of loaded classes that halves the start of the JVM: made at its end if it is not there yet.
-    Raises NoJava.
+    Raises NoJava, or PipelineError if Spark does not start.
     """
     # Workers must run this Python, whatever the PATH says: theirs may lack what ours has.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     connect = master.startswith("sc://")
+    check_master(master)
     builder = SparkSession.builder.appName("crossdock pipeline")
     if connect:
         builder = builder.remote(master)
@@ -61,7 +64,8 @@ def start(master: str = "", conf: Mapping[str, str] | None = None, cds: Path | N
         builder = builder.master(master) if master else builder
     for key, value in _conf(master, connect, conf or {}, cds).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with in_words("Spark does not start (Java may have said more above; look at --master and --conf)"):
+        return builder.getOrCreate()
 
 
 def _conf(master: str, connect: bool, given: Mapping[str, str], cds: Path | None) -> dict[str, str]:
@@ -75,7 +79,7 @@ def _conf(master: str, connect: bool, given: Mapping[str, str], cds: Path | None
         options.append(f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
     if cds is not None:
         how = "SharedArchiveFile" if cds.exists() else "ArchiveClassesAtExit"
-        options.append(f"-XX:{how}={cds} -Xlog:cds=off -Xlog:cds+dynamic=off")
+        options.append(f'"-XX:{how}={cds}" -Xlog:cds=off -Xlog:cds+dynamic=off')
     if any(options):
         whole["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
     return whole

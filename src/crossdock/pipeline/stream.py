@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from crossdock.lake.manifest import EVENTS_FOLDER, expect
-from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.errors import PipelineError, cause
 from crossdock.pipeline.ingest import Batch, take_in
 from crossdock.pipeline.lock import writing
 from crossdock.pipeline.refresh import refresh
@@ -47,7 +47,7 @@ class Stream:
         try:
             while not stop.wait(_LOOK_S):
                 if not query.isActive:
-                    raise PipelineError(f"the stream ended: {query.exception()}")
+                    raise PipelineError(f"the stream ended: {cause(str(query.exception()))}")
                 begun = time.monotonic()
                 if begun >= due:
                     tidying = begun >= tidied + _TIDY_S

@@ -31,6 +31,7 @@ from crossdock.lake.manifest import expect
 from crossdock.lake.schema import EVENTS, PARTITION
 from crossdock.lake.segments import Segment, look
 from crossdock.pipeline.errors import PipelineError
+from crossdock.pipeline.places import expect_plain
 from crossdock.pipeline.source.options import Reading
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
 
@@ -56,11 +57,14 @@ class HistoryLost(PipelineError):
 
 def history(spark: SparkSession, lake: Path | str) -> DataFrame:
     """All committed events, with `date`, by Spark's own reader. Raises HistoryLost if some are missing."""
-    paths = [str(each.path) for each in segments(Path(lake).absolute(), strict=True)]
+    folder = Path(lake).absolute()
+    expect_plain(folder)
+    paths = [str(each.path) for each in segments(folder, strict=True)]
     if not paths:
         return spark.createDataFrame([], HISTORY_SCHEMA)
     frame = spark.read.schema(EVENTS_SCHEMA).option("mergeSchema", "false").parquet(*paths)
-    return frame.withColumn(PARTITION, F.to_date(F.regexp_extract(F.input_file_name(), r"date=([0-9-]+)/", 1)))
+    # The last folder's: a copy of a lake may be in one that is named alike.
+    return frame.withColumn(PARTITION, F.to_date(F.regexp_extract(F.input_file_name(), r"date=([0-9-]+)/[^/]+$", 1)))
 
 
 def segments(lake: Path, *, strict: bool, known: Mapping[Path, Segment] | None = None) -> list[Segment]:
