@@ -1,7 +1,8 @@
 """Fact `tallies`: what came into each queue and left it, by the hour of the server's clock.
 
 A job is in a queue from its push (or its arrival from another queue) until it succeeds, fails for good, is moved on or
-removed. One that is over had left before: removed it leaves no more, and put anew or readied it comes back.
+removed. One that is over had left before: removed or killed it leaves no more, and put anew or readied it comes back.
+One that Resqu puts on its queue, or lets come again, has left if that is another one.
 """
 
 from typing import Final
@@ -37,12 +38,13 @@ def tallies(events: DataFrame) -> DataFrame:
     """
     event, state, over = F.col("event"), F.col("state"), F.coalesce(F.col("over"), F.lit(False))
     went_on = F.col("to_queue").isNotNull()
+    went_elsewhere = event.isin("put-on-queue", "rescheduled") & (F.col("to_queue") != F.col("queue"))
     left = (
         (event == "succeeded")
         | ((event == "failed") & (went_on | state.isin(*_OVER)))
-        | (event == "buried")
         | (event == "advanced")
-        | (event.isin("moved", "removed") & ~over)
+        | (event.isin("buried", "moved", "removed") & ~over)
+        | went_elsewhere
     )
     counted = {
         "arrived": (event == "pushed") | ((event == "readied") & over),
@@ -51,7 +53,7 @@ def tallies(events: DataFrame) -> DataFrame:
     }
     told = ("pushed", "leased", "succeeded", "failed", "lapsed", "buried", "advanced", "moved", "removed", "revived")
     grouped = (
-        events.where(event.isin(*told) | ((event == "readied") & over))
+        events.where(event.isin(*told) | ((event == "readied") & over) | went_elsewhere)
         .groupBy(slot_of(F.col("at")).alias("slot"), "era", "kind", "queue", "to_queue")
         .agg(
             *(F.count_if(which).alias(name) for name, which in counted.items()),
