@@ -12,6 +12,7 @@ from crossdock.model.event_resqu import StageCommitted
 from crossdock.model.job import Held
 from crossdock.model.resqu import SetMapping
 from crossdock.model.states import State
+from tests.lake.ledger import rows_of
 from tests.model.bench import TERMS, held
 from tests.model.resqu_bench import ResquBench, job_spec
 
@@ -47,6 +48,14 @@ def test_a_commit_is_one_event_however_many_jobs(bench: ResquBench) -> None:
     so_far = len(bench.events)
     bench.do(r.CommitStage("b"))
     assert [type(event) for event in bench.events[so_far:]] == [StageCommitted]
+
+
+def test_the_lake_has_the_jobs_of_a_batch_where_they_are_worked(bench: ResquBench) -> None:
+    bench.batch("b", "1", "2")
+    assert lease(bench) == "1"
+    rows = rows_of([bench.events])
+    told = [(row["event"], row["queue"]) for row in rows if row["number"] is not None]
+    assert told == [("pushed", "batch"), ("pushed", "batch"), ("leased", "batch")]
 
 
 def test_a_commit_comes_once_and_only_of_what_is_there(bench: ResquBench) -> None:

@@ -31,16 +31,19 @@ def open_stage(memory: Memory, command: c.OpenStage, now: Now) -> Decision[bool]
         return (), mine and _is_in(memory, command.spec.jid, command.name), ()
     at, name = later(memory, now), command.name
     opened = e.StageOpened(at, name, command.via, command.source, command.job_name, now.steady + _UNSAID_S)
-    return (opened, _pushed(memory, name, command.via, command.spec, at)), True, ()
+    pool = _pool(memory, command.source, command.job_name)
+    return (opened, _pushed(memory, name, command.via, command.spec, at, pool)), True, ()
 
 
 def push_stage(memory: Memory, command: c.PushStage, now: Now) -> Decision[int]:
-    if reads.uncommitted(memory, command.name, now) is None:
+    stage = reads.uncommitted(memory, command.name, now)
+    if stage is None:
         return (), 0, ()
     many, jid = len(memory.resqu.lanes[command.name]), command.spec.jid
     if jid in memory.jids and _is_in(memory, jid, command.name):
         return (), many, ()
-    event = _pushed(memory, command.name, command.via, command.spec, later(memory, now))
+    pool = _pool(memory, stage.source, stage.job_name)
+    event = _pushed(memory, command.name, command.via, command.spec, later(memory, now), pool)
     return (event,), many + 1, ()
 
 
@@ -48,15 +51,20 @@ def _is_in(memory: Memory, jid: str, name: str) -> bool:
     return any(job.extra is not None and job.extra.stage == name for job in memory.named(jid))
 
 
-def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float) -> e.StagePushed:
-    """A batch does not look at unique ids: its jobs run without."""
+def _pool(memory: Memory, source: str, job_name: str) -> str:
+    """Where the jobs of a batch will be, as far as is known when they are pushed."""
+    return memory.resqu.mapping.batch_pool(source, job_name) or UNASSIGNED
+
+
+def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float, pool: str) -> e.StagePushed:
+    """A batch does not look at unique ids: its jobs run without. The event names the pool, for the lake's sake."""
     extra = spec.extra or Extra()
     if extra.links is not None and extra.links.lock is not None:
         extra = replace(extra, links=replace(extra.links, lock=None))
     if extra.stage != name:
         extra = replace(extra, stage=name)
-    if extra is not spec.extra or spec.due:
-        spec = replace(spec, extra=extra, due=0.0)
+    if extra is not spec.extra or spec.due or spec.queue != pool:
+        spec = replace(spec, queue=pool, extra=extra, due=0.0)
     return e.StagePushed(at, name, via, memory.counters.number + 1, spec)
 
 
@@ -71,7 +79,7 @@ def stage_opened(memory: Memory, event: e.StageOpened) -> None:
 
 def stage_pushed(memory: Memory, event: e.StagePushed) -> None:
     stage, spec = memory.resqu.stages[event.name], event.spec
-    pool = memory.resqu.mapping.batch_pool(stage.source, stage.job_name) or UNASSIGNED
+    pool = _pool(memory, stage.source, stage.job_name)
     job = Job(
         event.number,
         spec.jid,
