@@ -51,6 +51,12 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
     assert {(row["queue"], row["date"]) for row in rows(works.tables_folder, "histogram")} == with_histogram
     assert len(rows(works.tables_folder, "attempts")) == 9, "attempts are kept as long as the lake"
 
+    facts = works.tables_folder / "facts"
+    kept = {(row["queue"], row["date"]) for row in rows(facts, "bookings")}
+    assert len(kept) == 6
+    rebuild(works)
+    assert {(row["queue"], row["date"]) for row in rows(facts, "bookings")} == kept, "events outlive them"
+
 
 @pytest.mark.parametrize("days", [31, 40])
 def test_a_caller_ahead_takes_nothing_from_the_others(works: Works, days: int) -> None:

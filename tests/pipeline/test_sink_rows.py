@@ -40,6 +40,7 @@ def test_a_frame_that_cannot_be_enqueued(columns: dict[str, str], options: dict[
 @pytest.mark.parametrize(
     ("options", "why"),
     [
+        ({"port": "70000"}, "option port = 70000 is not allowed; it must be at most 65535"),
         ({"port": "redis"}, "option port = 'redis' is not allowed; it must be a whole number, at least 1"),
         ({"closed": "maybe"}, "option closed = 'maybe' is not allowed; it must be fail or skip"),
         ({"hots": "x"}, "option hots is not known to write; known are chunk, closed, host"),

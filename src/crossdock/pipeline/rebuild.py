@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from crossdock.pipeline.catalog import FACTS
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ingest import finish
+from crossdock.pipeline.keeping import forget
 from crossdock.pipeline.ledger import BATCH
 from crossdock.pipeline.refresh import refresh
 from crossdock.pipeline.segments import Segment, faulty
@@ -52,6 +53,7 @@ def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
             rows = rows.repartition(F.col("date"))
         table.write(rows, f"r{batch:08d}", replace=replaced, done=(BATCH, batch))
     refresh(works, again=None if days is None else set(days) - untouched)
+    forget(works)  # events outlive the statistics: some facts are of days that were forgotten before
     return Rebuilt(len(there), sum(each.rows for each in there), len(untouched), _damaged(works, gone))
 
 

@@ -10,6 +10,7 @@ from crossdock.client.loads import PATIENCE_S, Where
 from crossdock.pipeline.errors import PipelineError
 
 REDIS_PORT: Final = 7379
+_PORT_AT_MOST: Final = 65_535
 
 #: Of a job, if the frame has no column of that name.
 _CONSTANTS: Final = ("queue", "kind", "priority", "retry", "reserve_for")
@@ -105,6 +106,8 @@ def _where(given: Mapping[str, str]) -> Where:
         port = port if number is None else str(number)
     secret = os.environ.get("CROSSDOCK_REDIS_PASSWORD", "") if password is None else unquote(password)
     at = _whole({"port": port} | dict(given), "port", REDIS_PORT, 1)
+    if at > _PORT_AT_MOST:  # the system would take the rest of a division for it
+        raise BadOption(f"option port = {at} is not allowed; it must be at most {_PORT_AT_MOST}")
     return Where(host, at, given.get("socket", ""), given.get("password", secret))
 
 
