@@ -59,6 +59,7 @@ def past(tmp_path: Path) -> tuple[Path, Bench]:
         (Filter(tag="red"), ["good"]),
         (Filter(tag="blue"), []),
         (Filter(jid="late"), ["late"]),
+        (Filter(jid="late", since=-1e13, until=1e18), ["late"]),
     ],
 )
 def test_what_is_meant(past: tuple[Path, Bench], which: Filter, found: list[str]) -> None:

@@ -5,7 +5,6 @@ looked up where they were pushed: kind, payload and all that makes the job stand
 """
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +15,8 @@ import pyarrow.dataset as ds
 from crossdock.lake.payloads import REDACTED
 from crossdock.lake.schema import EVENTS
 from crossdock.lake.segments import Segment, look
+from crossdock.lake.tables import date_named
+from crossdock.model.clock import DAY
 from crossdock.model.errors import CrossdockError
 
 Progress = Callable[[str, int, int], None]
@@ -207,4 +208,4 @@ def _scan(segment: Segment, columns: tuple[str, ...], where: ds.Expression) -> I
 
 
 def _day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).date().isoformat()
+    return date_named(int(at // DAY)).isoformat()
