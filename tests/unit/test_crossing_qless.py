@@ -109,3 +109,26 @@ def test_a_recurring_job_that_a_lease_of_another_door_makes_can_be_settled_there
     got = there.fetch("q")
     assert got is not None and there.succeed(got.ident)
     assert alone(floor).state is State.COMPLETE
+
+
+LENIENT = '{"a":0x10}'
+
+
+@pytest.mark.parametrize("way", ["complete", "heartbeat", "fail"])
+@pytest.mark.parametrize("before", ["{}", LENIENT])
+def test_what_only_the_scripts_take_for_json_is_a_string_elsewhere(floor: Floor, way: str, before: str) -> None:
+    """However it came to be a job's data; and JSON that takes its place is JSON."""
+    here, there = floor.qless(), floor.peer("faktory")
+    for data, shown in ((LENIENT, [LENIENT]), ('{"a":16}', [{"a": 16}])):
+        jid = here.call("put", "w", "q", f"{way}-{len(data)}", "T", before, "0")
+        assert here.call("pop", "q", "w", "1") != "{}"
+        if way == "complete":
+            here.call("complete", jid, "w", "q", data, "next", "r")
+        elif way == "heartbeat":
+            here.call("heartbeat", jid, "w", data)
+            here.call("timeout", jid)
+        else:
+            here.call("fail", jid, "w", "group", "message", data)
+            here.call("unfail", "r", "group", "1")
+        got = there.fetch("r" if way != "heartbeat" else "q")
+        assert got is not None and got.payload == shown

@@ -16,7 +16,7 @@ from crossdock.model.clock import Now
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Advanced, Renewed, Stalled, WorkerSeen
 from crossdock.model.faces import QlessFace, What
-from crossdock.model.job import Extra, Form, Job, Lease, Links
+from crossdock.model.job import Extra, Job, Lease, Links
 from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.rules import Lapse
 from crossdock.model.states import READY
@@ -77,7 +77,7 @@ def advanced(memory: Memory, event: Advanced) -> None:
     lines = faces.history(memory, lines, faces.entry(What.DONE, t), face)
     lines = faces.history(memory, lines, faces.entry(What.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None, stage="")
-    job.payload = event.payload
+    job.carry(event.payload)
     job.failures = 0
     job.due = event.due
     stand(memory, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
@@ -87,7 +87,7 @@ def _qless_from_now_on(memory: Memory, job: Job) -> QlessFace:
     """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had. Where the
     end of a lease cost it none, it has as many as a put gives."""
     tries = job.rules.max_failures if job.rules.lapse is Lapse.FAILURE else RETRIES
-    job.form, job.rules = Form.JSON, rules(tries)
+    job.rules = rules(tries)
     if job.extra is not None and job.extra.links is not None:
         job.extra = replace(job.extra, links=replace(job.extra.links, ttl_s=0.0))
     if job.end:  # another door's time to live: its new rules know none

@@ -103,7 +103,7 @@ def failed(memory: Memory, event: Failed) -> None:
         end_lease(memory, job, then)
     _count(memory, job, event)
     if event.payload is not None:
-        job.payload = event.payload
+        job.carry(event.payload)
     linked = job.extra.links if job.extra is not None else None
     if then is GONE:
         memory.drop(job)

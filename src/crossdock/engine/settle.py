@@ -108,7 +108,7 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
     else:
         job.due = 0.0
         if event.payload is not None:
-            job.payload = event.payload
+            job.carry(event.payload)
         extra, result = job.extra, Result(True, event.result)
         if extra is not None and type(extra.face) is QlessFace:
             t = event.at if event.t is None else event.t

@@ -45,7 +45,7 @@ def renewed(memory: Memory, event: Renewed) -> None:
             memory.workers.give(lease.worker, job.jid, event.until)
             faces.renewed(memory, job, event.until)
         if event.payload is not None:
-            job.payload = event.payload
+            job.carry(event.payload)
         placing.place(memory, job)
 
 

@@ -7,14 +7,13 @@ makes the writer several times as fast as the server.
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-import msgspec
 import pyarrow as pa
 
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.schema import EVENTS
 from crossdock.model.clock import DAY as DAY
 from crossdock.model.clock import day_of as day_of
-from crossdock.model.job import Form, Spec
+from crossdock.model.job import Form, Spec, form_of
 from crossdock.model.states import State
 
 STATES: Final = tuple(state.name.lower() for state in State)
@@ -22,8 +21,6 @@ FORMS: Final = tuple(None if form is Form.NONE else form.name.lower() for form i
 _TYPES: Final = {field.name: field.type for field in EVENTS}
 
 Columns = dict[str, pa.Array]
-
-_as_json = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class Part:
@@ -53,7 +50,7 @@ class Part:
             shown, hashed = self.payloads.shown(payload)
             self.beside("payload", shown)
             self.beside("payload_hash", hashed)
-            self.beside("form", FORMS[_form_of(payload) if form is None else form])
+            self.beside("form", FORMS[form_of(payload) if form is None else form])
 
     def links(self, spec: Spec) -> None:
         """Of the last row: what only some jobs have when they are pushed, or put anew."""
@@ -92,15 +89,6 @@ class Part:
             [columns[field.name] if field.name in columns else pa.nulls(many, field.type) for field in EVENTS],
             schema=EVENTS,
         )
-
-
-def _form_of(payload: bytes) -> Form:
-    try:
-        payload.decode()
-        _as_json(payload)
-    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
-        return Form.RAW
-    return Form.JSON
 
 
 def array(name: str, values: Sequence[Any]) -> pa.Array:

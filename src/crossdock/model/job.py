@@ -38,6 +38,19 @@ class Form(IntEnum):
     JSON = 2
 
 
+_as_json = msgspec.json.Decoder(msgspec.Raw).decode
+
+
+def form_of(payload: bytes) -> Form:
+    """JSON is what everybody's parser takes for it."""
+    try:
+        payload.decode()
+        _as_json(payload)
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        return Form.RAW
+    return Form.JSON
+
+
 class Bound(IntEnum):
     """To whom a lease is bound: who else may settle it."""
 
@@ -160,6 +173,10 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     lease: Lease | None = None
     extra: Extra | None = None
     end: float = 0.0  #: steady; gone then in whatever state. 0: never, or not running yet
+
+    def carry(self, payload: bytes) -> None:
+        """A worker put this in its place, which may be what only the scripts take for JSON."""
+        self.payload, self.form = payload, form_of(payload)
 
 
 class Spec(msgspec.Struct, array_like=True, frozen=True, gc=False):

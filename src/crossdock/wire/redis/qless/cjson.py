@@ -11,7 +11,7 @@ import msgspec
 
 from crossdock.wire.redis.qless.cjson_steps import DEPTH, ESCAPES, NULL, Malformed, Reader, too_deep
 
-__all__ = ["NULL", "Malformed", "is_plain", "is_strict", "number", "read", "write"]
+__all__ = ["NULL", "Malformed", "is_plain", "number", "read", "write"]
 
 #: Whole numbers up to here are written with all their digits.
 EXACT: Final = 10**14
@@ -54,15 +54,6 @@ def _is_shallow(text: bytes) -> bool:
         if not brackets:
             return True
     return False
-
-
-def is_strict(text: str) -> bool:
-    """Whether others would read it as JSON, too."""
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True
 
 
 def _as_read(value: Any, depth: int) -> Any:

@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
-from crossdock.model.job import Form
+from crossdock.model.job import Form, form_of
 from crossdock.wire.redis.qless import cjson, lua
 
 #: MODEL section 12.
@@ -104,7 +104,7 @@ def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
     if cjson.is_plain(payload):
         return payload, _JSON
     asserted(text, refusal)
-    return payload, Form.JSON if cjson.is_strict(text or "") else Form.RAW
+    return payload, form_of(payload)
 
 
 def new_data(text: str | None) -> bytes | None:
