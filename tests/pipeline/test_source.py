@@ -185,6 +185,7 @@ class Following:
 
     def __init__(self, spark: SparkSession, lake: Lake, folder: Path) -> None:
         self._spark, self._lake, self._folder = spark, lake, folder
+        self.batches: list[int] = []  #: rows of those of the last look
 
     def more(self, **options: Any) -> list[str]:
         """All jids so far."""
@@ -197,6 +198,7 @@ class Following:
             .start(str(self._folder / "out"))
         )
         query.awaitTermination()
+        self.batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
         written = self._spark.read.schema("seq long, jid string").parquet(str(self._folder / "out"))
         return [row["jid"] for row in written.orderBy("seq").collect()]
 
@@ -208,6 +210,7 @@ def test_a_stream_of_events_has_each_once(speaking: SparkSession, lake: Lake, tm
     push(lake, 3, ["c"], day=1)
     push(lake, 4, ["d"], day=1)
     assert following.more(rows=1) == ["a", "b", "c", "d"]
+    assert following.batches == [1, 1], "no more than asked for at a time"
     assert following.more() == ["a", "b", "c", "d"]
     push(lake, 5, ["e"], day=1)
     assert following.more() == ["a", "b", "c", "d", "e"]

@@ -6,7 +6,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 
 from crossdock.lake.manifest import Done, read_done
 from crossdock.lake.segments import Segment
@@ -21,20 +26,23 @@ _LAKE: Final = "lake"  #: its name
 Offset = dict[str, Any]
 
 
-class Events(DataSourceStreamReader):
+class Events(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Each range of batches is committed to the lake whole, so no offset ever cuts a segment."""
 
     def __init__(self, options: Reading) -> None:
         self._options = options
         self._lake = Path(options.lake)
         self._known: dict[Path, Segment] = {}
+        self._end: Offset | None = None  #: where it stops; None: it goes on
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        """Without this Spark would take all there is as one batch, whatever `rows` says."""
+        self._end = _up_to(read_done(self._lake))
 
     def initialOffset(self) -> Offset:  # noqa: N802 (Spark's names, here and below)
         self._segments()  # tells what is wrong before anything is read
         done = read_done(self._lake)
-        if done is None:
-            return {_BATCH: 0, _DATE: "", _LAKE: ""}
-        if self._options.starting == "latest":
+        if done is None or self._options.starting == "latest":
             return _up_to(done)
         return {_BATCH: done.first - 1, _DATE: "", _LAKE: done.lake}
 
@@ -42,16 +50,17 @@ class Events(DataSourceStreamReader):
         return ReadMaxRows(self._options.rows) if self._options.rows else ReadAllAvailable()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        done = self._done(start)
-        if done is None or done.last == start[_BATCH]:
+        done = self._done(start)  # raises, wherever it is to stop
+        end = self._end or _up_to(done)
+        if start[_BATCH] >= end[_BATCH]:
             return start
         if isinstance(limit, ReadMaxRows):
             rows = 0
-            for last, more, day in self._ranges(start[_BATCH], done.last):
+            for last, more, day in self._ranges(start[_BATCH], end[_BATCH]):
                 rows += more
                 if rows >= limit.max_rows:
-                    return {_BATCH: last, _DATE: day, _LAKE: done.lake}
-        return _up_to(done)
+                    return {_BATCH: last, _DATE: day, _LAKE: end[_LAKE]}
+        return end
 
     def _done(self, offset: Offset) -> Done | None:
         """How far the lake is; at least as far as that offset, which was made of it."""
@@ -95,8 +104,10 @@ class Events(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         """Tasks need no more than the options."""
-        return {"_options": self._options, "_lake": self._lake, "_known": {}}
+        return {"_options": self._options, "_lake": self._lake, "_known": {}, "_end": None}
 
 
-def _up_to(done: Done) -> Offset:
+def _up_to(done: Done | None) -> Offset:
+    if done is None:  # there is no lake yet
+        return {_BATCH: 0, _DATE: "", _LAKE: ""}
     return {_BATCH: done.last, _DATE: date_named(int(done.at // 86_400)).isoformat(), _LAKE: done.lake}
