@@ -122,7 +122,11 @@ def indexes_are_whole(memory: Memory) -> None:
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
     assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
     assert Counter(memory.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
-    assert Counter(memory.retrying_in) == Counter(job.queue for job in jobs if job.state is State.RETRYING)
+    retrying = [job for job in jobs if job.state is State.RETRYING]
+    assert {name: list(order) for name, order in memory.retrying_in.items()} == {
+        name: sorted(shelf_key(job) for job in retrying if job.queue == name)
+        for name in {job.queue for job in retrying}
+    }
     waiting = [job for job in jobs if job.state is State.SCHEDULED]
     assert {name: list(order) for name, order in memory.scheduled_in.items()} == {
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)

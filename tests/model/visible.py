@@ -62,7 +62,7 @@ def of_engine(memory: Memory) -> dict[str, Any]:
 def _by_queue(memory: Memory) -> dict[str, Any]:
     return {
         "leased": Counter(memory.leased_in),  # which takes none for zero
-        "retrying": Counter(memory.retrying_in),
+        "retrying": Counter({name: len(order) for name, order in memory.retrying_in.items()}),
         "scheduled": {name: [key[2] for key in order] for name, order in memory.scheduled_in.items()},
     }
 

@@ -122,6 +122,7 @@ class Memory:
             self.job_ends,
             self.needed_by,
             *self.scheduled_in.values(),
+            *self.retrying_in.values(),
             self.keys.entries,
             self.completed,
             *self.failed_in.values(),
@@ -160,7 +161,7 @@ class Memory:
         self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
         self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
-        self.retrying_in: defaultdict[str, int] = defaultdict(int)
+        self.retrying_in: dict[str, Order[tuple[float, Number]]] = {}
         self.scheduled_in: dict[str, Order[Waiting]] = {}
         self.blocked_in: dict[str, Order[ByCaller]] = {}
         self.held_in: dict[str, Order[ByCaller]] = {}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crossdock.engine import kept
+from crossdock.engine.order import entry
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import blocked_key, lease_of, needs_of, place_of, shelf_key
 from crossdock.model.faces import QlessFace
@@ -36,13 +37,14 @@ def place(memory: "Memory", job: Job) -> None:
         if job.extra is not None and type(job.extra.face) is QlessFace:
             kept.keep(memory, job, job.extra.face)
     else:
-        memory.shelves[state].add(shelf_key(job))
+        key = shelf_key(job)
+        memory.shelves[state].add(key)
         if job.extra is not None and type(job.extra.face) is QlessFace:
             kept.keep(memory, job, job.extra.face)
         if state is SCHEDULED:
             kept.schedule(memory, job)
         elif state is RETRYING:
-            memory.retrying_in[job.queue] += 1
+            entry(memory.retrying_in, job.queue).add(key)
         elif state is BLOCKED:
             kept.block(memory, job)
         elif state is FAILED or state is DEAD:
@@ -105,13 +107,14 @@ def displace(memory: "Memory", job: Job) -> None:
     elif state is HELD and job.extra is not None and job.extra.stage:
         lanes.leave(memory, job)
     else:
-        memory.shelves[state].take(shelf_key(job))
+        key = shelf_key(job)
+        memory.shelves[state].take(key)
         if job.extra is not None and type(job.extra.face) is QlessFace:
             kept.keep_no_more(memory, job, job.extra.face)
         if state is SCHEDULED:
             kept.schedule_no_more(memory, job)
         elif state is RETRYING:
-            memory.retrying_in[job.queue] -= 1
+            kept.take(memory.retrying_in, job.queue, key)
         elif state is BLOCKED:
             kept.block_no_more(memory, job)
         elif state is FAILED or state is DEAD:

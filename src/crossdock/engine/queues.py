@@ -84,9 +84,8 @@ def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
         queue.listed = False
         return
     del memory.queues[event.queue]
-    for counts in (memory.leased_in, memory.retrying_in):
-        if not counts.get(event.queue):
-            counts.pop(event.queue, None)
+    if not memory.leased_in.get(event.queue):
+        memory.leased_in.pop(event.queue, None)
 
 
 def flush(memory: Memory, command: Flush, now: Now) -> Decision[None]:

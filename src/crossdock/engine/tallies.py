@@ -22,7 +22,7 @@ def tally(memory: Memory, name: str) -> Tally:
         queue.waiting if queue is not None else 0,
         _overtaking(queue) if queue is not None else 0,
         memory.leased_in.get(name, 0),
-        memory.retrying_in.get(name, 0),
+        len(memory.retrying_in.get(name, ())),
         len(memory.scheduled_in.get(name, ())),
     )
 

@@ -66,4 +66,7 @@ class Shelving:
             waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
         memory.scheduled_in = {name: Order(keys) for name, keys in waiting.items()}
         memory.leased_in.update(Counter(jobs[number].queue for _, number in memory.shelves[LEASED]))
-        memory.retrying_in.update(Counter(jobs[number].queue for _, number in memory.shelves[RETRYING]))
+        retrying: dict[str, list[tuple[float, Number]]] = {}
+        for key in memory.shelves[RETRYING]:
+            retrying.setdefault(jobs[key[1]].queue, []).append(key)
+        memory.retrying_in = {name: Order(keys) for name, keys in retrying.items()}

@@ -159,7 +159,7 @@ def _known(memory: Memory, state: State) -> Mapping[str, int] | None:
     if state is State.LEASED:
         return memory.leased_in
     if state is State.RETRYING:
-        return memory.retrying_in
+        return {name: len(order) for name, order in memory.retrying_in.items()}
     if state is State.SCHEDULED:
         return {name: len(order) for name, order in memory.scheduled_in.items()}
     return None

@@ -72,11 +72,11 @@ def jobs(call: Call) -> Reply:
 def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
     """By callers' times, and behind them what other doors put off, or wait to try again. A page costs what it shows and
     what is before it."""
-    due, scheduled = memory.lazy.of(queue).due, memory.scheduled_in.get(queue, ())
-    waiting = (memory.jobs[number_] for _, _, number_ in scheduled)
-    retrying = (memory.jobs[number_] for _, number_ in memory.shelves[State.RETRYING])
-    of_others = (one.jid for one in chain(waiting, retrying) if one.queue == queue and not _lazy(one))
-    others = islice(of_others, len(scheduled) + memory.retrying_in.get(queue, 0) - len(due))
+    due = memory.lazy.of(queue).due
+    scheduled, retrying = memory.scheduled_in.get(queue, ()), memory.retrying_in.get(queue, ())
+    waiting = chain((number_ for _, _, number_ in scheduled), (number_ for _, number_ in retrying))
+    of_others = (one.jid for one in map(memory.jobs.__getitem__, waiting) if not _lazy(one))
+    others = islice(of_others, len(scheduled) + len(retrying) - len(due))
     last = offset + count - 1
     if offset < 0 or last < 0:  # counted from the end
         every = [*(jid for _, jid, _ in due), *others]

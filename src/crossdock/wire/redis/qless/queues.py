@@ -50,7 +50,7 @@ def counts(call: Call, name: str) -> str:
         depends += len(strays.depends.get(name, ()))
     paused = "" if dialect.in_scripts else _PAUSED if known is not None and known.paused else _NOT_PAUSED
     throttled = f',"throttled":{len(memory.held_in.get(name, ()))}' if dialect.throttled else ""
-    scheduled = len(memory.scheduled_in.get(name, ())) + memory.retrying_in.get(name, 0)
+    scheduled = len(memory.scheduled_in.get(name, ())) + len(memory.retrying_in.get(name, ()))
     return (
         f'{{{paused}"running":{running - stalled},"name":{cjson.write(name)},"waiting":{waiting},'
         f'"recurring":{recurring},"depends":{depends},"stalled":{stalled},"scheduled":{scheduled}{throttled}}}'
@@ -79,7 +79,7 @@ def names(call: Call) -> list[str]:
 def length(call: Call) -> Reply:
     queue, memory = call.queue(), call.memory
     known = memory.queues.get(queue)
-    waiting = len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0)
+    waiting = len(memory.scheduled_in.get(queue, ())) + len(memory.retrying_in.get(queue, ()))
     left = len(memory.strays.locks.get(queue, ())) + len(memory.strays.work.get(queue, ()))
     return memory.leased_in.get(queue, 0) + waiting + left + (known.waiting if known is not None else 0)
 

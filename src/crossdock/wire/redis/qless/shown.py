@@ -145,10 +145,9 @@ def locks(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
 
 
 def scheduled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
-    waiting = [memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ())]
-    if memory.retrying_in.get(queue):
-        waiting += _on_shelf(memory, State.RETRYING, queue)
-    for one in waiting:
+    waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
+    retrying = (memory.jobs[number_] for _, number_ in memory.retrying_in.get(queue, ()))
+    for one in chain(waiting, retrying):
         face = face_of(one)
         yield one.jid, one.due if face is None or face.due is None else face.due
 
@@ -199,7 +198,7 @@ OF_QUEUE: Final[
     "work": (_ready, work),
     "locks": (lambda memory, queue: memory.leased_in.get(queue, 0), locks),
     "scheduled": (
-        lambda memory, queue: len(memory.scheduled_in.get(queue, ())) + memory.retrying_in.get(queue, 0),
+        lambda memory, queue: len(memory.scheduled_in.get(queue, ())) + len(memory.retrying_in.get(queue, ())),
         scheduled,
     ),
     "depends": (lambda memory, queue: len(memory.blocked_in.get(queue, ())), depends),
