@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.pipeline.errors import NoJava
+from crossdock.pipeline.errors import NoJava, PipelineError
 from crossdock.pipeline.java import OLDEST, check_java
 from crossdock.pipeline.session import _conf
 
@@ -50,3 +50,9 @@ def test_an_archive_of_classes_in_a_folder_with_a_space(tmp_path: Path) -> None:
         f'"-XX:ArchiveClassesAtExit={archive}"'
         in _conf("local[1]", False, {}, archive)["spark.driver.extraJavaOptions"]
     )
+
+
+def test_what_a_connect_server_was_started_with_is_its_own_affair() -> None:
+    assert _conf("sc://head", True, {"spark.sql.shuffle.partitions": "8"}, None)["spark.sql.shuffle.partitions"] == "8"
+    with pytest.raises(PipelineError, match=r"--conf spark\.driver\.memory is the Connect server's affair"):
+        _conf("sc://head", True, {"spark.driver.memory": "1g"}, None)

@@ -32,6 +32,16 @@ def span(text: str) -> float | None:
     return float(match[1]) * _SECONDS[match[2]] if match is not None and len(text) < 16 else None
 
 
+class Seconds(click.FloatRange):
+    """`nan` is in no range, and click lets it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if found != found:
+            self.fail(f"{value!r} is no number of seconds", param, ctx)
+        return found
+
+
 class Name(click.ParamType[str]):
     """Never empty: a shell variable that is not set must not choose every job."""
 

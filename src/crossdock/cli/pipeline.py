@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from crossdock.cli.control import print_json, tell
+from crossdock.cli.filters import Seconds
 from crossdock.cli.lake import clock_told
 from crossdock.cli.meter import meter
 from crossdock.cli.show import columns, size, some
@@ -112,12 +113,8 @@ def _tell_lacks(aside: dict[str, str], missing: list[str]) -> None:
 
 
 @pipeline.command("stream", cls=SparkCommand, epilog=_EXAMPLES)
-@click.option(
-    "--every", type=click.FloatRange(0.1, 3_600), default=5.0, metavar="SECONDS", help="Look for segments. [5]"
-)
-@click.option(
-    "--refresh", type=click.FloatRange(1, 86_400), default=60.0, metavar="SECONDS", help="Tables follow. [60]"
-)
+@click.option("--every", type=Seconds(0.1, 3_600), default=5.0, metavar="SECONDS", help="Look for segments. [5]")
+@click.option("--refresh", type=Seconds(1, 86_400), default=60.0, metavar="SECONDS", help="Tables follow. [60]")
 def stream(as_json: bool, wait: float, every: float, refresh: float, **values: Any) -> None:
     """Take in segments as they come, until Ctrl-C or SIGTERM.
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from crossdock.cli.control import OperatorCommand, settings_of
+from crossdock.cli.filters import Seconds
 from crossdock.lake.manifest import expect
 from crossdock.pipeline.errors import in_words
 from crossdock.pipeline.places import expect_plain
@@ -49,7 +50,7 @@ class SparkCommand(TablesCommand):
             ),
             click.Option(
                 ["--wait"],
-                type=click.FloatRange(0, 86_400),
+                type=Seconds(0, 86_400),
                 default=600.0,
                 metavar="SECONDS",
                 help="How long to wait for another process that writes the tables. [600]",

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from crossdock.cli.control import OperatorCommand, print_json, server
+from crossdock.cli.filters import Seconds
 from crossdock.cli.top_view import Seen, view
 from crossdock.client.control import ControlClient
 
@@ -30,7 +31,7 @@ _PIPE_WIDTH = 160
 
 
 @click.command("top", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.option("--every", type=click.FloatRange(0.1, 60), default=1.0, metavar="SECONDS", help="How often. [1]")
+@click.option("--every", type=Seconds(0.1, 60), default=1.0, metavar="SECONDS", help="How often. [1]")
 @click.option("--once", is_flag=True, help="Print one picture and end.")
 def top(every: float, once: bool, as_json: bool, **values: Any) -> None:
     """Show live what the server does.

@@ -46,7 +46,10 @@ def moment(text: str) -> str:
     seconds = span(text)
     if seconds is None:
         return text  # the server says what is wrong with it
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+    try:
+        return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+    except OverflowError as error:
+        raise click.UsageError(f"--at {text!r} is beyond the calendar; write for example 10m or 7d") from error
 
 
 def delay(text: str) -> float:

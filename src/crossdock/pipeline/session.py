@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from crossdock.pipeline.errors import in_words
+from crossdock.pipeline.errors import PipelineError, in_words
 from crossdock.pipeline.java import check_java
 from crossdock.pipeline.masters import check_master
 
@@ -71,7 +71,10 @@ def start(master: str = "", conf: Mapping[str, str] | None = None, cds: Path | N
 def _conf(master: str, connect: bool, given: Mapping[str, str], cds: Path | None) -> dict[str, str]:
     if connect:
         # The server has the rest; what belongs to a session goes with it.
-        return {key: value for key, value in {**TABLES, **given}.items() if key.startswith("spark.sql.session")}
+        for key in given:
+            if not key.startswith("spark.sql."):
+                raise PipelineError(f"--conf {key} is the Connect server's affair: start it so, or leave that out")
+        return {key: value for key, value in TABLES.items() if key.startswith("spark.sql.session")} | dict(given)
     local = LOCAL if master.startswith("local") else {}
     whole = {**TABLES, **local, **given}
     options = [whole.get("spark.driver.extraJavaOptions", "-XX:+UseParallelGC" if local else "")]

@@ -6,6 +6,8 @@ the one who has sent most of it is cut off.
 """
 
 import logging
+import time
+from math import inf
 from typing import Final, Protocol
 
 from crossdock.server.limits import Limits
@@ -14,6 +16,9 @@ log = logging.getLogger("crossdock")
 
 #: Connections beyond the limit that may be open without a handshake; each has a deadline for it.
 STRANGERS: Final = 1_000
+
+#: The log has one line of those who were cut off in so long.
+_TELL_S: Final = 10.0
 
 
 class Guest(Protocol):
@@ -30,6 +35,8 @@ class Hall:
         self.connections: set[Guest] = set()
         self.welcomed: set[Guest] = set()
         self.unfinished = 0
+        self.cut_off = 0  #: for that
+        self._told = -inf
 
     def enter(self, guest: Guest) -> bool:
         """False: there is no place for another stranger."""
@@ -54,12 +61,21 @@ class Hall:
         self.unfinished += size
         if self.unfinished > self.limits.unfinished_bytes:
             most = max(self.connections, key=lambda each: each.unfinished)
-            log.warning(
-                "requests under way exceed limits.unfinished_mib; who sent most of one, %d MiB, is cut off",
-                most.unfinished >> 20,
-            )
+            self._tell(most.unfinished)
             self.finish(most)
             most.abort()
+
+    def _tell(self, size: int) -> None:
+        """Now and then: who comes again and again must not fill the log."""
+        self.cut_off += 1
+        now = time.monotonic()
+        if now >= self._told + _TELL_S:
+            self._told = now
+            log.warning(
+                "requests under way exceed limits.unfinished_mib; who sent most of one, %d MiB, is cut off (%d so far)",
+                size >> 20,
+                self.cut_off,
+            )
 
     def finish(self, guest: Guest) -> None:
         """What it had begun is kept no longer."""
