@@ -28,8 +28,10 @@ class Batch(NamedTuple):
 
 
 def take_in(works: Works) -> Batch | None:
-    """Finish the batch that was begun, then make one of new segments; None: there are none."""
-    finish(works)
+    """Finish the batch that was begun, or make one of new segments; None: there are none."""
+    finished = finish(works)
+    if finished is not None:
+        return finished
     ledger = works.ledger
     seen = survey(works.lake, ledger.segments)
     segments = list(_checked(works, _portion(new(seen, ledger.known))))
@@ -41,12 +43,15 @@ def take_in(works: Works) -> Batch | None:
     return Batch(number, len(sound), sum(each.rows for each in sound), len(segments) - len(sound))
 
 
-def finish(works: Works) -> None:
-    """Give the newest batch to every table that does not have it yet. It was broken off, and its files may have changed
-    since: they are checked again, and while no table has any of it, it goes on without those. Raises PipelineError."""
+def finish(works: Works) -> Batch | None:
+    """Give the newest batch to every table that does not have it yet; None: all have it.
+
+    It was broken off, and its files may have changed since: they are checked again, and while no table has any of it,
+    it goes on without those. Raises PipelineError.
+    """
     lacking = _lacking(works)
     if not lacking:
-        return
+        return None
     ledger = works.ledger
     faults = faulty(works.lake, ledger.of_batch(ledger.newest))
     if faults and len(lacking) < len(FACTS):
@@ -57,6 +62,8 @@ def finish(works: Works) -> None:
         )
     ledger.set_aside(faults)
     _give(works, ledger.newest, lacking)
+    sound = ledger.of_batch(ledger.newest)
+    return Batch(ledger.newest, len(sound), sum(each.rows for each in sound), 0)  # the next look finds what is faulty
 
 
 def _lacking(works: Works) -> list[Fact]:
