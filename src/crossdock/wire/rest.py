@@ -14,7 +14,7 @@ LARGE: Final = 16 * 1024
 
 _TIMES: Final = 200
 _AT_MOST_S: Final = 60.0
-_UNFELT_S: Final = 0.000_2
+_UNFELT_S: Final = 0.000_05
 
 #: To put so many bytes together that came in pieces takes a second.
 _GATHERED_A_S: Final = 4e9
