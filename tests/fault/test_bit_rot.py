@@ -9,7 +9,7 @@ import pytest
 
 from crossdock.cli import checks
 from crossdock.journal import compaction, snapshot
-from crossdock.journal.folder import DATABASE, Folder, snapshot_name
+from crossdock.journal.folder import BALLAST, DATABASE, Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
@@ -150,13 +150,15 @@ def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("how", ["missing", "empty"])
-@pytest.mark.parametrize("left", ["a snapshot", "the log"])
+@pytest.mark.parametrize("left", ["a snapshot", "the log", "the reserve"])
 def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path, how: str, left: str) -> None:
     """As after a restore or a copy that was cut short. SQLite would delete the log, and jobs with it."""
     folder = closed_journal(tmp_path, eventful(), with_snapshot=left == "a snapshot")
     database = tmp_path / DATABASE
     if left == "the log":
         (tmp_path / f"{DATABASE}-wal").write_bytes(database.read_bytes())
+    elif left == "the reserve":
+        (tmp_path / BALLAST).write_bytes(b"x")
     if how == "missing":
         database.unlink()
     else:

@@ -52,7 +52,8 @@ def widowed(folder: Path) -> str:
         return ""
     log = folder / f"{DATABASE}-wal"
     logs = [log] if log.exists() and log.stat().st_size else []
-    left = [path.name for path in (*logs, *sorted(folder.glob("snapshot-*[0-9]")))]
+    reserve = [path for path in (folder / BALLAST,) if path.exists()]  # which is made when there is a journal
+    left = [path.name for path in (*logs, *sorted(folder.glob("snapshot-*[0-9]")), *reserve)]
     if not left:
         return ""
     return f"{database} is missing or empty, but {left[0]} is there; put {DATABASE} back, or restore a backup"
