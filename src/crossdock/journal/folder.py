@@ -50,10 +50,9 @@ def widowed(folder: Path) -> str:
     database = folder / DATABASE
     if database.exists() and database.stat().st_size:
         return ""
-    log = folder / f"{DATABASE}-wal"
-    logs = [log] if log.exists() and log.stat().st_size else []
-    reserve = [path for path in (folder / BALLAST,) if path.exists()]  # which is made when there is a journal
-    left = [path.name for path in (*logs, *sorted(folder.glob("snapshot-*[0-9]")), *reserve)]
+    # The reserve is made when there is a journal.
+    files = [path for path in (folder / f"{DATABASE}-wal", folder / BALLAST) if path.exists() and path.stat().st_size]
+    left = [path.name for path in (*files, *sorted(folder.glob("snapshot-*[0-9]")))]
     if not left:
         return ""
     return f"{database} is missing or empty, but {left[0]} is there; put {DATABASE} back, or restore a backup"
