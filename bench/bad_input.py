@@ -1,6 +1,6 @@
 """What bad input costs the others: a PUSH every 2 ms on one connection, alone and beside one that repeats bad input.
 
-`python -m bench.bad_input` runs it. The two are measured in turn, and the ratio of their p99 counts.
+`python -m bench.bad_input [--door redis]` runs it. The two are measured in turn, and the ratio of their p99 counts.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
+from bench.bad_lines import FAKTORY, OTHERS
 from bench.figures import Figures, figures, median
 from bench.machine import describe
 from bench.process import ServerFailed
@@ -26,15 +27,9 @@ from bench.servers import Crossdock
 from bench.table import Goal, ms, show, show_goals
 from bench.target import Target, connect, read_line
 
-_LINE: Final = 16 * 1024 * 1024
 _PAUSE_S: Final = 0.002
 _SLOWER: Final = 2.0
 _LOOK_S: Final = 0.2  #: whether it is over
-
-
-def _long(head: bytes, each: bytes, tail: bytes, size: int = _LINE) -> bytes:
-    """As many of them as a line of this size has room for."""
-    return head + each * ((size - len(head) - len(tail)) // len(each)) + tail
 
 
 def _repeat(target: Target, bad: bytes, over: Event) -> None:
@@ -98,40 +93,21 @@ def _hear(peer: socket.socket, over: Event) -> bool:
 
 Way = Callable[[Target, bytes, Event], None]
 
-#: Each is refused, or names nobody.
-_LINES: Final = {
-    "unknown verbs": b"NONSENSE 1\r\n",
-    "no JSON": b"PUSH {\r\n",
-    "wrong types": b'PUSH {"jid":7,"jobtype":[],"args":{}}\r\n',
-    "an ACK of nobody": b'ACK {"jid":"nobody-is-called-so"}\r\n',
-    "deep JSON": b'PUSH {"jid":"12345678","jobtype":"T","args":' + b"[" * 5_000 + b"]" * 5_000 + b"}\r\n",
-    "PUSH of 60 KB": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n", 60_000),
-    "PUSH of 300 KB": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n", 300_000),
-    "PUSH of a string": _long(b'PUSH {"jid":"1","jobtype":"T","args":["', b"a", b'"]}\r\n'),
-    "PUSH of lists": _long(b'PUSH {"jid":"1","jobtype":"T","args":[', b"[],", b"1]}\r\n"),
-    "PUSH of texts, deep": _long(
-        b'PUSH {"jid":"12345678","jobtype":"T","args":[', b'"",', b"[" * 70 + b"]" * 70 + b"]}\r\n"
-    ),
-    "PUSH, not UTF-8": _long(b'PUSH {"jid":"1","jobtype":"T","args":["', "é".encode(), b'\xff"]}\r\n'),
-    "PUSHB of 1,000 {}": b"PUSHB [" + b"{}," * 999 + b"{}]\r\n",
-    "PUSHB of 5 million {}": _long(b"PUSHB [", b"{},", b"{}]\r\n"),
-    "PUSHB with a wrong end": _long(b"PUSHB [", b"{},", b"7]\r\n"),
-    "ACK of keys": _long(b"ACK {", b'"a":1,', b'"b":1}\r\n'),
-    "FAIL of keys, 1 MB": _long(b"FAIL {", b'"a":1,', b'"b":1}\r\n', 1_000_000),
-    "MUTATE of jids": _long(
-        b'MUTATE {"cmd":"kill","target":"retries","filter":{"jids":[', b'"12345678",', b'"1"]}}\r\n'
-    ),
-    "a line too long": _long(b'PUSH {"jid":"12345678","jobtype":"T","args":["', b"a", b'"]}\r\n', _LINE + 100_000),
-}
-
 _BAD: Final[dict[str, tuple[Way, bytes]]] = {
-    **{name: (_repeat, line) for name, line in _LINES.items()},
+    **{name: (_repeat, line) for name, line in FAKTORY.items()},
     **{
-        f"{name}, anew": (_anew, _LINES[name]) for name in ("PUSH of 300 KB", "PUSH of lists", "PUSHB with a wrong end")
+        f"{name}, anew": (_anew, FAKTORY[name])
+        for name in ("PUSH of 300 KB", "PUSH of lists", "PUSHB with a wrong end")
     },
     "wrong passwords": (_knock, b'HELLO {"v":2,"pwdhash":"%b"}\r\n' % (b"0" * 64)),
     "half a line": (_leave, b'PUSH {"jid":"12345678","jobtype":"T","args":["' + b"a" * 1_000_000),
     "who never reads": (_never_read, b"INFO\r\n" * 1_000),
+}
+
+#: At each door.
+_KINDS: Final[dict[str, dict[str, tuple[Way, bytes]]]] = {
+    "faktory": _BAD,
+    **{door: {name: (_repeat, line) for name, line in lines.items()} for door, lines in OTHERS.items()},
 }
 
 
@@ -148,8 +124,8 @@ def _watch(peer: socket.socket, seconds: float) -> Figures:
     return figures(len(took), seconds, took)
 
 
-def _beside(target: Target, peer: socket.socket, name: str, seconds: float) -> Figures:
-    way, bad = _BAD[name]
+def _beside(target: Target, peer: socket.socket, kind: tuple[Way, bytes], seconds: float) -> Figures:
+    way, bad = kind
     over = multiprocessing.Event()
     other = multiprocessing.Process(target=way, args=(target, bad, over))
     other.start()
@@ -160,16 +136,19 @@ def _beside(target: Target, peer: socket.socket, name: str, seconds: float) -> F
         other.join()
 
 
-def bad_input(folder: Path, seconds: float, runs: int, names: Sequence[str]) -> list[Goal]:
+def bad_input(folder: Path, seconds: float, runs: int, door: str, names: Sequence[str]) -> list[Goal]:
     rows: list[tuple[str, ...]] = []
     goals: list[Goal] = []
     with (
         tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
-        Crossdock(Path(own), settings={"faktory.password": "secret"}) as server,
+        Crossdock(
+            Path(own), settings={"faktory.password": "secret"}, beside="" if door == "faktory" else door
+        ) as server,
         connect(server.target) as peer,
     ):
+        target, kinds = server.beside or server.target, _KINDS[door]
         for name in names:
-            pairs = [(_watch(peer, seconds), _beside(server.target, peer, name, seconds)) for _ in range(runs)]
+            pairs = [(_watch(peer, seconds), _beside(target, peer, kinds[name], seconds)) for _ in range(runs)]
             alone, beside = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
             ratio = statistics.median(after.p99 / before.p99 for before, after in pairs)
             times = (alone.p50, alone.p99, alone.worst, beside.p50, beside.p99, beside.worst)
@@ -188,12 +167,17 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.bad_input", description="What bad input costs the others.")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each run [%(default)s]")
     parser.add_argument("--runs", type=int, default=5, help="pairs of runs; the median ratio counts [%(default)s]")
-    parser.add_argument("--only", choices=_BAD, nargs="+", default=list(_BAD), help="these alone")
+    parser.add_argument("--door", choices=_KINDS, default="faktory", help="where bad input comes [%(default)s]")
+    parser.add_argument("--only", nargs="+", metavar="KIND", help="these alone")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
     found = parser.parse_args(words)
+    names = found.only or list(_KINDS[found.door])
+    unknown = set(names) - set(_KINDS[found.door])
+    if unknown:
+        parser.error(f"no such kind: {', '.join(unknown)}; there are: {', '.join(_KINDS[found.door])}")
     try:
         describe(found.folder)
-        show_goals(bad_input(found.folder, found.seconds, found.runs, found.only))
+        show_goals(bad_input(found.folder, found.seconds, found.runs, found.door, names))
     except (ServerFailed, Unexpected, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.scripts import Call, Library, ScriptError, sha1
 from crossdock.wire.redis.values import Block, Error, Result, Value
-from crossdock.wire.redis.views import PASS, Page, hashed
+from crossdock.wire.redis.views import Page, Pass, hashed
 
 ECHO: Final = b"return\necho()"
 ECHO_SHA: Final = sha1(ECHO)
@@ -65,7 +65,7 @@ class Mirror:
             return Block(("mirrored",), now + 1.0, lambda: self._call(name, context, args), b"late", b"here")
         if name == b"set":
             raise Error("ERR the mirror refuses")
-        raise PASS
+        raise Pass
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         return Entry(Kind.SORTED, Sorted({b"a": 1.0, b"b": 2.0})) if key == b"mirror:score" else None

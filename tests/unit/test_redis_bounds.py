@@ -35,8 +35,8 @@ def test_a_value_asked_for_many_times_over(talk: Talk) -> None:
     talk.ask(b"HSET", b"h", b"f", b"x" * 1_000_000)
     too_large = ("error", b"ERR the reply would be larger than 64 MiB; ask for less at a time")
     assert len(talk.ask(b"MGET", *[b"k"] * 50)) == 50
-    assert talk.ask(b"MGET", *[b"k"] * 100_000) == too_large
-    assert talk.ask(b"HMGET", b"h", *[b"f"] * 100_000) == too_large
+    assert talk.ask(b"MGET", *[b"k"] * 30_000) == too_large
+    assert talk.ask(b"HMGET", b"h", *[b"f"] * 30_000) == too_large
 
 
 def test_a_transaction_of_large_replies_goes_on_with_errors(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +131,9 @@ def test_a_transaction_that_looks_at_all_keys_again_and_again(talk: Talk, monkey
 
 def test_a_transaction_of_empty_words(talk: Talk) -> None:
     talk.ask(b"MULTI")
-    assert talk.ask(b"MGET", *[b""] * 500_000) == ("simple", b"QUEUED")
-    assert talk.ask(b"MGET", *[b""] * 1_000_000) == ("error", b"ERR the transaction is too large")
+    for _ in range(32):
+        assert talk.ask(b"MGET", *[b""] * 32_000) == ("simple", b"QUEUED")
+    assert talk.ask(b"MGET", *[b""] * 32_000) == ("error", b"ERR the transaction is too large")
 
 
 def test_as_many_patterns_as_there_may_be_are_read_at_once(talk: Talk) -> None:

@@ -1,13 +1,14 @@
 """Workq's framing (page sections 1 and 4.1): what is a command, what is refused, and what that leaves in the stream."""
 
 from itertools import pairwise
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.wire.workq import messages as m
-from crossdock.wire.workq.codec import BLOCK_BYTES, BUDGET, Codec, Request
+from crossdock.wire.workq.codec import BLOCK_BYTES, BUDGET, Codec, Long, Request
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 ADD = b"add %b ping 1000 60000 " % ID
@@ -137,8 +138,25 @@ class TestBlocks:
 class TestBudget:
     def test_the_largest_block(self) -> None:
         block = bytes(BLOCK_BYTES)
-        request = one(b"%b%d\r\n%b\r\n" % (ADD, len(block), block))
-        assert type(request) is tuple and request[2] == block
+        long = one(b"%b%d\r\n%b\r\n" % (ADD, len(block), block))
+        assert isinstance(long, Long) and isinstance(long.request, tuple) and long.request[2] == block
+
+    @pytest.mark.parametrize(("command", "said"), [(b"lease", m.INVALID_ARGS), (b"x", m.UNKNOWN_COMMAND)])
+    def test_a_line_of_very_many_words(self, command: bytes, said: bytes) -> None:
+        long = one(command + b" a" * 400_000 + b" 1\r\n")
+        assert isinstance(long, Long)
+        assert long.request == said
+        assert long.took == pytest.approx(0.008, rel=0.01)
+
+    def test_as_many_words_as_there_may_be(self) -> None:
+        names = [b"%0255d" % n for n in range(1_000)]
+        long = one(b"lease  %b  1\r\n" % b"  ".join(names))
+        assert isinstance(long, Long) and long.request == ([b"lease", *names, b"1"], {}, b"")
+
+    def test_flags_without_an_end(self) -> None:
+        flags = [b"-f%d=1" % n for n in range(101)]
+        assert one(b"delete %b %b\r\n" % (ID, b" ".join(flags[:100]))) == ([b"delete", ID], ANY, b"")
+        assert one(b"delete %b %b\r\n" % (ID, b" ".join(flags))) == m.INVALID_FLAGS
 
     @pytest.mark.parametrize("chunk", [65_536, 10**7])
     def test_a_long_line(self, chunk: int) -> None:

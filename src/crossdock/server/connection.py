@@ -52,6 +52,8 @@ class Connection(Answering):
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
+            if len(data) >= LONG_READ:
+                self._yield_reading()
             return
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)

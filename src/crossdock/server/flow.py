@@ -36,7 +36,8 @@ class Flow(asyncio.Protocol, ABC):
 
     def _control_reading(self) -> None:
         """Read while the peer reads and what is read ahead is within bounds: so the end of a waiting peer is seen."""
-        reading = (not self._choked and not self._yielding and self._ahead <= READ_AHEAD) or self._linger is not None
+        wanted = (not self._choked and self._ahead <= READ_AHEAD) or self._linger is not None
+        reading = wanted and not self._yielding
         if reading is not self._reading and not self._transport.is_closing():
             self._reading = reading
             if reading:

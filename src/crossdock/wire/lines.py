@@ -1,5 +1,6 @@
 """Lines ending in LF, a CR before it dropped: the request grammar of Faktory and Masenko."""
 
+from itertools import islice, takewhile
 from typing import Final
 
 from crossdock.wire.gathered import Gathered
@@ -33,19 +34,22 @@ class Lines:
         if end < 0:
             self._keep(data)
             return []
-        lines = data[:end].split(b"\n")
-        gathered = self._kept.size > 0
-        if gathered:
+        # Tens of thousands may be in one chunk: none of them is looked at by itself.
+        lines = data[: end + 1].replace(b"\r\n", b"\n").split(b"\n")
+        del lines[-1]
+        if self._kept.size:
             if not self._fits(lines[0]):
                 return []
-            lines[0] = self._kept.take(without=b"\r")
-        for i, line in enumerate(lines):
-            if line.endswith(b"\r") and (i or not gathered):
-                line = lines[i] = line[:-1]
-            if len(line) > self._limit:
+            lines[0] = self._kept.take(without=b"\r" if data.startswith(b"\n") else b"")
+        if len(lines[0]) > self._limit:
+            self._overrun()
+            return []
+        self._limit = self._later
+        if max(map(len, lines)) > self._limit:
+            fit = list(takewhile(lambda line: len(line) <= self._limit, islice(lines, 1, None)))
+            if len(fit) < len(lines) - 1:
                 self._overrun()
-                return lines[:i]
-            self._limit = self._later
+                return [lines[0], *fit]
         self._whole = self._later + 1
         if end + 1 < len(data):
             self._keep(data[end + 1 :])

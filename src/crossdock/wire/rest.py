@@ -4,7 +4,7 @@ that is slow.
 """
 
 from collections.abc import Callable, Generator
-from typing import Final, TypeGuard
+from typing import Final, TypeGuard, TypeVar
 
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
@@ -22,8 +22,12 @@ _GATHERED_A_S: Final = 4e9
 #: To read so many bytes from a socket takes a second.
 _READ_A_S: Final = 1e9
 
-#: So a refusal begins in the grammar of Faktory. To be told that a job is not unique is none.
-_REFUSAL: Final = b"-ERR"
+#: So a refusal begins at each door. That a job is there already, or that there is none, is none.
+_REFUSAL: Final = (b"-", b"ERR ")
+_NONE: Final = (b"-NOTUNIQUE", b"-TIMEOUT")
+
+#: What a session of some door calls a request.
+R = TypeVar("R")
 
 
 def rest(held_up: float) -> float:
@@ -33,17 +37,27 @@ def rest(held_up: float) -> float:
 
 def refused_late(bye: Bye, size: int) -> Slices:
     """So much was read for nothing."""
-    return _late(bye, size / _READ_A_S)
+    return late(bye, received(size))
 
 
-def rested(desk: Desk, act: Callable[[bytes], Answer], request: bytes) -> Answer:
-    """The answer to a large request, and the rest before it."""
-    began = desk.held_up() - len(request) / _GATHERED_A_S
+def received(size: int) -> float:
+    """Seconds that it took to read so many bytes."""
+    return size / _READ_A_S
+
+
+def gathered(size: int) -> float:
+    """Seconds that it took to put so many bytes together."""
+    return size / _GATHERED_A_S
+
+
+def rested(desk: Desk, act: Callable[[R], Answer], request: R, before: float) -> Answer:
+    """The answer to a large request, and the rest before it. `before`: seconds that it took so far."""
+    began = desk.held_up() - before
     answer = act(request)
     held_up = desk.held_up() - began
     if isinstance(answer, Generator):
         return _work(desk, answer, held_up)
-    return _late(answer, held_up) if _is_refusal(answer) else answer
+    return late(answer, held_up) if is_refusal(answer) else answer
 
 
 def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
@@ -54,16 +68,17 @@ def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
         except StopIteration as end:
             answer: bytes | Bye | Wait = end.value
             held_up += desk.held_up() - began
-            return (yield from _late(answer, held_up)) if _is_refusal(answer) else answer
+            return (yield from late(answer, held_up)) if is_refusal(answer) else answer
         held_up += desk.held_up() - began
         yield step
 
 
-def _is_refusal(answer: Answer) -> TypeGuard[bytes]:
-    return isinstance(answer, bytes) and answer.startswith(_REFUSAL)
+def is_refusal(answer: Answer) -> TypeGuard[bytes]:
+    return isinstance(answer, bytes) and answer.startswith(_REFUSAL) and not answer.startswith(_NONE)
 
 
-def _late(refusal: bytes | Bye, held_up: float) -> Slices:
+def late(refusal: bytes | Bye, held_up: float) -> Slices:
+    """So long after it was found, for so many seconds."""
     seconds = rest(held_up)
     if seconds:
         yield seconds

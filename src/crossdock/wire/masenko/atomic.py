@@ -36,7 +36,7 @@ class Done(NamedTuple):
 class Atomic:
     """One open transaction."""
 
-    __slots__ = ("_lines", "_pushes", "_steps", "_text", "_too_big", "_written", "_wrong")
+    __slots__ = ("_lines", "_pushes", "_steps", "_text", "_too_big", "_written", "_wrong", "took")
 
     def __init__(self) -> None:
         #: An int is the id of an ACK; None a task that need not be kept, since it will not be committed.
@@ -44,6 +44,7 @@ class Atomic:
         self._wrong = ""  #: about the first line that cannot be; none after it is kept
         self._too_big = ""  #: about the first step that upstream could not write
         self._lines = self._text = self._pushes = self._written = 0
+        self.took = 0.0  #: seconds that its long lines held others up
 
     def add(self, verb: bytes, body: bytes) -> None:
         """A line before DONE, its verb in capitals."""

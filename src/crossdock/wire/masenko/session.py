@@ -17,6 +17,7 @@ from crossdock.wire.masenko.atomic import Atomic, blocked
 from crossdock.wire.masenko.ids import newest, shown
 from crossdock.wire.masenko.info import info
 from crossdock.wire.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
+from crossdock.wire.rest import gathered, is_refusal, late, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.masenko.door import MasenkoDoor
@@ -27,6 +28,9 @@ TERMS: Final = Terms(_EVER, _EVER, _EVER, Bound.CONNECTION)
 _NOT_ACQUIRED: Final = error("task not acquired")
 _NO_HEARTBEAT: Final = Bye(error("no heartbeat"))
 _QUIT: Final = Bye(OK)
+
+#: A line that is refused so late as `wire.rest` has it: what is not spelled as most are is read key by key.
+_LONG: Final = 2 * 1024
 
 #: Leases ended in one go when the connection ends: about 5 ms between the turns of others.
 SLICE: Final = 500
@@ -48,7 +52,9 @@ class MasenkoSession:
     def greeting(self) -> bytes:
         return b""
 
-    def handle(self, line: bytes) -> Answer:
+    def handle(self, line: bytes, timed: bool = False) -> Answer:
+        if len(line) > _LONG and not timed:
+            return rested(self._desk, partial(self.handle, timed=True), line, gathered(len(line)))
         verb, _, body = line.partition(b" ")
         if self._atomic is not None:
             return self._within(self._atomic, verb.upper(), body)
@@ -58,8 +64,8 @@ class MasenkoSession:
             return error(f"unknown verb {verb[:ECHO].decode('utf-8', 'replace')}")
         return act(self, body)
 
-    def broken(self) -> Bye | None:
-        return Bye(error(TOO_LONG)) if self._lines.overrun else None
+    def broken(self) -> Answer | None:
+        return refused_late(Bye(error(TOO_LONG)), self._door.line_bytes) if self._lines.overrun else None
 
     def crowded(self, connections: int) -> Bye:
         return Bye(error(f"too many connections: {connections}"))
@@ -179,15 +185,19 @@ class MasenkoSession:
 
     def _within(self, atomic: Atomic, verb: bytes, body: bytes) -> Answer:
         """A line of a transaction has no reply of its own, and is no heartbeat (page 2)."""
+        desk = self._desk
         if verb != b"DONE":
+            began = desk.held_up() if len(body) > _LONG else None
             atomic.add(verb, body)
+            if began is not None:
+                atomic.took += desk.held_up() - began
             return b""
         self._atomic = None
-        self.heard = self._desk.now.steady
-        reply, settled = atomic.done(self._desk, self._held)
+        self.heard = desk.now.steady
+        reply, settled = atomic.done(desk, self._held)
         for number in settled:
             del self._held[number]
-        return reply
+        return late(reply, atomic.took) if atomic.took and is_refusal(reply) else reply
 
 
 _VERBS: Final[dict[bytes, Callable[[MasenkoSession, bytes], Answer]]] = {

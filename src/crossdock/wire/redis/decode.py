@@ -4,13 +4,21 @@ What breaks the grammar is told in Redis' own words and ends the stream: the fau
 those that were whole.
 """
 
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from crossdock.wire.gathered import Gathered
+from crossdock.wire.rest import LARGE, gathered
 
 #: A line of the grammar, an inline request among them (Redis' PROTO_INLINE_MAX_SIZE).
 LINE_BYTES: Final = 64 * 1024
-ITEMS_AT_MOST: Final = 1024 * 1024
+
+#: Words of one request: to read and carry it out is one step of the server. Redis itself takes 1,048,576.
+WORDS_AT_MOST: Final = 32 * 1024
+_REDIS_TAKES: Final = 1024 * 1024
+_MANY_WORDS: Final = 1_000  #: as many take as long as a large one
+_WORDS_A_S: Final = 1e6
+_WORD_BYTES: Final = 16  #: that one takes, about
 
 #: Of a peer that has not said who it is (MODEL 12).
 STRANGER_BYTES: Final = 8 * 1024
@@ -29,17 +37,34 @@ _ESCAPES: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\
 _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
-class Fault(NamedTuple):
+class Unusual:
+    """What few requests are."""
+
+
+@dataclass(frozen=True)
+class Fault(Unusual):
     """The peer broke the grammar for good."""
 
     text: str
+    #: Bytes that were read for nothing, or about as many.
+    size: int = field(default=0, compare=False)
 
 
-Request: TypeAlias = list[bytes] | Fault
+class Large(Unusual, list[bytes]):
+    """A request that takes more than a moment to look at."""
+
+    def took(self) -> float:
+        """Seconds, to read it."""
+        return gathered(sum(map(len, self))) + len(self) / _WORDS_A_S
+
+
+Request: TypeAlias = list[bytes] | Large | Fault
 
 
 class _Broken(Exception):
-    pass
+    def __init__(self, text: str, ahead: int = 0) -> None:
+        super().__init__(text)
+        self.ahead = ahead  #: bytes that the peer is about to send in vain
 
 
 class Requests:
@@ -79,7 +104,7 @@ class Requests:
             self._cut(data, requests)
         except _Broken as broken:
             self.over = True
-            requests.append(Fault(f"Protocol error: {broken}"))
+            requests.append(Fault(f"Protocol error: {broken}", self._bytes + len(data) + broken.ahead))
         return requests
 
     def _cut(self, data: bytes, requests: list[Request]) -> None:
@@ -107,7 +132,8 @@ class Requests:
                 at = stop + 2
                 left -= 1
             if args:
-                requests.append(args)
+                large = self._bytes > LARGE or len(args) > _MANY_WORDS
+                requests.append(Large(args) if large else args)
                 args = self._args = []
             if at == size:
                 self._left = 0
@@ -143,8 +169,11 @@ class Requests:
 
     def _count(self, line: bytes) -> int:
         count = integer(line[1:])
-        if count is None or count > ITEMS_AT_MOST:
-            raise _Broken("invalid multibulk length")
+        if count is None or count > WORDS_AT_MOST:
+            if count is None or count > _REDIS_TAKES:
+                raise _Broken("invalid multibulk length", (count or 0) * _WORD_BYTES)
+            too_many = f"more than {WORDS_AT_MOST} words in one request, the limit; divide it"
+            raise _Broken(too_many, count * _WORD_BYTES)
         return count if count > 0 else 0  # an empty request, or none at all, is passed over
 
     def _length(self, line: bytes) -> int:

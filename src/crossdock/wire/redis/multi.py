@@ -14,6 +14,7 @@ from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.errors import EXEC_ABORT
 from crossdock.wire.redis.values import NULL_ARRAY, OK, Block, Encoded, Error, Hang, Result, Value
 from crossdock.wire.redis.views import run
+from crossdock.wire.rest import LARGE, rest
 
 #: Commands of one transaction: about a tenth of a second in which nobody else is served.
 QUEUE_AT_MOST: Final = 16_384
@@ -53,11 +54,21 @@ def execute(context: Context, args: list[bytes]) -> Result:
     replies: list[Value] = []
     left = REPLY_BYTES
     passes = iter(range(PASSES_AT_MOST))
-    with context.desk.together():
+    desk, in_vain, watchful = context.desk, 0.0, context.queued_bytes > LARGE
+    with desk.together():
         for command, words in queued:
+            began = desk.held_up() if watchful and sum(map(len, words)) > LARGE else None
             reply = encode(at_once(run(context, command, words), passes) if left > 0 else TOO_LARGE, context.resp3)
             left -= len(reply)
             replies.append(Encoded(reply))
+            if began is not None and reply.startswith(b"-"):
+                in_vain += desk.held_up() - began
+    return _late(replies, in_vain) if in_vain else replies
+
+
+def _late(replies: Value, in_vain: float) -> Generator[float, None, Value]:
+    """As what is large and refused outside of a transaction."""
+    yield rest(in_vain)
     return replies
 
 
@@ -78,7 +89,7 @@ def at_once(result: Result, passes: Iterator[int]) -> Value:
                 value: Value = ended.value
                 return value
             except Error as error:
-                return error
+                return error.told()
     return result
 
 

@@ -17,6 +17,9 @@ from crossdock.wire.redis.errors import NO_SCRIPT
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import OK, Error, Result, Value
 
+#: Of a text that may be somebody's script; the largest that is known has a sixth of that.
+TEXT_BYTES: Final = 1024 * 1024
+
 #: Distinct hashes kept: every build of a client's script has its own, and somebody may make them up.
 LOADED_AT_MOST: Final = 10_000
 
@@ -74,6 +77,8 @@ class Scripts:
 
     def dialect(self, text: bytes) -> str | None:
         """Which script this is; None if nobody knows it."""
+        if len(text) > TEXT_BYTES:
+            return None
         text = text.replace(b"\r\n", b"\n")
         sha = sha1(text)
         for library in self._libraries:

@@ -9,13 +9,14 @@ from crossdock.wire.desk import Desk
 from crossdock.wire.redis import errors
 from crossdock.wire.redis.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.decode import Fault, Request, Requests
+from crossdock.wire.redis.decode import Fault, Large, Request, Requests, Unusual
 from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.multi import QUEUE_AT_MOST, WORD_BYTES, end
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
 from crossdock.wire.redis.views import run
+from crossdock.wire.rest import LARGE, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.redis.door import RedisDoor
@@ -40,8 +41,8 @@ class RedisSession(Context):
         return b""
 
     def handle(self, request: Request) -> Answer:
-        if isinstance(request, Fault):
-            return Bye(encode(Error(f"ERR {request.text}"), self.resp3))
+        if isinstance(request, Unusual):
+            return self._unusual(request)
         command = COMMANDS.get(request[0])
         if command is None:
             name = request[0].lower()
@@ -64,6 +65,12 @@ class RedisSession(Context):
         answer = run(self, command, request[1:])
         return b"$%d\r\n%b\r\n" % (len(answer), answer) if type(answer) is bytes else self._answer(answer)
 
+    def _unusual(self, request: Large | Fault) -> Answer:
+        if isinstance(request, Large):
+            return rested(self.desk, self.handle, list(request), request.took())
+        bye = Bye(encode(Error(f"ERR {request.text}"), self.resp3))
+        return refused_late(bye, request.size) if request.size > LARGE else bye
+
     def _refuse(self, error: Error) -> bytes:
         """Before it is carried out; EXEC will not forget it."""
         self.spoilt = True
@@ -74,7 +81,7 @@ class RedisSession(Context):
         try:
             refused = error(command.full_name(request[1:]))
         except Error as wrong:
-            return self._refuse(wrong)
+            return self._refuse(wrong.told())
         if command.name == b"exec":
             end(self)
             refused = errors.exec_refused(refused)
@@ -87,7 +94,7 @@ class RedisSession(Context):
             try:
                 command.full_name(request[1:])
             except Error as wrong:
-                return self._refuse(wrong)
+                return self._refuse(wrong.told())
         self.queued_bytes += sum(map(len, request)) + WORD_BYTES * len(request)
         if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.door.request_bytes:
             return self._refuse(Error("ERR the transaction is too large"))
@@ -111,13 +118,13 @@ class RedisSession(Context):
         try:
             return self._answer(block.again())
         except Error as error:
-            return encode(error, self.resp3)
+            return encode(error.told(), self.resp3)
 
     def _slices(self, work: Generator[Any, None, Value]) -> Slices:
         try:
             value = yield from work
         except Error as error:
-            value = error
+            value = error.told()
         return encode(value, self.resp3)
 
     def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:

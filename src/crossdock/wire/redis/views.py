@@ -18,12 +18,8 @@ from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result
 
 
-class _Pass(Exception):
-    pass
-
-
-#: Raised by `View.call` for a command that it leaves to what `View.read` gives.
-PASS: Final = _Pass()
+class Pass(Exception):
+    """Raised by what `View.act` gives for a command that it leaves to what `View.read` gives."""
 
 
 #: Commands that may name keys of several views and plain ones at once.
@@ -70,7 +66,7 @@ class View(Protocol):
 
     def act(self, name: bytes, key: bytes) -> Act:
         """What carries out a command (lower case, as in `zcard`) whose first key this is, and of which at least one is
-        the view's; for ever the same. It raises PASS for what it does not answer itself, Error for what it refuses."""
+        the view's; for ever the same. It raises Pass for what it does not answer itself, Error for what it refuses."""
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         """The value shown under that key, for commands that only read."""
@@ -133,13 +129,13 @@ def run(context: Context, command: Command, args: list[bytes]) -> Result:
             if act is not None:
                 try:
                     return act(context, args)
-                except _Pass:
+                except Pass:
                     return _passed(context, command, args)
             if command.flags & GROWS:
                 refuse_if_full(context, args)
         return command.act(context, args)
     except Error as error:
-        return error
+        return error.told()
 
 
 def _passed(context: Context, command: Command, args: list[bytes]) -> Result:
@@ -158,7 +154,7 @@ def _delete(context: Context, command: Command, args: list[bytes]) -> Result:
         keys = [key for key in args if of(key) is view]
         try:
             result = view.act(command.name, keys[0])(context, keys)
-        except _Pass:
+        except Pass:
             raise _refused(context, command, keys) from None
         if not isinstance(result, int):
             return result

@@ -4,19 +4,38 @@ A command that is refused before its block is read leaves the block in the strea
 command: that is how upstream behaves, and what its clients see (1.3).
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
+from crossdock.wire.rest import LARGE, received
 from crossdock.wire.workq import messages
 from crossdock.wire.workq.tokens import NO_FLAGS, Flags, apart, signed
 
 BUDGET: Final = 1_058_576  #: bytes of one command, its block and both line ends included
 BLOCK_BYTES: Final = 1_048_576
 
-#: The words of the line, the first of them the command's name; its flags; its block. Bytes: the reply to a refused one.
-#: None: the peer broke the grammar for good, and nothing follows.
-Request = tuple[list[bytes], Flags, bytes] | bytes | None
+#: The words of a line, the first of them the command's name; its flags; its block. Bytes: the reply to a refused one.
+_Read: TypeAlias = tuple[list[bytes], Flags, bytes] | bytes
 
 _ANY: Final = BUDGET
+
+#: A line with more blanks is refused without a look at its words: `lease` takes a thousand names.
+_BLANKS_AT_MOST: Final = 5_000
+
+#: To read so many bytes of a line takes a second.
+_LINES_A_S: Final = 1e8
+
+
+class Long(msgspec.Struct, frozen=True):
+    """A request that takes more than a moment to look at."""
+
+    request: _Read
+    took: float  #: seconds, to read it
+
+
+#: None: the peer broke the grammar for good, and nothing follows.
+Request: TypeAlias = _Read | Long | None
 
 
 class _Shape(NamedTuple):
@@ -40,8 +59,13 @@ _SHAPES: Final = {
 }
 
 
-#: A line that a block follows: its words, its flags, the block's size, and what is said if that is wrong.
-_Head = tuple[list[bytes], Flags, int, bytes]
+class _Head(NamedTuple):
+    """A line that a block follows."""
+
+    words: list[bytes]
+    flags: Flags
+    size: int
+    wrong_size: bytes
 
 
 class Codec:
@@ -82,9 +106,11 @@ class Codec:
                 at = end + 1
                 if end == begin or data[end - 1] != 0x0D or at - begin > BUDGET:
                     return self._break(found)
-                head = _line(data[begin : end - 1], found)
-                if head is None:
+                line = _line(data[begin : end - 1])
+                if not isinstance(line, _Head):
+                    found.append(Long(line, (at - begin) / _LINES_A_S) if at - begin > LARGE else line)
                     continue
+                head = line
             words, flags, size, wrong_size = head
             end = at + size
             if end + 2 - begin > BUDGET:
@@ -93,7 +119,8 @@ class Codec:
                 self._head, self._need = head, size + 2
                 kept += data[at:]
                 break
-            found.append((words, flags, data[at:end]) if data[end : end + 2] == b"\r\n" else wrong_size)
+            read = (words, flags, data[at:end]) if data[end : end + 2] == b"\r\n" else wrong_size
+            found.append(Long(read, received(size)) if size > LARGE else read)
             at, head = end + 2, None
         return found
 
@@ -105,8 +132,9 @@ class Codec:
         return found
 
 
-def _line(line: bytes, found: list[Request]) -> _Head | None:
-    """Read a line. A command that a block follows is given back, the others are found."""
+def _line(line: bytes) -> _Read | _Head:
+    if len(line) > _BLANKS_AT_MOST and line.count(b" ") > _BLANKS_AT_MOST:
+        return messages.INVALID_ARGS if line.partition(b" ")[0] in _SHAPES else messages.UNKNOWN_COMMAND
     words = line.split(b" ")
     shape = _SHAPES.get(words[0])
     if b"" in words:
@@ -116,19 +144,13 @@ def _line(line: bytes, found: list[Request]) -> _Head | None:
         try:
             words, flags = apart(words)
         except messages.Invalid as wrong:
-            found.append(wrong.reply)
-            return None
+            return wrong.reply
     if shape is None:
-        found.append(messages.UNKNOWN_COMMAND)
-        return None
+        return messages.UNKNOWN_COMMAND
     least, most, wrong_size = shape
     if not least <= len(words) <= most:
-        found.append(messages.INVALID_ARGS)
-    elif not wrong_size:
-        found.append((words, flags, b""))
-    else:
-        size = signed(words[-1])
-        if size is not None and 0 <= size <= BLOCK_BYTES:
-            return words, flags, size, wrong_size
-        found.append(wrong_size)
-    return None
+        return messages.INVALID_ARGS
+    if not wrong_size:
+        return words, flags, b""
+    size = signed(words[-1])
+    return _Head(words, flags, size, wrong_size) if size is not None and 0 <= size <= BLOCK_BYTES else wrong_size

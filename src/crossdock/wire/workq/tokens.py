@@ -9,6 +9,8 @@ from crossdock.wire.workq.messages import INVALID_FLAGS, Invalid
 Flags = dict[bytes, bytes]
 NO_FLAGS: Final[Flags] = {}
 
+_FLAGS_AT_MOST: Final = 100  #: of which three are known
+
 NAME_BYTES: Final = 255
 _NAME: Final = re.compile(rb"[A-Za-z0-9_.-]+")
 _SPELLED: Final = re.compile(r"[A-Za-z0-9_.-]+")
@@ -26,7 +28,7 @@ def apart(tokens: list[bytes]) -> tuple[list[bytes], Flags]:
             words.append(token)
             continue
         key, value, *_ = token[1:].split(b"=", 2)
-        if not key or not value or key in flags:
+        if not key or not value or key in flags or len(flags) == _FLAGS_AT_MOST:
             raise Invalid(INVALID_FLAGS)
         flags[key] = value
     return words, flags

@@ -1,5 +1,6 @@
 """What the arguments of a call mean: names, numbers, JSON, and what the scripts say of others."""
 
+from collections.abc import Callable
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +16,9 @@ NEEDS_AT_MOST: Final = 10_000
 
 #: Tags of a job, and of a call that changes them: each is an index of its own.
 TAGS_AT_MOST: Final = 1_000
+
+#: Characters of JSON that is no job's data: the names of so many jobs have room in it.
+_LISTS_AT_MOST: Final = 3 * 1024 * 1024
 
 _JSON: Final = Form.JSON
 
@@ -84,15 +88,21 @@ def finite(value: str | None, message: str, default: float | None = None) -> flo
 
 
 def decoded(text: str | None) -> Any:
+    if text is not None and len(text) > _LISTS_AT_MOST:
+        raise Raised(f"JSON of more than {_LISTS_AT_MOST >> 20} MiB that is not a job's data")
+    return _read(text)
+
+
+def _read(text: str | None) -> Any:
     try:
         return cjson.read(text)
     except cjson.Malformed as error:
         raise Raised(str(error)) from error
 
 
-def asserted(text: str | None, refusal: str) -> Any:
+def asserted(text: str | None, refusal: str, read: Callable[[str | None], Any] = decoded) -> Any:
     """Any JSON but `false`, which the scripts take for none."""
-    found = decoded(text)
+    found = read(text)
     if found is False:
         raise Raised(f"{refusal}{text}")
     return found
@@ -103,13 +113,16 @@ def data(text: str | None, refusal: str) -> tuple[bytes, Form]:
     payload = (text or "").encode("utf-8", "surrogateescape")
     if cjson.is_plain(payload):
         return payload, _JSON
-    asserted(text, refusal)
+    asserted(text, refusal, _read)
     return payload, form_of(payload)
 
 
 def new_data(text: str | None) -> bytes | None:
     """What a job's data is to be from now on; None, as it is: `false` says so, too."""
-    return None if text is None or decoded(text) is False else data(text, "")[0]
+    if text is None:
+        return None
+    payload = text.encode("utf-8", "surrogateescape")
+    return payload if cjson.is_plain(payload) or _read(text) is not False else None
 
 
 def options(pairs: list[str], word: str = "") -> dict[str, str]:

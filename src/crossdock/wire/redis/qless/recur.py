@@ -15,7 +15,6 @@ from crossdock.wire.redis.qless.given import (
     Raised,
     asserted,
     data,
-    decoded,
     finite,
     name,
     number,
@@ -119,7 +118,7 @@ def get(call: Call) -> Reply:
     }
     if call.dialect.in_scripts:
         del shown["backlog"]
-        shown["data"] = decoded(str(shown["data"]))
+        shown["data"] = cjson.read(str(shown["data"]))
     if call.dialect.throttled:
         shown["throttles"] = list(found.throttles)
     return cjson.write(shown)

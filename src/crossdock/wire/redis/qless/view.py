@@ -16,7 +16,7 @@ from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import listing, shown
 from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
 from crossdock.wire.redis.values import Error, Result
-from crossdock.wire.redis.views import PASS, Page
+from crossdock.wire.redis.views import Page, Pass
 
 #: Made up for one command; more would hold up all doors. Scripts page through what is longer.
 MEMBERS_AT_MOST: Final = 100_000
@@ -73,7 +73,7 @@ class QlessView:
             if name == b"zscore" and kind == "recur":
                 interval = memory.intervals.get(args[1].decode("utf-8", "surrogateescape"))
                 return interval.next if interval is not None and interval.queue == queue else None
-        raise PASS
+        raise Pass
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         memory = context.desk.memory

@@ -20,7 +20,7 @@ from crossdock.wire.redis.resqu.names import PREFIX, Kind, Name, read
 from crossdock.wire.redis.resqu.specs import Specs
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Error, Result
-from crossdock.wire.redis.views import PASS, Page, hashed, refuse_if_full
+from crossdock.wire.redis.views import Page, Pass, hashed, refuse_if_full
 
 #: Of a command on a kind of key; `Name` is the key that was read
 OnKey = Callable[[Specs, Name, Context, list[bytes]], Result]
@@ -53,7 +53,7 @@ class ResquView:
                 _refuse_unknown(key)
         except UnicodeDecodeError:
             raise _not_text(args[0]) from None
-        raise PASS
+        raise Pass
 
     def read(self, context: Context, key: bytes) -> Entry | None:
         _refuse_unknown(key)
@@ -130,7 +130,7 @@ def _batch_length(specs: Specs, name: Name, context: Context, args: list[bytes])
 
 def _exists_batch(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     if len(args) > 1:
-        raise PASS
+        raise Pass
     return int(bool(_batch_length(specs, name, context, args)))
 
 
@@ -138,7 +138,7 @@ def _due(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resul
     """What is due is taken care of: up to a time nothing is shown, without end all that is to come."""
     if args[2].lower().lstrip(b"+") != b"inf":
         return []
-    raise PASS
+    raise Pass
 
 
 def _lrem_buffer(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:

@@ -1,0 +1,143 @@
+"""What is large and refused is told late, whichever door it came to: two hundred times as long as it held others up."""
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from crossdock.server.limits import LONG_READ
+from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.redis.decode import WORDS_AT_MOST
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.qless.service import Qless
+from crossdock.wire.rest import LARGE
+from crossdock.wire.session import Door
+from crossdock.wire.workq.door import WorkqDoor
+from tests.support.conversation import Peer
+from tests.support.desk import PlainDesk
+from tests.support.house import House
+from tests.unit.test_redis_fuzz import wire
+
+ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
+SLOW_S = 0.02
+LATE_S = 200 * SLOW_S
+
+
+def redis() -> Door:
+    return RedisDoor(libraries=(Qless().library,))
+
+
+def call(*words: bytes) -> bytes:
+    return wire(b"FCALL", [b"qless", b"0", *words])
+
+
+def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
+    """Seconds of rest before the answer to the last request, and the answer."""
+    answer: Any = b""
+    for request in peer.session.receive(data):
+        answer = peer.session.handle(request)
+        rests = 0.0
+        while isinstance(answer, Generator):
+            try:
+                rests += next(answer) or 0.0
+            except StopIteration as end:
+                answer = end.value
+    return rests, answer if isinstance(answer, bytes) else answer.reply
+
+
+REFUSED = [
+    (redis, wire(b"NONSENSE", [b"a" * LARGE]), b"-ERR unknown command 'NONSENSE'"),
+    (redis, wire(b"GET", [b"a"] * 2_000), b"-ERR wrong number of arguments for 'get'"),
+    (redis, wire(b"EVAL", [b"a" * LARGE, b"0"]), b"-ERR unknown script "),
+    (redis, wire(b"EVAL", [b"a" * 2 * 1024 * 1024, b"0"]), b"-ERR unknown script "),
+    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b"[" * LARGE, b"0"), b"-ERR user_script:1: Found too many"),
+    (redis, call(b"cancel", b"x", *[b"j"] * 2_000), b'-ERR user_script:1: Arg "now" missing'),
+    (MasenkoDoor, b"NONSENSE " + b"a" * LARGE + b"\n", b'ERR {"msg":"unknown verb NONSENSE"}'),
+    (MasenkoDoor, b'PUSH {"payload":"' + b"a" * LARGE + b"\n", b'ERR {"msg":'),
+    (MasenkoDoor, b"PUSH {" + b'"a":1,' * 900 + b'"queue":7}\n', b'ERR {"msg":'),
+    (MasenkoDoor, b"ATOMIC\nPUSH " + b"a" * LARGE + b"\nDONE\n", b'ERR {"msg":"message 0: PUSH'),
+    (WorkqDoor, b"nonsense " + b"a" * LARGE + b"\r\n", b"-CLIENT-ERROR Unknown command"),
+    (WorkqDoor, b"lease" + b" a" * LARGE + b" 1\r\n", b"-CLIENT-ERROR Invalid command args"),
+    (WorkqDoor, b"complete %b 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-NOT-FOUND"),
+]
+
+
+@pytest.mark.parametrize(("door", "line", "said"), REFUSED)
+def test_what_is_refused(door: Any, line: bytes, said: bytes) -> None:
+    desk = PlainDesk()
+    desk.slowness = SLOW_S
+    rests, answer = told(Peer(desk, door()), line)
+    assert answer.startswith(said)
+    assert rests == pytest.approx(LATE_S, rel=0.2)
+
+
+TAKEN = [
+    (redis, wire(b"SET", [b"k", b"a" * LARGE]), b"+OK"),
+    (redis, wire(b"NONSENSE", [b"a" * 100]), b"-ERR unknown command"),
+    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"$1\r\nj"),
+    (MasenkoDoor, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'OK {"id":1}'),
+    (MasenkoDoor, b"NONSENSE\n", b"ERR "),
+    (MasenkoDoor, b'ATOMIC\nPUSH {"name":"n","payload":"%b"}\nDONE\n' % (b"a" * LARGE), b'OK {"ids":[1]}'),
+    (WorkqDoor, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"+OK"),
+    (WorkqDoor, b"lease %b 0\r\n" % b" ".join(b"%0200d" % n for n in range(100)), b"-TIMEOUT"),
+    (WorkqDoor, b"nonsense\r\n", b"-CLIENT-ERROR"),
+]
+
+
+@pytest.mark.parametrize(("door", "line", "said"), TAKEN)
+def test_what_is_taken_or_small_is_told_at_once(door: Any, line: bytes, said: bytes) -> None:
+    desk = PlainDesk()
+    desk.slowness = SLOW_S
+    rests, answer = told(Peer(desk, door()), line)
+    assert answer.startswith(said)
+    assert rests == 0.0
+
+
+def test_the_refused_part_of_a_transaction() -> None:
+    desk = PlainDesk()
+    desk.slowness = SLOW_S
+    peer = Peer(desk, redis())
+    data = wire(b"SET", [b"k", b"a" * LARGE]) + wire(b"LPUSH", [b"k", b"a" * LARGE])
+    rests, answer = told(peer, wire(b"MULTI", []) + data + wire(b"EXEC", []))
+    assert answer.startswith(b"*2\r\n+OK\r\n-WRONGTYPE ")
+    assert rests == pytest.approx(LATE_S)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (wire(b"SET", [b"a" * 10_000] * 10), b"too big request"),
+        (b"*%d\r\n" % (WORDS_AT_MOST + 1), b"more than 32768 words in one request, the limit; divide it"),
+        (b"*2000000\r\n", b"invalid multibulk length"),
+    ],
+)
+def test_what_breaks_the_grammar_with_much_behind_it(data: bytes, text: bytes) -> None:
+    peer = Peer(PlainDesk(), RedisDoor(request_bytes=64 * 1024))
+    rests, answer = told(peer, data)
+    assert answer == b"-ERR Protocol error: %b\r\n" % text
+    assert rests > 0.01
+
+
+def test_a_line_that_is_too_long_for_masenko() -> None:
+    peer = Peer(PlainDesk(), MasenkoDoor(line_bytes=1_000_000))
+    assert peer.session.receive(b"a" * 1_000_002) == []
+    work = peer.session.broken()
+    assert next(work) == pytest.approx(0.2)
+    with pytest.raises(StopIteration) as end:
+        next(work)
+    assert end.value.value.reply == b'ERR {"msg":"line too long"}\n'
+
+
+def test_what_is_sent_behind_the_last_word_is_read_piece_by_piece() -> None:
+    house = House(RedisDoor())
+    connection, transport = house.connect()
+    connection.data_received(b"*x\r\n")
+    house.sync()
+    assert transport.heard == b"-ERR Protocol error: invalid multibulk length\r\n" and transport.eof
+    reading: list[bool] = []
+    transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
+    transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
+    connection.data_received(b"x" * LONG_READ)
+    assert reading == [False]
+    house.loop.run()
+    assert reading == [False, True]
