@@ -64,6 +64,7 @@ _REDIS: Final = {
     "put with tags": _put(b"{}", b"tags", _long(b"[", b'"",', b'""]', _VALUE)),
     "a million words": b"*1000001\r\n$8\r\nNONSENSE\r\n" + b"$0\r\n\r\n" * 1_000_000,
     "cancel of 24,000": _request(b"FCALL", b"qless", b"0", b"cancel", b"x", *[b"a"] * 24_000),
+    "a string too long": b"*2\r\n$3\r\nGET\r\n" + _long(b"$%d\r\n" % (LINE + 1), b"a", b"\r\n"),
     "too big a request": _request(b"SET", *[b"a" * 60_000] * 300),
 }
 

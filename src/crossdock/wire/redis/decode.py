@@ -19,6 +19,7 @@ _REDIS_TAKES: Final = 1024 * 1024
 _MANY_WORDS: Final = 1_000  #: as many take as long as a large one
 _WORDS_A_S: Final = 1e6
 _WORD_BYTES: Final = 16  #: that one takes, about
+_AHEAD_AT_MOST: Final = 8 * 1024 * 1024
 
 #: Of a peer that has not said who it is (MODEL 12).
 STRANGER_BYTES: Final = 8 * 1024
@@ -64,7 +65,7 @@ Request: TypeAlias = list[bytes] | Large | Fault
 class _Broken(Exception):
     def __init__(self, text: str, ahead: int = 0) -> None:
         super().__init__(text)
-        self.ahead = ahead  #: bytes that the peer is about to send in vain
+        self.ahead = min(ahead, _AHEAD_AT_MOST)  #: bytes that the peer is about to send in vain, if it means it
 
 
 class Requests:
@@ -181,7 +182,7 @@ class Requests:
             raise _Broken(f"expected '$', got '{line[:1].decode('latin-1') or ' '}'")
         length = integer(line[1:])
         if length is None or not 0 <= length <= self._limit:
-            raise _Broken("invalid bulk length")
+            raise _Broken("invalid bulk length", max(0, length or 0))
         return length
 
 
