@@ -3,10 +3,12 @@ each has its own.
 
 The load has to be cheap, because on a small machine it shares the processors with the server. So a request costs one
 look at the clock, one call that judges the reply and one write; what else is to be checked waits until the clock has
-stopped.
+stopped. It is written at once, as by a worker of its own: the transport would keep it until all replies that have come
+were looked at, and the server would have nothing to do meanwhile.
 """
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Final, cast
@@ -71,7 +73,7 @@ class Lane(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._write = self._transport.write
+        self._socket: int = transport.get_extra_info("socket").fileno()
 
     def begin(self, phase: Phase) -> None:
         if self._broken is not None:
@@ -111,7 +113,12 @@ class Lane(asyncio.Protocol):
             phase.leave(now)
         else:
             self._sent = now
-            self._write(request)
+            try:
+                sent = os.write(self._socket, request)
+            except OSError:
+                sent = 0
+            if sent < len(request):
+                self._transport.write(request[sent:])
 
     def connection_lost(self, error: Exception | None) -> None:
         self._break(Unexpected("the server closed a connection"))
