@@ -103,6 +103,17 @@ def test_the_refused_part_of_a_transaction() -> None:
     assert rests == pytest.approx(LATE_S)
 
 
+def test_a_transaction_that_has_popped_is_told_at_once() -> None:
+    desk = PlainDesk()
+    desk.slowness = SLOW_S
+    peer = Peer(desk, redis())
+    told(peer, call(b"put", b"1", b"w", b"q", b"j", b"k", b"{}", b"0"))
+    data = call(b"pop", b"2", b"q", b"w", b"1") + wire(b"EVAL", [b"a" * LARGE, b"0"])
+    rests, answer = told(peer, wire(b"MULTI", []) + data + wire(b"EXEC", []))
+    assert b'"jid":"j"' in answer and b"-ERR unknown script" in answer
+    assert rests == 0.0
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [

@@ -63,7 +63,8 @@ def execute(context: Context, args: list[bytes]) -> Result:
             replies.append(Encoded(reply))
             if began is not None and reply.startswith(b"-"):
                 in_vain += desk.held_up() - began
-    return _late(replies, in_vain) if in_vain else replies
+    # Leases that only this answer tells of must not wait for it.
+    return _late(replies, in_vain) if in_vain and context.granted is None else replies
 
 
 def _late(replies: Value, in_vain: float) -> Generator[float, None, Value]:

@@ -17,7 +17,7 @@ from crossdock.wire.redis.errors import NO_SCRIPT
 from crossdock.wire.redis.numbers import whole
 from crossdock.wire.redis.values import OK, Error, Result, Value
 
-#: Of a text that may be somebody's script; the largest that is known has a sixth of that.
+#: Of a text that may be somebody's script; the largest that is known has a tenth of that.
 TEXT_BYTES: Final = 1024 * 1024
 
 #: Distinct hashes kept: every build of a client's script has its own, and somebody may make them up.
