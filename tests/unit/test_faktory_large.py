@@ -155,7 +155,8 @@ class TestRest:
         rests = 0.0
         while True:
             try:
-                rests += next(work) or 0.0
+                found = next(work)
+                rests += found if isinstance(found, float) else 0.0
             except StopIteration as end:
                 return rests, end.value
 

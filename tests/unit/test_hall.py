@@ -88,6 +88,20 @@ def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -
     assert second.heard.endswith(b'{"":"jobs must have a reasonable jid parameter"}\r\n') and house.unfinished == 0
 
 
+def test_refusals_count_until_they_are_told(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """Of a million jids that are too short they take 200 MB."""
+    house.limits = Limits(unfinished_bytes=1_000_000)
+    (one, modest), (two, greedy) = guest(house), guest(house)
+    for each, jobs in ((one, 1_000), (two, 10_000)):
+        each.data_received(b"PUSHB [" + b",".join(b'{"jid":"%d"}' % n for n in range(jobs)) + b"]\n")
+    house.sync()
+    assert greedy.aborted and not modest.aborted
+    assert "limits.unfinished_mib" in caplog.text
+    two.connection_lost(None)
+    house.sync()
+    assert modest.heard.count(b"reasonable jid") == 1_000 and house.unfinished == 0
+
+
 @pytest.mark.usefixtures("uncollected")
 def test_what_a_peer_had_half_sent_goes_with_it(house: House) -> None:
     """Not when the garbage collector comes: a client that does so again and again would be faster."""

@@ -68,7 +68,8 @@ class Answering(Flow):
                 return self._take(Bye(b""))
             self._pending = Waiting(self._patient(answer), self._turn, self._loop, self._answered)
             return False
-        work = self._pending = Slicing(self._working(answer), self._turn, self._loop, self._answered, self._part)
+        steps = self._working(answer)
+        work = self._pending = Slicing(steps, self._turn, self._loop, self._answered, self._part, self._keep)
         return self._slice(work)
 
     def _fault(self, error: Exception) -> Bye:
@@ -114,6 +115,10 @@ class Answering(Flow):
     def _part(self, data: bytes) -> None:
         self._unreleased += len(data)
         self._turn.reply(Part(self), data, None)
+
+    @abstractmethod
+    def _keep(self, size: int) -> None:
+        """So much more is kept for the answer to come."""
 
     def parted(self) -> None:
         self._parted = True

@@ -103,6 +103,9 @@ class Connection(Answering):
         self._ahead += size
         self._control_reading()
 
+    def _keep(self, size: int) -> None:
+        self._hall.gather(self, size)
+
     def _answered(self, answer: Answer) -> None:
         if self.unfinished and isinstance(self._pending, Slicing):
             self._hall.finish(self)

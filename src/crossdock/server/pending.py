@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from crossdock.server.turn import Turn
 from crossdock.server.waits import Answered
-from crossdock.wire.answer import Answer, Slices, Wait
+from crossdock.wire.answer import Answer, Keeps, Slices, Wait
 
 
 class Waiting:
@@ -42,25 +42,30 @@ class Slicing:
         loop: asyncio.AbstractEventLoop,
         answered: Answered,
         part: Callable[[bytes], None],
+        keep: Callable[[int], None],
     ) -> None:
         self._work = work
         self._turn = turn
         self._loop = loop
         self._answered = answered
         self._part = part  #: takes a part of the answer; whoever does says when to go on
+        self._keep = keep  #: told of what the work keeps
         self._rest: asyncio.TimerHandle | None = None
         self._over = False
 
     def step(self) -> Answer | None:
         """One slice. What the work came to, if that was the last; else the next one follows by itself."""
         try:
-            found: float | bytes | None = next(self._work)
+            found: float | bytes | Keeps | None = next(self._work)
         except StopIteration as end:
             self._over = True
             answer: Answer = end.value
             return answer
         if isinstance(found, bytes):
             self._part(found)
+        elif isinstance(found, Keeps):
+            self._keep(found.size)
+            self.go_on()
         elif found:
             self._rest = self._loop.call_later(found, self._next)
         else:

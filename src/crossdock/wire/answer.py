@@ -32,9 +32,16 @@ class Wait(NamedTuple):
     told: "Callable[[Ended], Answer] | None" = None
 
 
+class Keeps(NamedTuple):
+    """So many bytes more are kept for the answer. They count as a request under way until it is told."""
+
+    size: int
+
+
 #: Work on many jobs: one slice a step, and in the end what else could have been answered at once. Other connections are
 #: served between the steps. Work that others must not feel yields the seconds (float) to rest before the next step;
 #: None: go on once they were served. Bytes are a part of a long reply; the next step follows once the peer has them.
+#: `Keeps` tells what grows meanwhile.
 Slices: TypeAlias = Generator[Any, None, bytes | Bye | Wait]
 
 Answer: TypeAlias = bytes | Bye | Wait | Slices

@@ -10,7 +10,7 @@ import msgspec
 
 from crossdock.model.commands import Enqueue, Refused
 from crossdock.model.job import Spec
-from crossdock.wire.answer import Answer, Slices
+from crossdock.wire.answer import Answer, Keeps, Slices
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.job import PushBody, read_checked, read_many, read_one, spec
 from crossdock.wire.faktory.messages import OK, Invalid, bulk, error
@@ -24,6 +24,9 @@ _SLICE: Final = 2 * SLICE
 #: Of jobs that are refused so many are looked at in one go, so that nobody feels it: a peer that has gone meanwhile
 #: cannot be told from one that only sends no more.
 _FEW: Final = 100
+
+#: That it takes to keep a refusal until all are told, about: a name, and its place among them.
+_REFUSAL_BYTES: Final = 250
 
 #: Bytes whose characters are looked at in one go
 _TEXT: Final = 512 * 1024
@@ -89,7 +92,7 @@ def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
     refused: dict[str, str] = {}
     some = list(islice(bodies, _SLICE))
     while some:
-        began = desk.held_up()
+        began, told = desk.held_up(), len(refused)
         specs: list[Spec] = []
         for each in some:
             try:
@@ -108,8 +111,11 @@ def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
             )
         in_vain = 1 - len(specs) / len(some)
         some = list(islice(bodies, _SLICE if in_vain < 0.5 else _FEW))
+        held_up = desk.held_up() - began
+        if len(refused) > told:
+            yield Keeps(_REFUSAL_BYTES * (len(refused) - told))
         if some or in_vain:
-            yield rest(in_vain * (desk.held_up() - began))
+            yield rest(in_vain * held_up)
     if len(refused) > _SLICE:
         return (yield from _told(refused))
     return bulk(_encode(dict(sorted(refused.items()))))
