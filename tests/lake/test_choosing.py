@@ -11,6 +11,7 @@ from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.model import commands as c
 from crossdock.model import moves as m
+from crossdock.model import mutations
 from crossdock.model.events import EVENT_VERSION, Batch, decode_batch, encode_batch
 from crossdock.model.job import Extra, Form
 from tests.lake.source import ListSource, write_all
@@ -32,7 +33,7 @@ def past(tmp_path: Path) -> tuple[Path, Bench]:
     bench.succeed("good")
     bench.lease()
     bench.fail("bad")
-    bench.do(c.Remove("control", "discarded", [3], frozenset({bench.job(3).state})))
+    bench.do(mutations.Remove("control", "discarded", [3], frozenset({bench.job(3).state})))
     bench.do(m.Put("qless", 1.0, "w", "put", "moves", "klass", b'{"a":1}', Form.JSON))
     bench.do(m.Put("qless", 2.0, "w", "put", "moves", "klass", b'{"a":2}', Form.JSON))
     bench.clock.pass_by(DAY)

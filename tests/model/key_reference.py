@@ -7,6 +7,7 @@ from crossdock.engine.keys import elements
 from crossdock.engine.memory import Memory
 from crossdock.model import commands as c
 from crossdock.model import keys as k
+from crossdock.model import mutations
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command
 
@@ -60,7 +61,7 @@ class KeyReference:
     def forget_scripts(self, command: k.ForgetScripts, now: Now) -> None:
         self.scripts = {}
 
-    def flush(self, command: c.Flush, now: Now) -> None:
+    def flush(self, command: mutations.Flush, now: Now) -> None:
         self.keys = {}
 
     def tick(self, command: c.Tick, now: Now) -> None:
@@ -75,7 +76,7 @@ RULES: Final[dict[type[Command[Any]], Callable[[KeyReference, Any, Now], Any]]] 
     k.ChangeMembers: KeyReference.change_members,
     k.KnowScript: KeyReference.know_script,
     k.ForgetScripts: KeyReference.forget_scripts,
-    c.Flush: KeyReference.flush,
+    mutations.Flush: KeyReference.flush,
     c.Tick: KeyReference.tick,
 }
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
 from crossdock.model import commands as c
+from crossdock.model import mutations
 from crossdock.model import resqu as r
 from crossdock.model import resqu_lists as b
 from crossdock.model.job import Held, Job, Number, Spec
@@ -237,16 +238,20 @@ def on_a_batch(scene: Scene, do: Do) -> None:
 def move(scene: Scene, do: Do) -> None:
     """By hand, whatever they are: those in batches, too, and one that was never given."""
     few = [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))] if scene.memory.jobs else []
-    do(c.Reroute("control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.memory.counters.number + 1]))
+    do(
+        mutations.Reroute(
+            "control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.memory.counters.number + 1]
+        )
+    )
 
 
 def kill(scene: Scene, do: Do) -> None:
     """By hand, whatever waits: in batches and in allocators' buffers, too. Some are brought back."""
     dead = [number for _, number in scene.memory.shelves[State.DEAD]]
     if dead and scene.chance(0.6):
-        do(c.Requeue("control", [*dead[-4:], scene.memory.counters.number + 1]))
+        do(mutations.Requeue("control", [*dead[-4:], scene.memory.counters.number + 1]))
     elif scene.memory.jobs:
-        do(c.Bury("control", [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))]))
+        do(mutations.Bury("control", [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))]))
 
 
 def plan(scene: Scene, do: Do) -> None:

@@ -23,6 +23,7 @@ from crossdock.engine.memory import Memory
 from crossdock.journal.recovery import recover
 from crossdock.model import commands as c
 from crossdock.model import events as e
+from crossdock.model import mutations
 from crossdock.model.clock import Now
 from crossdock.model.job import Held, Spec
 from crossdock.model.states import State
@@ -278,7 +279,7 @@ class World:
         """Everything that is left comes out, once, as it went in; then nothing is left."""
         admin = self.scene.clients[0]
         kept = frozenset({State.COMPLETE, State.FAILED})
-        for command in (c.SetRecurrences([]), c.SetThrottles([]), c.ResumeQueues(None)):
+        for command in (c.SetRecurrences([]), c.SetThrottles([]), mutations.ResumeQueues(None)):
             self.do(admin, command)
         leases = [(job.number, job.lease.token) for job in self.engine.memory.jobs.values() if job.lease]
         self.do(admin, c.GiveBack(admin.via, leases))
@@ -286,7 +287,7 @@ class World:
         for _ in range(500):
             while self._drain_one(worker):
                 pass
-            self.do(admin, c.Remove(admin.via, "discarded", list(self.engine.memory.jobs), kept))
+            self.do(admin, mutations.Remove(admin.via, "discarded", list(self.engine.memory.jobs), kept))
             if not self.engine.memory.jobs:
                 break
             self.clock.pass_by(max(3_600.0, self.engine.due_in(self.clock.now) or 0.0))

@@ -6,7 +6,7 @@ import msgspec
 
 from crossdock.model import commands as c
 from crossdock.model import keys as k
-from crossdock.model import loads
+from crossdock.model import loads, mutations
 from crossdock.model import moves as m
 from crossdock.model.faces import Entry, What
 from crossdock.model.job import Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
@@ -22,7 +22,7 @@ def story() -> Bench:
     bench = Bench()
     bench.do(c.Start())
     bench.push("flushed")
-    bench.do(c.Flush("faktory"))
+    bench.do(mutations.Flush("faktory"))
     face = FaktoryFace("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
     far = bench.now.wall + 9e6
     rich = Rules(25, 3, 90.0, Backoff.POLYNOMIAL, Then.DEAD, Then.GONE, Lapse.FAILURE)
@@ -44,20 +44,20 @@ def story() -> Bench:
     bench.lease()
     bench.after(1_800.0)
     _, requeued, buried, removed = bench.push("waiting", "requeued", "buried", "removed", due=far)
-    bench.do(c.Requeue("faktory", [requeued]))
-    bench.do(c.Bury("faktory", [buried]))
-    bench.do(c.Remove("faktory", "discarded", [removed], frozenset({State.SCHEDULED})))
+    bench.do(mutations.Requeue("faktory", [requeued]))
+    bench.do(mutations.Bury("faktory", [buried]))
+    bench.do(mutations.Remove("faktory", "discarded", [removed], frozenset({State.SCHEDULED})))
     bench.push("leased", "returned", priority=3)
     bench.lease(worker="somebody")
     bench.give_back(held(bench.lease()))
     bench.do(c.SetTrack("leased", 50, "half", bench.now.wall + 7_200.0))
     bench.nothing_to_lease("seen", "forgotten", terms=c.Terms(1.0, 1.0, 1.0, registers=True))
-    bench.do(c.ForgetQueue("forgotten"))
+    bench.do(mutations.ForgetQueue("forgotten"))
     for name in ("paused", "resumed"):
         [number] = bench.push(name, queue=name)
-        bench.do(c.Remove("faktory", "queue removed", [number], frozenset({State.READY})))
-        bench.do(c.PauseQueues([name]))
-    bench.do(c.ResumeQueues(["resumed"]))
+        bench.do(mutations.Remove("faktory", "queue removed", [number], frozenset({State.READY})))
+        bench.do(mutations.PauseQueues([name]))
+    bench.do(mutations.ResumeQueues(["resumed"]))
     return bench
 
 
@@ -189,7 +189,7 @@ def story_of_loads(bench: Bench) -> Bench:
 
 def story_of_rerouting(bench: Bench) -> Bench:
     numbers = bench.push("rerouted", queue="from")
-    bench.do(c.Reroute("control", "to", numbers))
+    bench.do(mutations.Reroute("control", "to", numbers))
     return bench
 
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from crossdock.model import commands as c
 from crossdock.model import events as e
+from crossdock.model import mutations
 from crossdock.model.job import Call, Extra, Form, Freed, Links, LockTerms, Spec
 from crossdock.model.rules import Backoff, Rules, Then
 from crossdock.model.states import State
@@ -158,11 +159,11 @@ class Groups(RuleBasedStateMachine):
     def act_on_many(self, how: str, some: set[int]) -> None:
         numbers = [number for i, number in enumerate(self.rig.memory.jobs) if i % 8 in some]
         if how == "requeue":
-            self.do(c.Requeue("faktory", numbers))
+            self.do(mutations.Requeue("faktory", numbers))
         elif how == "bury":
-            self.do(c.Bury("faktory", numbers))
+            self.do(mutations.Bury("faktory", numbers))
         else:
-            self.do(c.Remove("faktory", "discarded", numbers, REMOVABLE))
+            self.do(mutations.Remove("faktory", "discarded", numbers, REMOVABLE))
 
     @rule(seconds=seconds)
     def time_passes(self, seconds: float) -> None:
@@ -189,7 +190,7 @@ class Groups(RuleBasedStateMachine):
         for name in list(self.rig.memory.groups):
             self.do(c.CommitGroup(name))
         while self.rig.memory.jobs:
-            self.do(c.Requeue("faktory", list(self.rig.memory.jobs)))
+            self.do(mutations.Requeue("faktory", list(self.rig.memory.jobs)))
             for job in list(self.rig.memory.jobs.values()):
                 if job.lease is None:
                     self.do(c.LeaseNext("faktory", (job.queue,), "w", values.TERMS[0]))

@@ -16,6 +16,7 @@ from crossdock.journal import snapshot
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
+from crossdock.model import mutations
 from crossdock.model.errors import UsageError
 from tests.model.key_reference import KeyReference, visible
 from tests.model.rig import Rig, fold
@@ -98,7 +99,7 @@ class KeysBesideReference(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        self.do(c.Flush("redis"))
+        self.do(mutations.Flush("redis"))
 
     @rule(seconds=st.sampled_from([0.0, 0.4, 2.5, 60.0]), limit=st.sampled_from([None, 1, 500]))
     def time_passes(self, seconds: float, limit: int | None) -> None:

@@ -14,7 +14,7 @@ from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
 from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import loads, resqu, resqu_lists
+from crossdock.model import loads, mutations, resqu, resqu_lists
 from crossdock.model import moves as m
 from crossdock.model.job import Call, Extra, Form, Freed, Held, Links, LockTerms, Number, Spec
 from crossdock.model.records import Recurrence
@@ -262,31 +262,31 @@ class EngineBesideReference(RuleBasedStateMachine):
         """The newest numbers, one that was never given, and whatever state their jobs are in by now."""
         chosen = [max(1, self.model.number - pick) for pick in some]
         if how == "requeue":
-            self.do(c.Requeue("faktory", chosen))
+            self.do(mutations.Requeue("faktory", chosen))
         elif how == "bury":
-            self.do(c.Bury("faktory", chosen))
+            self.do(mutations.Bury("faktory", chosen))
         elif how == "reroute":
-            self.do(c.Reroute("control", data.draw(queues), chosen))
+            self.do(mutations.Reroute("control", data.draw(queues), chosen))
         else:
             states = data.draw(st.frozensets(st.sampled_from(values.KEPT), min_size=1))
-            self.do(c.Remove("faktory", "discarded", chosen, states))
+            self.do(mutations.Remove("faktory", "discarded", chosen, states))
 
     # Queues and records
 
     @rule(how=st.sampled_from(["pause", "resume", "resume", "forget"]), names=st.none() | st.lists(queues, max_size=2))
     def administer(self, how: str, names: list[str] | None) -> None:
         if how == "pause":
-            self.do(c.PauseQueues(names))
+            self.do(mutations.PauseQueues(names))
         elif how == "resume":
-            self.do(c.ResumeQueues(names))
+            self.do(mutations.ResumeQueues(names))
         else:
             for name in names or ():
-                self.do(c.ForgetQueue(name))
+                self.do(mutations.ForgetQueue(name))
 
     @precondition(lambda self: len(self.model.jobs) > 9)
     @rule()
     def flush(self) -> None:
-        self.do(c.Flush("faktory"))
+        self.do(mutations.Flush("faktory"))
 
     @precondition(lambda self: len(self.model.records.groups) < 4)
     @rule(data=st.data(), calls=st.sampled_from([(True, True), (True, False), (False, True)]), commit=st.booleans())

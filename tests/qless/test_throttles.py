@@ -7,6 +7,7 @@ import pytest
 
 from crossdock.engine import popping
 from crossdock.model import commands as c
+from crossdock.model import mutations
 from crossdock.model.job import Form, Job, Spec
 from crossdock.model.records import Per
 from crossdock.model.states import State
@@ -152,7 +153,7 @@ def test_a_flush_forgets_those_that_callers_set(desk: QlessDesk) -> None:
     desk.call("throttle.set", "1", "gate", "1")
     put(desk, "a", "gate")
     fetch(desk)
-    desk.do(c.Flush("faktory"))
+    desk.do(mutations.Flush("faktory"))
     assert list(desk.memory.throttles) == ["ql:q:q"]
     sound(desk)
 

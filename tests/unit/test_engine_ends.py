@@ -9,7 +9,6 @@ from crossdock.model.commands import (
     Claim,
     Enqueue,
     LeaseNext,
-    PauseQueues,
     Refused,
     SetThrottles,
     Start,
@@ -18,6 +17,7 @@ from crossdock.model.commands import (
 )
 from crossdock.model.events import Removed
 from crossdock.model.job import Bound, Extra, Form, Links, Number, Spec
+from crossdock.model.mutations import PauseQueues
 from crossdock.model.records import Per
 from crossdock.model.rules import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State

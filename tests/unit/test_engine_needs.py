@@ -4,10 +4,11 @@ from time import process_time
 
 import pytest
 
-from crossdock.model.commands import Bury, Claim, Enqueue, Fail, Remove, Succeed, Verdict
+from crossdock.model.commands import Claim, Enqueue, Fail, Succeed, Verdict
 from crossdock.model.events import Failed, Readied, Scheduled
 from crossdock.model.job import Extra, Form, Links, Number, Spec
 from crossdock.model.moves import Pop, Put
+from crossdock.model.mutations import Bury, Remove
 from crossdock.model.rules import Backoff, Rules, Then
 from crossdock.model.states import State
 from tests.model import invariants

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.engine.tries import delay
-from crossdock.model.commands import Bury, Requeue, Terms
+from crossdock.model.commands import Terms
 from crossdock.model.events import Failed, Lapsed
 from crossdock.model.job import Failure
+from crossdock.model.mutations import Bury, Requeue
 from crossdock.model.rules import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held

@@ -2,9 +2,10 @@
 
 import pytest
 
-from crossdock.model.commands import Requeue, SetTrack, Terms
+from crossdock.model.commands import SetTrack, Terms
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, TracksDated, encode_batch
 from crossdock.model.job import Bound, Links, Number
+from crossdock.model.mutations import Requeue
 from crossdock.model.rules import Lapse, Rules, Then
 from tests.model.bench import Bench, held
 

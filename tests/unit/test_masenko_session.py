@@ -5,8 +5,9 @@ import tracemalloc
 
 import pytest
 
-from crossdock.model.commands import DrawNumbers, Enqueue, Remove
+from crossdock.model.commands import DrawNumbers, Enqueue
 from crossdock.model.job import Form, Spec
+from crossdock.model.mutations import Remove
 from crossdock.model.rules import Rules
 from crossdock.model.states import State
 from crossdock.wire.masenko.door import MasenkoDoor

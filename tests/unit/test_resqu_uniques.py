@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import resqu
+from crossdock.model import mutations, resqu
 from crossdock.model.event_resqu import Reserved, Unreserved
 from crossdock.model.job import Links
 from crossdock.model.resqu import Finalised, Pushing
@@ -75,11 +75,11 @@ def test_a_repeat_is_known_by_its_id_for_an_hour_after_the_job_is_gone(bench: Re
     bench.restart()
     bench.clock.pass_by(3_599)
     bench.enqueue("other")
-    bench.do(c.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
+    bench.do(mutations.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
     assert bench.enqueue("j") is Pushing.REPEATED
     bench.clock.pass_by(2)
     bench.enqueue("another")
-    bench.do(c.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
+    bench.do(mutations.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
     assert bench.enqueue("j") is Pushing.PUSHED
 
 
@@ -121,7 +121,7 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
     if how == "succeeds":
         bench.succeed("j")
     elif how == "is removed":
-        bench.do(c.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.LEASED})))
+        bench.do(mutations.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.LEASED})))
     elif how == "fails":
         for _ in range(3):
             assert bench.jids("static") == []
@@ -132,7 +132,7 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
         (number,) = bench.memory.jobs
         job = bench.memory.jobs[number]
         bench.give_back((number, job.lease.token if job.lease else 0))
-        bench.do(c.Bury("control", [number]))
+        bench.do(mutations.Bury("control", [number]))
     else:
         bench.after(1_801)
         assert bench.jids("static") == ["j"], "a lost lease gives the job back, and it keeps its unique id"

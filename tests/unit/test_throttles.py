@@ -2,7 +2,8 @@
 
 import pytest
 
-from crossdock.model.commands import Flush, GiveBack, SetThrottles
+from crossdock.model.commands import GiveBack, SetThrottles
+from crossdock.model.mutations import Flush
 from crossdock.model.records import Per
 from crossdock.server.standing import BadOrder, throttles
 from crossdock.settings import Settings, ThrottleEntry

@@ -46,7 +46,7 @@ from crossdock.engine.resqu import table as resqu
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model import keys as k
-from crossdock.model import loads
+from crossdock.model import loads, mutations
 from crossdock.model import moves as m
 from crossdock.model.clock import Now
 from crossdock.model.errors import HalfDone, UsageError
@@ -130,14 +130,14 @@ class Engine:
             c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random, conceal),
             c.GiveBack: releasing.give_back,
             c.LoseLease: lambda memory, command, now: failing.lose(memory, command, now, random),
-            c.Requeue: moves.requeue,
-            c.Bury: burying.bury,
-            c.Remove: moves.remove,
-            c.Reroute: rerouting.reroute,
-            c.PauseQueues: queues.pause,
-            c.ResumeQueues: queues.resume,
-            c.ForgetQueue: queues.forget,
-            c.Flush: queues.flush,
+            mutations.Requeue: moves.requeue,
+            mutations.Bury: burying.bury,
+            mutations.Remove: moves.remove,
+            mutations.Reroute: rerouting.reroute,
+            mutations.PauseQueues: queues.pause,
+            mutations.ResumeQueues: queues.resume,
+            mutations.ForgetQueue: queues.forget,
+            mutations.Flush: queues.flush,
             c.Tick: lambda memory, command, now: self._tick(command, now, random),
             c.Start: timers.start,
             c.OpenGroup: groups.open_group,

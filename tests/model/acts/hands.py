@@ -3,6 +3,7 @@
 from typing import Any
 
 from crossdock.model import commands as c
+from crossdock.model import mutations
 from crossdock.model.job import Call, Form, Number, Spec
 from crossdock.model.records import Recurrence
 from crossdock.model.states import State
@@ -24,45 +25,45 @@ def _ready(scene: Scene) -> list[Number]:
 
 
 def requeue(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.Requeue(client.via, _some(scene))
+    return mutations.Requeue(client.via, _some(scene))
 
 
 def bury(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.Bury(client.via, _some(scene))
+    return mutations.Bury(client.via, _some(scene))
 
 
 def bury_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
     numbers = _ready(scene)
-    return c.Bury(client.via, numbers) if numbers else None
+    return mutations.Bury(client.via, numbers) if numbers else None
 
 
 def reroute(scene: Scene, client: Client) -> c.Command[Any]:
     numbers = _some(scene) if scene.chance(0.5) else _ready(scene)
-    return c.Reroute(client.via, scene.one_of((*values.QUEUES, "never pushed to")), numbers)
+    return mutations.Reroute(client.via, scene.one_of((*values.QUEUES, "never pushed to")), numbers)
 
 
 def remove(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.Remove(client.via, "discarded", _some(scene), frozenset(scene.random.sample(values.KEPT, 3)))
+    return mutations.Remove(client.via, "discarded", _some(scene), frozenset(scene.random.sample(values.KEPT, 3)))
 
 
 def remove_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
-    return c.Remove(client.via, "queue removed", _ready(scene), frozenset({State.READY}))
+    return mutations.Remove(client.via, "queue removed", _ready(scene), frozenset({State.READY}))
 
 
 def pause(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.PauseQueues([scene.one_of(values.QUEUES)])
+    return mutations.PauseQueues([scene.one_of(values.QUEUES)])
 
 
 def resume(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.ResumeQueues(None if scene.chance(0.7) else [scene.one_of(values.QUEUES)])
+    return mutations.ResumeQueues(None if scene.chance(0.7) else [scene.one_of(values.QUEUES)])
 
 
 def forget(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.ForgetQueue(scene.one_of((*values.QUEUES, "never pushed to")))
+    return mutations.ForgetQueue(scene.one_of((*values.QUEUES, "never pushed to")))
 
 
 def flush(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.Flush(client.via)
+    return mutations.Flush(client.via)
 
 
 def open_group(scene: Scene, client: Client) -> c.Command[Any] | None:

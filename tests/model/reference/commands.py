@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from crossdock.model import commands as c
+from crossdock.model import mutations
 from crossdock.model.clock import Now
 from tests.model.reference.hands import Hands
 from tests.model.reference.leasing import Leasing
@@ -42,14 +43,14 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
     c.LoseLease: Reference.lose_lease,
-    c.Requeue: Reference.requeue,
-    c.Bury: Reference.bury,
-    c.Remove: Reference.remove,
-    c.Reroute: Reference.reroute,
-    c.PauseQueues: Reference.pause,
-    c.ResumeQueues: Reference.resume,
-    c.ForgetQueue: Reference.forget,
-    c.Flush: Reference.flush,
+    mutations.Requeue: Reference.requeue,
+    mutations.Bury: Reference.bury,
+    mutations.Remove: Reference.remove,
+    mutations.Reroute: Reference.reroute,
+    mutations.PauseQueues: Reference.pause,
+    mutations.ResumeQueues: Reference.resume,
+    mutations.ForgetQueue: Reference.forget,
+    mutations.Flush: Reference.flush,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
     c.OpenGroup: Reference.open_group,

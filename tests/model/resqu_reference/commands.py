@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from crossdock.model import commands as c
+from crossdock.model import mutations
 from crossdock.model import resqu as r
 from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
@@ -54,9 +55,9 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Succeed: Reference.succeed,
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
-    c.Reroute: Reference.reroute,
-    c.Bury: Reference.bury,
-    c.Requeue: Reference.requeue,
+    mutations.Reroute: Reference.reroute,
+    mutations.Bury: Reference.bury,
+    mutations.Requeue: Reference.requeue,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
 }
