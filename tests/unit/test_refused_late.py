@@ -9,6 +9,7 @@ from crossdock.server.limits import LONG_READ
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.decode import WORDS_AT_MOST
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.loads.library import LIBRARY
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.rest import LARGE
 from crossdock.wire.session import Door
@@ -90,6 +91,18 @@ def test_what_is_taken_or_small_is_told_at_once(door: Any, line: bytes, said: by
     desk.slowness = SLOW_S
     rests, answer = told(Peer(desk, door()), line)
     assert answer.startswith(said)
+    assert rests == 0.0
+
+
+def test_a_load_that_finds_no_room_is_told_at_once() -> None:
+    """Who brings jobs asks again, and gives up when there is no answer."""
+    desk = PlainDesk()
+    desk.slowness = SLOW_S
+    desk.full = "limits.jobs is reached"
+    jobs = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)
+    peer = Peer(desk, RedisDoor(libraries=(LIBRARY,)))
+    rests, answer = told(peer, wire(b"FCALL", [b"crossdock.load", b"0", b"r", jobs]))
+    assert answer.startswith(b"-OOM limits.jobs is reached")
     assert rests == 0.0
 
 

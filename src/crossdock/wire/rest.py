@@ -22,9 +22,9 @@ _GATHERED_A_S: Final = 4e9
 #: To read so many bytes from a socket takes a second.
 _READ_A_S: Final = 1e9
 
-#: So a refusal begins at each door. That a job is there already, or that there is none, is none.
+#: So a refusal begins at each door. These are none: a job is there already, or there is none, or no room for a load.
 _REFUSAL: Final = (b"-", b"ERR ")
-_NONE: Final = (b"-NOTUNIQUE", b"-TIMEOUT")
+_NONE: Final = (b"-NOTUNIQUE", b"-TIMEOUT", b"-OOM", b"-LIMIT")
 
 #: What a session of some door calls a request.
 R = TypeVar("R")
