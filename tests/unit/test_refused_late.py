@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from crossdock.server.limits import LONG_READ
+from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.decode import WORDS_AT_MOST
 from crossdock.wire.redis.door import RedisDoor
@@ -91,6 +92,27 @@ def test_what_is_taken_or_small_is_told_at_once(door: Any, line: bytes, said: by
     desk.slowness = SLOW_S
     rests, answer = told(Peer(desk, door()), line)
     assert answer.startswith(said)
+    assert rests == 0.0
+
+
+FULL = [
+    (FaktoryDoor, b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}\r\n' % (b"a" * LARGE), b"-ERR "),
+    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"-ERR user_script:1: "),
+    (MasenkoDoor, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'ERR {"msg":"'),
+    (WorkqDoor, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-SERVER-ERROR "),
+]
+
+
+@pytest.mark.parametrize(("door", "line", "said"), FULL)
+def test_that_there_is_no_room_is_told_at_once(door: Any, line: bytes, said: bytes) -> None:
+    desk = PlainDesk()
+    desk.slowness = SLOW_S
+    desk.full = "the disk is nearly full"
+    peer = Peer(desk, door())
+    if door is FaktoryDoor:
+        peer.send(b'HELLO {"v":2}\r\n')
+    rests, answer = told(peer, line)
+    assert answer.startswith(said + b"the disk is nearly full")
     assert rests == 0.0
 
 

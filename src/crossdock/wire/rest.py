@@ -57,7 +57,7 @@ def rested(desk: Desk, act: Callable[[R], Answer], request: R, before: float) ->
     held_up = desk.held_up() - began
     if isinstance(answer, Generator):
         return _work(desk, answer, held_up)
-    return late(answer, held_up) if is_refusal(answer) else answer
+    return late(answer, held_up) if is_in_vain(answer, desk) else answer
 
 
 def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
@@ -68,13 +68,17 @@ def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
         except StopIteration as end:
             answer: bytes | Bye | Wait = end.value
             held_up += desk.held_up() - began
-            return (yield from late(answer, held_up)) if is_refusal(answer) else answer
+            return (yield from late(answer, held_up)) if is_in_vain(answer, desk) else answer
         held_up += desk.held_up() - began
         yield step
 
 
-def is_refusal(answer: Answer) -> TypeGuard[bytes]:
-    return isinstance(answer, bytes) and answer.startswith(_REFUSAL) and not answer.startswith(_NONE)
+def is_in_vain(answer: Answer, desk: Desk) -> TypeGuard[bytes]:
+    """Whether it was a mistake to ask. That there is no room is none: who is told so at once knows what to do."""
+    if not isinstance(answer, bytes) or not answer.startswith(_REFUSAL) or answer.startswith(_NONE):
+        return False
+    no_room = desk.no_room(1)
+    return no_room is None or no_room.encode() not in answer
 
 
 def late(refusal: bytes | Bye, held_up: float) -> Slices:

@@ -17,7 +17,7 @@ from crossdock.wire.masenko.atomic import Atomic, blocked
 from crossdock.wire.masenko.ids import newest, shown
 from crossdock.wire.masenko.info import info
 from crossdock.wire.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
-from crossdock.wire.rest import gathered, is_refusal, late, refused_late, rested
+from crossdock.wire.rest import gathered, is_in_vain, late, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.masenko.door import MasenkoDoor
@@ -197,7 +197,7 @@ class MasenkoSession:
         reply, settled = atomic.done(desk, self._held)
         for number in settled:
             del self._held[number]
-        return late(reply, atomic.took) if atomic.took and is_refusal(reply) else reply
+        return late(reply, atomic.took) if atomic.took and is_in_vain(reply, desk) else reply
 
 
 _VERBS: Final[dict[bytes, Callable[[MasenkoSession, bytes], Answer]]] = {
