@@ -87,6 +87,19 @@ def test_what_a_worker_here_sends_back_unchanged_goes_out_there_byte_for_byte(fl
     assert alone(floor).payload == b'{"other": 1}', "what it did change is changed"
 
 
+def test_data_of_very_many_parts_is_compared_as_text(floor: Floor) -> None:
+    there, here = floor.faktory(), floor.qless()
+    sent = [{"a": "x, y", "b": [n]} for n in range(60_000)]
+    there.push("q", sent)
+    before = alone(floor).payload
+    got = here.fetch("q")
+    assert got is not None and got.payload == sent
+    here.call("heartbeat", got.ident, here.name, json.dumps(sent, indent=1))
+    assert alone(floor).payload is before
+    here.call("heartbeat", got.ident, here.name, json.dumps(sent[1:]))
+    assert json.loads(alone(floor).payload) == sent[1:]
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_was_put_here_with_a_need_is_worked_there_once_that_is_met(floor: Floor, other: str) -> None:
     """A chain over all doors: each of its jobs waits for one that another door settles."""
