@@ -111,7 +111,7 @@ _KINDS: Final[dict[str, dict[str, tuple[Way, bytes]]]] = {
 }
 
 
-def _watch(peer: socket.socket, seconds: float) -> Figures:
+def watch(peer: socket.socket, seconds: float) -> Figures:
     """What a PUSH waits for its answer."""
     took: list[float] = []
     end = time.perf_counter() + seconds
@@ -130,7 +130,7 @@ def _beside(target: Target, peer: socket.socket, kind: tuple[Way, bytes], second
     other = multiprocessing.Process(target=way, args=(target, bad, over))
     other.start()
     try:
-        return _watch(peer, seconds)
+        return watch(peer, seconds)
     finally:
         over.set()
         other.join()
@@ -148,7 +148,7 @@ def bad_input(folder: Path, seconds: float, runs: int, door: str, names: Sequenc
     ):
         target, kinds = server.beside or server.target, _KINDS[door]
         for name in names:
-            pairs = [(_watch(peer, seconds), _beside(target, peer, kinds[name], seconds)) for _ in range(runs)]
+            pairs = [(watch(peer, seconds), _beside(target, peer, kinds[name], seconds)) for _ in range(runs)]
             alone, beside = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
             ratio = statistics.median(after.p99 / before.p99 for before, after in pairs)
             times = (alone.p50, alone.p99, alone.worst, beside.p50, beside.p99, beside.worst)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.server.limits import LONG_READ, REQUESTS_A_PASS
+from crossdock.server.limits import PIECE, REQUESTS_A_PASS
 from crossdock.wire import rest
 from crossdock.wire.faktory import pieces
 from crossdock.wire.faktory.door import FaktoryDoor
@@ -187,7 +187,7 @@ def test_a_long_line_is_read_piece_by_piece() -> None:
     reading: list[bool] = []
     transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
     transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
-    connection.data_received(b"PUSH " + b"x" * LONG_READ)
+    connection.data_received(b"PUSH " + b"x" * 8 * PIECE)
     assert reading == [False]
     house.loop.run()
     assert reading == [False, True]
@@ -202,6 +202,7 @@ def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pyt
     connection, transport = house.connect()
     house.say(connection, 'HELLO {"v":2}')
     connection.data_received(TestRest.LINE + b"QUEUE LATENCY\r\nEND\r\n")
+    house.sync()
     assert connection.eof_received()
     house.sync()
     assert b"-ERR" not in transport.heard, "it is late"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.server.limits import LONG_READ
+from crossdock.server.limits import PIECE
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.decode import WORDS_AT_MOST
@@ -183,7 +183,24 @@ def test_what_is_sent_behind_the_last_word_is_read_piece_by_piece() -> None:
     reading: list[bool] = []
     transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
     transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
-    connection.data_received(b"x" * LONG_READ)
+    connection.data_received(b"x" * 8 * PIECE)
     assert reading == [False]
     house.loop.run()
     assert reading == [False, True]
+
+
+def test_a_pipeline_is_cut_piece_by_piece_between_the_turns_of_others() -> None:
+    house = House(RedisDoor())
+    (flood, answers), (other, answer) = house.connect(), house.connect()
+    reading: list[bool] = []
+    answers.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
+    answers.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
+    flood.data_received(b"".join(wire(b"ECHO", [b"%d" % n]) for n in range(10_000)))
+    other.data_received(wire(b"PING", []))
+    while not answer.heard:
+        house.loop.step()
+    assert 0 < answers.heard.count(b"$") < 1_000
+    assert reading == [False]
+    house.sync()
+    assert answers.heard == b"".join(b"$%d\r\n%d\r\n" % (len(str(n)), n) for n in range(10_000))
+    assert reading[-1] and len(flood._requests) == 0

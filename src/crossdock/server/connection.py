@@ -11,7 +11,7 @@ from typing import Any
 from crossdock.server.answering import Answering
 from crossdock.server.deadline import Deadline
 from crossdock.server.hall import Hall
-from crossdock.server.limits import LONG_READ, PASS_S, REQUESTS_A_PASS
+from crossdock.server.limits import PASS_S, PIECE, REQUESTS_A_PASS
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
@@ -51,16 +51,15 @@ class Connection(Answering):
             self._silence = Silence(self, self._session, self._turn, self._loop)
 
     def data_received(self, data: bytes) -> None:
+        if len(data) > PIECE and not self._yielding:
+            self._divide(data, 0)
+            return
         if self._closing:
-            if len(data) >= LONG_READ:
-                self._yield_reading()
             return
         receive = self._receive  # called as `self._receive(…)` it would be looked for on the class first, each time
         requests = receive(data)
         if not requests:
             self._hall.gather(self, len(data))
-            if len(data) >= LONG_READ:
-                self._yield_reading()
         elif self.unfinished:
             self._complete(requests, len(data))
             return
@@ -86,6 +85,18 @@ class Connection(Answering):
         else:
             self._requests.extend(requests)
             self._pump()
+
+    def _divide(self, data: bytes, at: int) -> None:
+        """A pipeline may have tens of thousands of requests in one read: they are cut piece by piece, between the turns
+        of others, and nothing more is read meanwhile. Of one long request there is nothing to cut."""
+        self._yielding = True
+        self._control_reading()
+        end = len(data) if self.unfinished else at + PIECE
+        self.data_received(data[at:end])
+        if end < len(data) and not self._closing:
+            self._loop.call_soon(self._divide, data, end)
+        else:
+            self._loop.call_soon(self._read_on)
 
     def _complete(self, requests: Sequence[Any], size: int) -> None:
         """What came in pieces is whole. If it is worked on in slices it is kept meanwhile, and counts as long."""

@@ -25,7 +25,7 @@ class Flow(asyncio.Protocol, ABC):
         self._ahead = 0  #: bytes read since requests began to pile up
         self._reading = True
         self._choked = False  #: the peer does not read
-        self._yielding = False  #: others are served before more of a long request is read
+        self._yielding = False  #: others are served before more is read: uvloop would read 8 MiB at once
         self._closing = False
         self._linger: asyncio.TimerHandle | None = None
 
@@ -44,12 +44,6 @@ class Flow(asyncio.Protocol, ABC):
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
-
-    def _yield_reading(self) -> None:
-        """One piece of a long request in each pass of the event loop: uvloop would read 8 MiB of it at once."""
-        self._yielding = True
-        self._control_reading()
-        self._loop.call_soon(self._read_on)
 
     def _read_on(self) -> None:
         self._yielding = False

@@ -13,8 +13,8 @@ PASS_S: Final = 0.000_25
 #: Requests read ahead while one blocks; then the socket is not read until they are worked off.
 READ_AHEAD: Final = 64 * 1024
 
-#: A piece of a request this long is followed by others' turn before the next is read.
-LONG_READ: Final = 64 * 1024
+#: Of what was read so many bytes are cut into requests in each pass of the event loop: less than a millisecond's work.
+PIECE: Final = 8 * 1024
 
 #: How many times the bound of unread replies a subscriber may be behind. A burst of one turn comes at once, however
 #: fast its reader is; Redis allows 8 MiB for a minute.

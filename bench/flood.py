@@ -1,0 +1,97 @@
+"""What a client that pipelines costs the others: a PUSH every 2 ms on one connection, alone and beside one that sends
+small requests without end and reads whatever comes.
+
+`python -m bench.flood` runs it at every door.
+"""
+
+import argparse
+import multiprocessing
+import select
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Final
+
+from bench.bad_input import watch
+from bench.figures import median
+from bench.machine import describe
+from bench.process import ServerFailed
+from bench.replies import Unexpected
+from bench.rounds import tell
+from bench.servers import Crossdock
+from bench.table import ms, show
+from bench.target import Target, connect
+
+_READ: Final = 1024 * 1024
+
+#: By door: what is sent, over and over.
+_REQUESTS: Final = {
+    "faktory": b"QUEUE LATENCY\r\n",
+    "redis": b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n",
+    "masenko": b"PING\n",
+    "workq": b"inspect server\r\n",
+}
+
+
+def _flood(target: Target, door: str, over: Event) -> None:
+    requests = memoryview(_REQUESTS[door] * 50_000)
+    peer = connect(target) if door == "faktory" else socket.create_connection((target.host, target.port))
+    with peer, suppress(OSError):
+        peer.setblocking(False)
+        left = requests
+        while not over.is_set():
+            readable, writable, _ = select.select([peer], [peer], [], 0.1)
+            if readable:
+                peer.recv(_READ)
+            if writable:
+                left = left[peer.send(left[:_READ]) :] or requests
+
+
+def _measure(door: str, folder: Path, seconds: float, runs: int) -> tuple[str, ...]:
+    with (
+        tempfile.TemporaryDirectory(prefix="crossdock-bench-", dir=folder) as own,
+        Crossdock(Path(own), beside="" if door == "faktory" else door) as server,
+        connect(server.target) as peer,
+    ):
+        before, after = [], []
+        for _ in range(runs):
+            before.append(watch(peer, seconds))
+            over = multiprocessing.Event()
+            other = multiprocessing.Process(target=_flood, args=(server.beside or server.target, door, over))
+            other.start()
+            try:
+                after.append(watch(peer, seconds))
+            finally:
+                over.set()
+                other.join()
+    alone, beside = median(before), median(after)
+    tell(f"{door}: p99 {ms(alone.p99)} alone, {ms(beside.p99)} beside")
+    return door, *map(ms, (alone.p50, alone.p99, beside.p50, beside.p99, beside.worst))
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.flood", description="What a pipeline costs the others.")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each run [%(default)s]")
+    parser.add_argument("--runs", type=int, default=3, help="pairs of runs [%(default)s]")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="a disk [%(default)s]")
+    found = parser.parse_args(words)
+    try:
+        describe(found.folder)
+        rows = [_measure(door, found.folder, found.seconds, found.runs) for door in _REQUESTS]
+    except (ServerFailed, Unexpected, OSError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    show(
+        f"A PUSH every 2 ms, alone and beside a pipeline; ms, medians of {found.runs} runs of {found.seconds:g} s",
+        ("door of the pipeline", "p50 alone", "p99", "p50 beside", "p99", "worst"),
+        rows,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
