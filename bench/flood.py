@@ -5,9 +5,7 @@ small requests without end and reads whatever comes.
 """
 
 import argparse
-import multiprocessing
 import select
-import socket
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +14,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
-from bench.bad_input import watch
+from bench.bad_input import beside, watch
 from bench.figures import median
 from bench.machine import describe
 from bench.process import ServerFailed
@@ -37,18 +35,16 @@ _REQUESTS: Final = {
 }
 
 
-def _flood(target: Target, door: str, over: Event) -> None:
-    requests = memoryview(_REQUESTS[door] * 50_000)
-    peer = connect(target) if door == "faktory" else socket.create_connection((target.host, target.port))
-    with peer, suppress(OSError):
+def _flood(target: Target, requests: bytes, over: Event) -> None:
+    with suppress(OSError), connect(target) as peer:
         peer.setblocking(False)
-        left = requests
+        left = memoryview(requests)
         while not over.is_set():
             readable, writable, _ = select.select([peer], [peer], [], 0.1)
             if readable:
                 peer.recv(_READ)
             if writable:
-                left = left[peer.send(left[:_READ]) :] or requests
+                left = left[peer.send(left[:_READ]) :] or memoryview(requests)
 
 
 def _measure(door: str, folder: Path, seconds: float, runs: int) -> tuple[str, ...]:
@@ -57,20 +53,11 @@ def _measure(door: str, folder: Path, seconds: float, runs: int) -> tuple[str, .
         Crossdock(Path(own), beside="" if door == "faktory" else door) as server,
         connect(server.target) as peer,
     ):
-        before, after = [], []
-        for _ in range(runs):
-            before.append(watch(peer, seconds))
-            over = multiprocessing.Event()
-            other = multiprocessing.Process(target=_flood, args=(server.beside or server.target, door, over))
-            other.start()
-            try:
-                after.append(watch(peer, seconds))
-            finally:
-                over.set()
-                other.join()
-    alone, beside = median(before), median(after)
-    tell(f"{door}: p99 {ms(alone.p99)} alone, {ms(beside.p99)} beside")
-    return door, *map(ms, (alone.p50, alone.p99, beside.p50, beside.p99, beside.worst))
+        target, kind = server.beside or server.target, (_flood, _REQUESTS[door] * 50_000)
+        pairs = [(watch(peer, seconds), beside(target, peer, kind, seconds)) for _ in range(runs)]
+    before, after = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
+    tell(f"{door}: p99 {ms(before.p99)} alone, {ms(after.p99)} beside")
+    return door, *map(ms, (before.p50, before.p99, after.p50, after.p99, after.worst))
 
 
 def main(words: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from crossdock.wire.redis import decode
 from crossdock.wire.redis.decode import Fault, Request, Requests, integer, split
 from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.values import NULL_ARRAY, Error, Many, Push, Simple, Value, Verbatim
+from crossdock.wire.rest import Long
 
 LIMIT = 5_000
 
@@ -142,8 +143,9 @@ def test_a_large_string_in_small_chunks_is_looked_at_once() -> None:
     requests = Requests(16 * 1024 * 1024)
     body = b"x" * 4_000_000
     wire = array(b"SET", b"k", body)
-    found = [each for i in range(0, len(wire), 1_000) for each in requests.receive(wire[i : i + 1_000])]
-    assert found == [[b"SET", b"k", body]]
+    [found] = [each for i in range(0, len(wire), 1_000) for each in requests.receive(wire[i : i + 1_000])]
+    assert isinstance(found, Long)
+    assert found.request == [b"SET", b"k", body]
 
 
 @pytest.mark.parametrize("text", [b"", b"-", b"+1", b" 1", b"1 ", b"01", b"-0", b"1_0", b"1.0", b"9223372036854775808"])

@@ -1,11 +1,10 @@
 """What is large and refused is told late, whichever door it came to: two hundred times as long as it held others up."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
-from crossdock.server.limits import PIECE
 from crossdock.wire.faktory.door import FaktoryDoor
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.decode import WORDS_AT_MOST
@@ -17,7 +16,6 @@ from crossdock.wire.session import Door
 from crossdock.wire.workq.door import WorkqDoor
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
-from tests.support.house import House
 from tests.unit.test_redis_fuzz import wire
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
@@ -47,6 +45,16 @@ def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
     return rests, answer if isinstance(answer, bytes) else answer.reply
 
 
+def told_slowly(door: Callable[[], Door], line: bytes, full: str | None = None) -> tuple[float, bytes]:
+    """Where each look at a request takes a while; `full`: why there is no room."""
+    desk = PlainDesk()
+    desk.slowness, desk.full = SLOW_S, full
+    peer = Peer(desk, door())
+    if door is FaktoryDoor:
+        peer.send(b'HELLO {"v":2}\r\n')
+    return told(peer, line)
+
+
 REFUSED = [
     (redis, wire(b"NONSENSE", [b"a" * LARGE]), b"-ERR unknown command 'NONSENSE'"),
     (redis, wire(b"GET", [b"a"] * 2_000), b"-ERR wrong number of arguments for 'get'"),
@@ -65,10 +73,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("door", "line", "said"), REFUSED)
-def test_what_is_refused(door: Any, line: bytes, said: bytes) -> None:
-    desk = PlainDesk()
-    desk.slowness = SLOW_S
-    rests, answer = told(Peer(desk, door()), line)
+def test_what_is_refused(door: Callable[[], Door], line: bytes, said: bytes) -> None:
+    rests, answer = told_slowly(door, line)
     assert answer.startswith(said)
     assert rests == pytest.approx(LATE_S, rel=0.2)
 
@@ -87,15 +93,20 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("door", "line", "said"), TAKEN)
-def test_what_is_taken_or_small_is_told_at_once(door: Any, line: bytes, said: bytes) -> None:
-    desk = PlainDesk()
-    desk.slowness = SLOW_S
-    rests, answer = told(Peer(desk, door()), line)
+def test_what_is_taken_or_small_is_told_at_once(door: Callable[[], Door], line: bytes, said: bytes) -> None:
+    rests, answer = told_slowly(door, line)
     assert answer.startswith(said)
     assert rests == 0.0
 
 
+def loads() -> Door:
+    return RedisDoor(libraries=(LIBRARY,))
+
+
+JOBS = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)
+
 FULL = [
+    (loads, wire(b"FCALL", [b"crossdock.load", b"0", b"r", JOBS]), b"-OOM "),
     (FaktoryDoor, b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}\r\n' % (b"a" * LARGE), b"-ERR "),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"-ERR user_script:1: "),
     (MasenkoDoor, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'ERR {"msg":"'),
@@ -104,27 +115,10 @@ FULL = [
 
 
 @pytest.mark.parametrize(("door", "line", "said"), FULL)
-def test_that_there_is_no_room_is_told_at_once(door: Any, line: bytes, said: bytes) -> None:
-    desk = PlainDesk()
-    desk.slowness = SLOW_S
-    desk.full = "the disk is nearly full"
-    peer = Peer(desk, door())
-    if door is FaktoryDoor:
-        peer.send(b'HELLO {"v":2}\r\n')
-    rests, answer = told(peer, line)
-    assert answer.startswith(said + b"the disk is nearly full")
-    assert rests == 0.0
-
-
-def test_a_load_that_finds_no_room_is_told_at_once() -> None:
+def test_that_there_is_no_room_is_told_at_once(door: Callable[[], Door], line: bytes, said: bytes) -> None:
     """Who brings jobs asks again, and gives up when there is no answer."""
-    desk = PlainDesk()
-    desk.slowness = SLOW_S
-    desk.full = "limits.jobs is reached"
-    jobs = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)
-    peer = Peer(desk, RedisDoor(libraries=(LIBRARY,)))
-    rests, answer = told(peer, wire(b"FCALL", [b"crossdock.load", b"0", b"r", jobs]))
-    assert answer.startswith(b"-OOM limits.jobs is reached")
+    rests, answer = told_slowly(door, line, "the disk is nearly full")
+    assert answer.startswith(said + b"the disk is nearly full")
     assert rests == 0.0
 
 
@@ -172,35 +166,3 @@ def test_a_line_that_is_too_long_for_masenko() -> None:
     with pytest.raises(StopIteration) as end:
         next(work)
     assert end.value.value.reply == b'ERR {"msg":"line too long"}\n'
-
-
-def test_what_is_sent_behind_the_last_word_is_read_piece_by_piece() -> None:
-    house = House(RedisDoor())
-    connection, transport = house.connect()
-    connection.data_received(b"*x\r\n")
-    house.sync()
-    assert transport.heard == b"-ERR Protocol error: invalid multibulk length\r\n" and transport.eof
-    reading: list[bool] = []
-    transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
-    transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
-    connection.data_received(b"x" * 8 * PIECE)
-    assert reading == [False]
-    house.loop.run()
-    assert reading == [False, True]
-
-
-def test_a_pipeline_is_cut_piece_by_piece_between_the_turns_of_others() -> None:
-    house = House(RedisDoor())
-    (flood, answers), (other, answer) = house.connect(), house.connect()
-    reading: list[bool] = []
-    answers.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
-    answers.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
-    flood.data_received(b"".join(wire(b"ECHO", [b"%d" % n]) for n in range(10_000)))
-    other.data_received(wire(b"PING", []))
-    while not answer.heard:
-        house.loop.step()
-    assert 0 < answers.heard.count(b"$") < 1_000
-    assert reading == [False]
-    house.sync()
-    assert answers.heard == b"".join(b"$%d\r\n%d\r\n" % (len(str(n)), n) for n in range(10_000))
-    assert reading[-1] and len(flood._requests) == 0

@@ -4,7 +4,9 @@ that is slow.
 """
 
 from collections.abc import Callable, Generator
-from typing import Final, TypeGuard, TypeVar
+from typing import Final, Generic, TypeGuard, TypeVar
+
+import msgspec
 
 from crossdock.wire.answer import Answer, Bye, Slices, Wait
 from crossdock.wire.desk import Desk
@@ -26,8 +28,15 @@ _READ_A_S: Final = 1e9
 _REFUSAL: Final = (b"-", b"ERR ")
 _NONE: Final = (b"-NOTUNIQUE", b"-TIMEOUT", b"-OOM", b"-LIMIT")
 
-#: What a session of some door calls a request.
 R = TypeVar("R")
+A = TypeVar("A")
+
+
+class Long(msgspec.Struct, Generic[R], frozen=True):
+    """A request that takes more than a moment to look at."""
+
+    request: R
+    took: float  #: seconds, to read it
 
 
 def rest(held_up: float) -> float:
@@ -50,10 +59,10 @@ def gathered(size: int) -> float:
     return size / _GATHERED_A_S
 
 
-def rested(desk: Desk, act: Callable[[R], Answer], request: R, before: float) -> Answer:
-    """The answer to a large request, and the rest before it. `before`: seconds that it took so far."""
-    began = desk.held_up() - before
-    answer = act(request)
+def rested(desk: Desk, act: Callable[[R], Answer], long: Long[R]) -> Answer:
+    """The answer to it, and the rest before that."""
+    began = desk.held_up() - long.took
+    answer = act(long.request)
     held_up = desk.held_up() - began
     if isinstance(answer, Generator):
         return _work(desk, answer, held_up)
@@ -81,9 +90,9 @@ def is_in_vain(answer: Answer, desk: Desk) -> TypeGuard[bytes]:
     return no_room is None or no_room.encode() not in answer
 
 
-def late(refusal: bytes | Bye, held_up: float) -> Slices:
-    """So long after it was found, for so many seconds."""
+def late(answer: A, held_up: float) -> Generator[float, None, A]:
+    """What was in vain for so many seconds, told after the rest for them."""
     seconds = rest(held_up)
     if seconds:
         yield seconds
-    return refusal
+    return answer

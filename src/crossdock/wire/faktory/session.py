@@ -26,7 +26,7 @@ from crossdock.wire.faktory.track import track
 from crossdock.wire.faktory.workers import RUNNING, Worker
 from crossdock.wire.given import Given
 from crossdock.wire.lines import TOO_LONG, Lines
-from crossdock.wire.rest import LARGE, gathered, refused_late, rested
+from crossdock.wire.rest import LARGE, Long, gathered, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.faktory.door import FaktoryDoor
@@ -69,7 +69,7 @@ class FaktorySession:
         if not self.identified:
             return self._hello(line)
         if len(line) > LARGE:
-            return rested(self._desk, self._handle_large, line, gathered(len(line)))
+            return rested(self._desk, self._handle_large, Long(line, gathered(len(line))))
         verb, blank, body = line.partition(b" ")
         act = _VERBS.get(verb)
         if act is None:

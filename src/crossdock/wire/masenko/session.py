@@ -17,7 +17,7 @@ from crossdock.wire.masenko.atomic import Atomic, blocked
 from crossdock.wire.masenko.ids import newest, shown
 from crossdock.wire.masenko.info import info
 from crossdock.wire.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
-from crossdock.wire.rest import gathered, is_in_vain, late, refused_late, rested
+from crossdock.wire.rest import Long, gathered, is_in_vain, late, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.masenko.door import MasenkoDoor
@@ -54,7 +54,7 @@ class MasenkoSession:
 
     def handle(self, line: bytes, timed: bool = False) -> Answer:
         if len(line) > _LONG and not timed:
-            return rested(self._desk, partial(self.handle, timed=True), line, gathered(len(line)))
+            return rested(self._desk, partial(self.handle, timed=True), Long(line, gathered(len(line))))
         verb, _, body = line.partition(b" ")
         if self._atomic is not None:
             return self._within(self._atomic, verb.upper(), body)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from crossdock.wire.gathered import Gathered
-from crossdock.wire.rest import LARGE, gathered
+from crossdock.wire.rest import LARGE, Long, gathered
 
 #: A line of the grammar, an inline request among them (Redis' PROTO_INLINE_MAX_SIZE).
 LINE_BYTES: Final = 64 * 1024
@@ -38,12 +38,8 @@ _ESCAPES: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\
 _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
-class Unusual:
-    """What few requests are."""
-
-
 @dataclass(frozen=True)
-class Fault(Unusual):
+class Fault:
     """The peer broke the grammar for good."""
 
     text: str
@@ -51,15 +47,7 @@ class Fault(Unusual):
     size: int = field(default=0, compare=False)
 
 
-class Large(Unusual, list[bytes]):
-    """A request that takes more than a moment to look at."""
-
-    def took(self) -> float:
-        """Seconds, to read it."""
-        return gathered(sum(map(len, self))) + len(self) / _WORDS_A_S
-
-
-Request: TypeAlias = list[bytes] | Large | Fault
+Request: TypeAlias = list[bytes] | Long[list[bytes]] | Fault
 
 
 class _Broken(Exception):
@@ -133,8 +121,10 @@ class Requests:
                 at = stop + 2
                 left -= 1
             if args:
-                large = self._bytes > LARGE or len(args) > _MANY_WORDS
-                requests.append(Large(args) if large else args)
+                if self._bytes > LARGE or len(args) > _MANY_WORDS:
+                    requests.append(Long(args, gathered(self._bytes) + len(args) / _WORDS_A_S))
+                else:
+                    requests.append(args)
                 args = self._args = []
             if at == size:
                 self._left = 0
@@ -170,9 +160,9 @@ class Requests:
 
     def _count(self, line: bytes) -> int:
         count = integer(line[1:])
-        if count is None or count > WORDS_AT_MOST:
-            if count is None or count > _REDIS_TAKES:
-                raise _Broken("invalid multibulk length", (count or 0) * _WORD_BYTES)
+        if count is None or count > _REDIS_TAKES:
+            raise _Broken("invalid multibulk length", (count or 0) * _WORD_BYTES)
+        if count > WORDS_AT_MOST:
             too_many = f"more than {WORDS_AT_MOST} words in one request, the limit; divide it"
             raise _Broken(too_many, count * _WORD_BYTES)
         return count if count > 0 else 0  # an empty request, or none at all, is passed over

@@ -14,7 +14,7 @@ from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.errors import EXEC_ABORT
 from crossdock.wire.redis.values import NULL_ARRAY, OK, Block, Encoded, Error, Hang, Result, Value
 from crossdock.wire.redis.views import run
-from crossdock.wire.rest import LARGE, rest
+from crossdock.wire.rest import LARGE, late
 
 #: Commands of one transaction: about a tenth of a second in which nobody else is served.
 QUEUE_AT_MOST: Final = 16_384
@@ -64,13 +64,7 @@ def execute(context: Context, args: list[bytes]) -> Result:
             if began is not None and reply.startswith(b"-"):
                 in_vain += desk.held_up() - began
     # Leases that only this answer tells of must not wait for it.
-    return _late(replies, in_vain) if in_vain and context.granted is None else replies
-
-
-def _late(replies: Value, in_vain: float) -> Generator[float, None, Value]:
-    """As what is large and refused outside of a transaction."""
-    yield rest(in_vain)
-    return replies
+    return late(replies, in_vain) if in_vain and context.granted is None else replies
 
 
 def at_once(result: Result, passes: Iterator[int]) -> Value:

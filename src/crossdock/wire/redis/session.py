@@ -9,14 +9,14 @@ from crossdock.wire.desk import Desk
 from crossdock.wire.redis import errors
 from crossdock.wire.redis.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
 from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.decode import Fault, Large, Request, Requests, Unusual
+from crossdock.wire.redis.decode import Fault, Request, Requests
 from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.multi import QUEUE_AT_MOST, WORD_BYTES, end
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
 from crossdock.wire.redis.views import run
-from crossdock.wire.rest import LARGE, refused_late, rested
+from crossdock.wire.rest import LARGE, Long, refused_late, rested
 
 if TYPE_CHECKING:
     from crossdock.wire.redis.door import RedisDoor
@@ -41,7 +41,7 @@ class RedisSession(Context):
         return b""
 
     def handle(self, request: Request) -> Answer:
-        if isinstance(request, Unusual):
+        if not isinstance(request, list):
             return self._unusual(request)
         command = COMMANDS.get(request[0])
         if command is None:
@@ -65,9 +65,9 @@ class RedisSession(Context):
         answer = run(self, command, request[1:])
         return b"$%d\r\n%b\r\n" % (len(answer), answer) if type(answer) is bytes else self._answer(answer)
 
-    def _unusual(self, request: Large | Fault) -> Answer:
-        if isinstance(request, Large):
-            return rested(self.desk, self.handle, list(request), request.took())
+    def _unusual(self, request: Long[list[bytes]] | Fault) -> Answer:
+        if isinstance(request, Long):
+            return rested(self.desk, self.handle, request)
         bye = Bye(encode(Error(f"ERR {request.text}"), self.resp3))
         return refused_late(bye, request.size) if request.size > LARGE else bye
 

@@ -6,9 +6,7 @@ command: that is how upstream behaves, and what its clients see (1.3).
 
 from typing import Final, NamedTuple, TypeAlias
 
-import msgspec
-
-from crossdock.wire.rest import LARGE, received
+from crossdock.wire.rest import LARGE, Long, received
 from crossdock.wire.workq import messages
 from crossdock.wire.workq.tokens import NO_FLAGS, Flags, apart, signed
 
@@ -27,15 +25,8 @@ _BLANKS_AT_MOST: Final = 5_000
 _LINES_A_S: Final = 1e8
 
 
-class Long(msgspec.Struct, frozen=True):
-    """A request that takes more than a moment to look at."""
-
-    request: _Read
-    took: float  #: seconds, to read it
-
-
 #: None: the peer broke the grammar for good, and nothing follows.
-Request: TypeAlias = _Read | Long | None
+Request: TypeAlias = _Read | Long[_Read] | None
 
 
 class _Shape(NamedTuple):

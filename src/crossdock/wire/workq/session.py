@@ -15,9 +15,9 @@ from crossdock.wire.answer import Answer, Bye, Ended, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.given import Given
 from crossdock.wire.payload import as_bytes
-from crossdock.wire.rest import rested
+from crossdock.wire.rest import Long, rested
 from crossdock.wire.workq import ids, messages
-from crossdock.wire.workq.codec import Codec, Long, Request
+from crossdock.wire.workq.codec import Codec, Request
 from crossdock.wire.workq.inspect import find, inspect
 from crossdock.wire.workq.job import DAY_MS, LEASE_S, added, foreground, scheduled, timeout
 from crossdock.wire.workq.messages import OK, TIMEOUT, Invalid
@@ -63,10 +63,10 @@ class WorkqSession:
     def handle(self, request: Request) -> Answer:
         if request is None:
             return Bye(b"")
-        if isinstance(request, (bytes, Long)):
-            if isinstance(request, bytes):
-                return request
-            return rested(self._desk, self.handle, request.request, request.took)
+        if isinstance(request, bytes):
+            return request
+        if isinstance(request, Long):
+            return rested(self._desk, self.handle, request)
         words, flags, block = request
         try:
             return _VERBS[words[0]](self, words, flags, block)

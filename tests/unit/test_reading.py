@@ -1,0 +1,38 @@
+"""How a connection reads: what came in one read is cut piece by piece, between the turns of others."""
+
+from crossdock.server.limits import PIECE
+from crossdock.wire.redis.door import RedisDoor
+from tests.support.house import House
+from tests.unit.test_redis_fuzz import wire
+
+
+def test_a_pipeline_is_cut_piece_by_piece_between_the_turns_of_others() -> None:
+    house = House(RedisDoor())
+    (flood, answers), (other, answer) = house.connect(), house.connect()
+    reading: list[bool] = []
+    answers.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
+    answers.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
+    flood.data_received(b"".join(wire(b"ECHO", [b"%d" % n]) for n in range(10_000)))
+    other.data_received(wire(b"PING", []))
+    while not answer.heard:
+        house.loop.step()
+    assert 0 < answers.heard.count(b"$") < 1_000
+    assert reading == [False]
+    house.sync()
+    assert answers.heard == b"".join(b"$%d\r\n%d\r\n" % (len(str(n)), n) for n in range(10_000))
+    assert reading[-1] and len(flood._requests) == 0
+
+
+def test_what_is_sent_behind_the_last_word_is_read_piece_by_piece() -> None:
+    house = House(RedisDoor())
+    connection, transport = house.connect()
+    connection.data_received(b"*x\r\n")
+    house.sync()
+    assert transport.heard == b"-ERR Protocol error: invalid multibulk length\r\n" and transport.eof
+    reading: list[bool] = []
+    transport.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
+    transport.resume_reading = lambda: reading.append(True)  # type: ignore[method-assign]
+    connection.data_received(b"x" * 8 * PIECE)
+    assert reading == [False]
+    house.loop.run()
+    assert reading == [False, True]
