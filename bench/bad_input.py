@@ -124,7 +124,7 @@ def watch(peer: socket.socket, seconds: float) -> Figures:
     return figures(len(took), seconds, took)
 
 
-def beside(target: Target, peer: socket.socket, kind: tuple[Way, bytes], seconds: float) -> Figures:
+def watch_beside(target: Target, peer: socket.socket, kind: tuple[Way, bytes], seconds: float) -> Figures:
     way, bad = kind
     over = multiprocessing.Event()
     other = multiprocessing.Process(target=way, args=(target, bad, over))
@@ -148,7 +148,7 @@ def bad_input(folder: Path, seconds: float, runs: int, door: str, names: Sequenc
     ):
         target, kinds = server.beside or server.target, _KINDS[door]
         for name in names:
-            pairs = [(watch(peer, seconds), beside(target, peer, kinds[name], seconds)) for _ in range(runs)]
+            pairs = [(watch(peer, seconds), watch_beside(target, peer, kinds[name], seconds)) for _ in range(runs)]
             alone, beside = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
             ratio = statistics.median(after.p99 / before.p99 for before, after in pairs)
             times = (alone.p50, alone.p99, alone.worst, beside.p50, beside.p99, beside.worst)

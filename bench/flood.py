@@ -14,7 +14,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Final
 
-from bench.bad_input import beside, watch
+from bench.bad_input import watch, watch_beside
 from bench.figures import median
 from bench.machine import describe
 from bench.process import ServerFailed
@@ -54,7 +54,7 @@ def _measure(door: str, folder: Path, seconds: float, runs: int) -> tuple[str, .
         connect(server.target) as peer,
     ):
         target, kind = server.beside or server.target, (_flood, _REQUESTS[door] * 50_000)
-        pairs = [(watch(peer, seconds), beside(target, peer, kind, seconds)) for _ in range(runs)]
+        pairs = [(watch(peer, seconds), watch_beside(target, peer, kind, seconds)) for _ in range(runs)]
     before, after = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
     tell(f"{door}: p99 {ms(before.p99)} alone, {ms(after.p99)} beside")
     return door, *map(ms, (before.p50, before.p99, after.p50, after.p99, after.worst))
