@@ -14,6 +14,7 @@ from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.errors import Damaged
+from crossdock.settings import ServerSettings, Settings
 from tests.support.server import Server
 from tests.support.states import Story, eventful, picture
 
@@ -167,7 +168,8 @@ def test_a_journal_that_is_gone_is_not_begun_anew(tmp_path: Path, how: str, left
     with pytest.raises(Damaged, match=r"is missing or empty, but .* is there; put journal.db back, or restore"):
         SqliteJournal(folder)
     assert contents(tmp_path) == before
-    assert any("is missing or empty" in each for each in checks._folder(tmp_path)), "doctor tells, too"
+    warnings = checks._folder(Settings(server=ServerSettings(data=tmp_path)))
+    assert any("is missing or empty" in each for each in warnings), "doctor tells, too"
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -12,6 +12,7 @@ from crossdock.journal import snapshot, sqlite
 from crossdock.journal.backup import back_up
 from crossdock.journal.check import BROKEN, SOUND, SPARE, Report, check
 from crossdock.journal.folder import DATABASE
+from crossdock.journal.mark import MARK, write_mark
 from crossdock.journal.reader import NoJournal
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip
 from tests.support.states import eventful
@@ -44,6 +45,7 @@ def test_a_folder_in_use(tmp_path: Path) -> None:
     assert look(tmp_path / "data").faults == []
     assert {each.name for each in (tmp_path / "data").glob("journal*")} == {
         DATABASE,
+        MARK,
         f"{DATABASE}-wal",
         f"{DATABASE}-shm",
     }, "the server's own files are left alone"
@@ -190,6 +192,8 @@ def test_a_backup_is_checked_like_a_folder_and_by_its_own_word(data: Path) -> No
     back_up(data, copy, 0, nothing)
     assert look(copy).faults == []
     change(copy, f"delete from journal where seq = {LAST}")
+    assert f"batch {LAST} is missing from the end" in look(copy).faults[0]
+    write_mark(copy, 0, 0)
     assert "its backup.json says" in look(copy).faults[0]
 
 

@@ -9,6 +9,7 @@ import pytest
 from crossdock.journal import copying
 from crossdock.journal.backup import MANIFEST, back_up
 from crossdock.journal.folder import DATABASE
+from crossdock.journal.mark import write_mark
 from crossdock.journal.restore import CannotRestore, restore
 from crossdock.model.errors import Damaged
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip, state
@@ -45,7 +46,7 @@ def test_a_folder_in_use(copy: Path) -> None:
 
 
 def test_a_folder_that_is_not_empty(copy: Path) -> None:
-    refused(copy, copy.parent / "data", r"not empty \(ballast|not empty \(journal.db, snapshot-\d+\); move it away")
+    refused(copy, copy.parent / "data", r"not empty \(journal.db, journal.mark, snapshot-\d+\); move it away")
     (copy.parent / "home").mkdir()
     (copy.parent / "home" / "letter").touch()
     refused(copy, copy.parent / "home", r"home is not empty \(letter\); move it away, or restore to another")
@@ -76,6 +77,8 @@ def test_a_backup_that_has_rotted(copy: Path) -> None:
 
 def test_a_backup_that_lost_its_end(copy: Path) -> None:
     change(copy, "delete from journal where seq = (select max(seq) from journal)")
+    refused(copy, copy.parent / "new", r"batch \d+ is missing from the end of the journal")
+    write_mark(copy, 0, 0)
     refused(copy, copy.parent / "new", r"copy holds \d+ jobs up to batch \d+, its backup.json says \d+ up to \d+; use")
 
 

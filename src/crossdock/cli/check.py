@@ -11,6 +11,7 @@ from crossdock.cli.meter import meter
 from crossdock.cli.show import size, some
 from crossdock.journal.check import Report
 from crossdock.journal.check import check as look_at
+from crossdock.server.lake import last_batch
 
 _EXAMPLES = """\b
 Examples:
@@ -28,7 +29,7 @@ def check(as_json: bool, **values: Any) -> int:
     """
     settings = settings_of(values).settings
     with meter() as progress:
-        report = look_at(settings.server.data, progress)
+        report = look_at(settings.server.data, progress, last_batch(settings))
         lake = lake_checks.verified(settings, progress)
     if as_json:
         sound = not report.faults and not lake.faults

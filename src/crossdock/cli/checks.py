@@ -3,7 +3,6 @@
 import os
 import resource
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import apsw
@@ -14,9 +13,12 @@ from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
 from crossdock.journal.folder import existing, in_use_by, not_a_folder, widowed
+from crossdock.journal.reader import NoJournal, Reader
 from crossdock.journal.sqlite import LEAST_SQLITE
+from crossdock.model.errors import Damaged
 from crossdock.server import room, standing
 from crossdock.server.doors import CannotStart, addresses
+from crossdock.server.lake import last_batch
 from crossdock.settings import Settings
 
 #: Less is worth a word even where the watermark allows it: a compaction writes a second copy of all jobs.
@@ -34,7 +36,7 @@ def warnings(loaded: Loaded) -> list[str]:
         *_doors(settings),
         *_orders(settings),
         *_secret_file(loaded),
-        *_folder(settings.server.data),
+        *_folder(settings),
         *_disk(settings),
         *_descriptors(settings),
         *_sqlite(apsw.sqlite_lib_version()),
@@ -83,13 +85,31 @@ def _durability(settings: Settings) -> Iterator[str]:
         yield "journal.durability = everysec: a power cut loses up to a second of answered requests; always loses none"
 
 
-def _folder(data: Path) -> Iterator[str]:
+def _incomplete(settings: Settings) -> str:
+    data = settings.server.data
+    try:
+        if gone := widowed(data):
+            return gone
+        reader = Reader(data)
+        try:
+            reader.refuse_incomplete(last_batch(settings))
+        finally:
+            reader.close()
+    except NoJournal:
+        pass
+    except Damaged as error:
+        return str(error)
+    return ""
+
+
+def _folder(settings: Settings) -> Iterator[str]:
+    data = settings.server.data
     there = existing(data)
     if wrong := not_a_folder(data):
         yield f"the server will not start: {wrong}"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"the server will not start: {there} may not be written to by this user"
-    elif gone := widowed(data):
+    elif gone := _incomplete(settings):
         yield f"the server will not start: {gone}"
     kind = file_system(there, MOUNTS.read_text("utf-8", "replace"))
     if kind in IN_MEMORY:

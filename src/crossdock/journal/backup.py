@@ -1,6 +1,7 @@
 """Backups: a folder like a server's own, that holds what was durable when the backup began.
 
     journal.db       the batches behind the snapshot, and those that a reader of the journal still needs
+    journal.mark     the number of the last one
     snapshot-SEQ     the newest snapshot at that time, if there was one
     backup.json      what it must come to: a copy that lost its end would otherwise look whole
 
@@ -25,6 +26,7 @@ from crossdock import __version__
 from crossdock.journal.copying import Progress, copy_file, is_full, seldom, write_journal
 from crossdock.journal.disk import free_bytes, sync_folder, write_whole
 from crossdock.journal.folder import DATABASE
+from crossdock.journal.mark import MARK, RESTORED, write_mark
 from crossdock.journal.reader import Reader
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.model.errors import CrossdockError, Damaged
@@ -62,7 +64,7 @@ def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manif
         raise CannotBackUp(f"{dest} exists; name a new one, a backup never overwrites")
     if not dest.parent.is_dir():
         raise CannotBackUp(f"{dest.parent} is not a folder; create it, or back up to another place")
-    Reader(data).close()  # what is wrong with it is told before anything is written
+    _refuse_incomplete(data)
     partial = dest.with_name(dest.name + PARTIAL)
     try:
         partial.mkdir(mode=0o700)
@@ -79,6 +81,17 @@ def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manif
     sync_folder(dest.parent)
     progress("verify", 1, 1)
     return made
+
+
+def _refuse_incomplete(data: Path) -> None:
+    """Before anything is written."""
+    reader = Reader(data)
+    try:
+        reader.refuse_incomplete()
+    except Damaged as error:
+        raise _not_backed_up(error) from error
+    finally:
+        reader.close()
 
 
 @contextmanager
@@ -137,8 +150,13 @@ def _copy_once(reader: Reader, into: Path, progress: Progress) -> None:
     except (Damaged, FileNotFoundError) as error:
         if reader.snapshot() != base or reader.needless > after:
             raise _Overtaken from error
-        what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error).partition(";")[0]
-        raise Damaged(f"nothing was backed up: {what}; `crossdock check` tells all that is wrong") from error
+        raise _not_backed_up(error) from error
+    write_mark(into, until, RESTORED)
+
+
+def _not_backed_up(error: Damaged | FileNotFoundError) -> Damaged:
+    what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error).partition(";")[0]
+    return Damaged(f"nothing was backed up: {what}; `crossdock check` lists all that is wrong")
 
 
 def _counted(
@@ -157,6 +175,7 @@ def verify(folder: Path) -> Recovered:
     gc.disable()  # a fold makes millions of objects and no garbage
     try:
         reader.whole()
+        reader.refuse_incomplete()
         return recover(reader)
     finally:
         gc.enable()
@@ -187,7 +206,7 @@ def compare(backup: Path, told: Manifest, found: Recovered) -> None:
 
 def files(backup: Path) -> list[Path]:
     """What a backup or data folder consists of, the journal last: a folder without it is none."""
-    return [*sorted(backup.glob("snapshot-*[0-9]")), backup / DATABASE]
+    return [*sorted(backup.glob("snapshot-*[0-9]")), backup / MARK, backup / DATABASE]
 
 
 def _manifest(folder: Path, found: Recovered) -> Manifest:

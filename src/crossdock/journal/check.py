@@ -1,4 +1,4 @@
-"""What `crossdock check` looks at: every batch, both snapshots, and whether it all folds to a state.
+"""What `crossdock check` looks at: every batch, the end of the journal, both snapshots, and that all folds to a state.
 
 Nothing is changed, and a server may run meanwhile. What it trims while this looks is not missing: nothing counts as
 lost that a snapshot has made superfluous.
@@ -36,8 +36,8 @@ SPARE: Final = (
     "`crossdock backup DEST`, and look at the disk"
 )
 BROKEN: Final = (
-    "keep this folder as it is, restore the newest backup elsewhere with `crossdock restore BACKUP --data DIR`, and "
-    "start the server there"
+    "keep this folder as it is. Restore the newest backup elsewhere with `crossdock restore BACKUP --data DIR` and "
+    "start the server there, or copy what can still be read with `crossdock salvage DIR NEW_DIR`"
 )
 
 
@@ -56,8 +56,8 @@ class Report(msgspec.Struct):
     cure: str = SOUND
 
 
-def check(data: Path, progress: Progress) -> Report:
-    """Raises NoJournal when there is nothing to check."""
+def check(data: Path, progress: Progress, lake: int = 0) -> Report:
+    """Raises NoJournal when there is nothing to check. `lake` is the last batch that the lake holds."""
     report = Report(str(data), in_use_by(data))
     try:
         reader = Reader(data)
@@ -68,6 +68,7 @@ def check(data: Path, progress: Progress) -> Report:
     needed: list[str] = []
     try:
         _attempt(reader.whole, needed)
+        _look_at_end(reader, lake, spare, needed)
         _look_at_batches(reader, report, spare, needed, seldom(progress))
         _look_at_snapshots(reader, report, spare, needed, progress)
         if not needed:
@@ -81,6 +82,15 @@ def check(data: Path, progress: Progress) -> Report:
     report.faults = [*needed, *spare]
     report.cure = BROKEN if needed else SPARE if spare else SOUND
     return report
+
+
+def _look_at_end(reader: Reader, lake: int, spare: list[str], needed: list[str]) -> None:
+    try:
+        mark = reader.refuse_incomplete(lake)
+        if mark is not None and mark.fault:
+            spare.append(mark.fault)
+    except Damaged as error:
+        needed.append(_fault(error))
 
 
 def _look_at_batches(reader: Reader, report: Report, spare: list[str], needed: list[str], progress: Progress) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from crossdock.journal.mark import MARK, read_mark
 from crossdock.model.errors import CrossdockError
 
 DATABASE: Final = "journal.db"
@@ -23,6 +24,11 @@ class NotAFolder(CrossdockError):
 
 def snapshot_name(seq: int) -> str:
     return f"snapshot-{seq:016d}"
+
+
+def snapshot_numbers(folder: Path) -> list[int]:
+    """The last batch of each finished snapshot in the folder, in no order."""
+    return [int(path.name.removeprefix("snapshot-")) for path in folder.glob("snapshot-*") if path.name[9:].isdigit()]
 
 
 def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
@@ -50,8 +56,10 @@ def widowed(folder: Path) -> str:
     database = folder / DATABASE
     if database.exists() and database.stat().st_size:
         return ""
-    # The reserve is made when there is a journal.
+    # The reserve is made when there is a journal, and the mark of batch 0 before there is one.
     files = [path for path in (folder / f"{DATABASE}-wal", folder / BALLAST) if path.exists() and path.stat().st_size]
+    if (mark := read_mark(folder)) is not None and mark.seq:
+        files.append(folder / MARK)
     left = [path.name for path in (*files, *sorted(folder.glob("snapshot-*[0-9]")))]
     if not left:
         return ""

@@ -23,7 +23,7 @@ class Journal(Protocol):
         """Return the batch's sequence number once it is durable. Raises JournalFailed."""
 
     def sync(self) -> None:
-        """Make durable what was appended under `everysec`."""
+        """Called once a second: make durable what was appended under `everysec`, and what is written lazily."""
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         """All batches behind `after`, in order, each checked. Short statements by keyset: no reader pins the log."""

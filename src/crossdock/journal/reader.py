@@ -10,9 +10,11 @@ from pathlib import Path
 
 import apsw
 
+from crossdock.journal.completeness import refuse_incomplete
 from crossdock.journal.folder import DATABASE, LOCK, Folder
+from crossdock.journal.mark import Found
 from crossdock.journal.sqlite import SqliteJournal
-from crossdock.journal.tables import check_format, is_new
+from crossdock.journal.tables import is_sound
 from crossdock.model.errors import CrossdockError, Damaged
 
 
@@ -38,9 +40,18 @@ class Reader(SqliteJournal):
     def whole(self) -> None:
         """As the server does it before it starts: the tables are ours, and SQLite finds its pages sound."""
         try:
-            if is_new(self._db):
+            if not is_sound(self._db):
                 raise NoJournal(f"{self._folder.path / DATABASE} is empty: no server has used it yet")
-            check_format(self._db)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
+
+    def refuse_incomplete(self, lake: int = 0) -> Found | None:
+        """Raises Damaged if the journal lost its end. The mark is returned. `lake` is the last batch in the lake."""
+        return refuse_incomplete(self._folder.path, self._last_readable, lake)
+
+    def _last_readable(self) -> int:
+        try:
+            return max(self.newest, self._snapshot_seq("snapshot"))
         except (apsw.Error, UnicodeDecodeError) as error:
             raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
 

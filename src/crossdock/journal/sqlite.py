@@ -1,21 +1,24 @@
 """The journal on SQLite: one row a batch, one connection that writes and checkpoints.
 
-Every row carries a CRC over its sequence number and its bytes. A failed check raises `Damaged`; nothing here deletes or
-repairs on one.
+Every row carries a CRC over its sequence number and its bytes, and the durable mark says which row is the last. A
+failed check raises `Damaged`; nothing here deletes or repairs on one.
 """
 
 import logging
 import os
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
 from crossdock.journal import tables
+from crossdock.journal.completeness import refuse_incomplete
 from crossdock.journal.disk import free_bytes, has_room
 from crossdock.journal.folder import DATABASE, Folder, snapshot_name, widowed
+from crossdock.journal.mark import RESTORED, UNSYNCED, Mark
 from crossdock.journal.port import JournalFailed, Snapshot
 from crossdock.journal.tables import LOG_BYTES, PAGE_BYTES
 from crossdock.model.errors import CrossdockError, Damaged
@@ -47,18 +50,31 @@ def sound(seq: int, crc: object, batch: object) -> bool:
 
 
 class SqliteJournal:
-    """`durability` is "always" (synced before `append` returns) or "everysec" (synced by `sync`, once a second)."""
+    """`durability` is "always" (synced before `append` returns) or "everysec" (synced by `sync`, once a second).
+
+    `lake` is the last batch that the lake holds: a journal that ends before it is incomplete.
+    """
 
     def __init__(
-        self, folder: Folder, durability: str = "always", *, read_only: bool = False, vfs: str | None = None
+        self,
+        folder: Folder,
+        durability: str = "always",
+        *,
+        lake: int = 0,
+        read_only: bool = False,
+        vfs: str | None = None,
     ) -> None:
         if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < LEAST_SQLITE:
             raise JournalFailed(f"SQLite {apsw.sqlite_lib_version()} is too old; install apsw 3.51.3 or newer")
         self._folder = folder
         path = folder.path / DATABASE
-        gone = "" if read_only else widowed(folder.path)
-        if gone:
-            raise Damaged(f"{gone}; nothing was changed")
+        mark = None
+        if not read_only:
+            if gone := widowed(folder.path):
+                raise Damaged(f"{gone}; nothing was changed")
+            mark = refuse_incomplete(folder.path, partial(_last_readable, path), lake)
+            if mark is not None and mark.fault:
+                log.warning("%s; it is written again", mark.fault)
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._db = apsw.Connection(str(path), flags=flags, vfs=vfs)
@@ -77,15 +93,38 @@ class SqliteJournal:
         except CrossdockError:
             self._db.close()
             raise
+        self._always = durability == "always"
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._wal_pages = 0
         self._checkpoint_at = _CHECKPOINT_PAGES
         self._no_room_told = False
-        if os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
-            if free_bytes(folder.path) > 4 * _ROOM_PAGES * PAGE_BYTES:
+        fresh = False
+        if free_bytes(folder.path) > 4 * _ROOM_PAGES * PAGE_BYTES:
+            fresh = self._restart_log()
+            if os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
                 self._make_room()
-            else:  # the database needs the little there is as well
-                log.warning("hardly any room on the disk: the log grows batch by batch")
+        elif os.fstat(self._wal).st_size < _CHECKPOINT_PAGES * PAGE_BYTES:
+            # the database needs the little there is as well
+            log.warning("hardly any room on the disk: the log grows batch by batch")
+        flags = (mark.flags if mark is not None else 0) & RESTORED
+        try:
+            self._mark = Mark(folder.path, self._last, flags if fresh and self._always else flags | UNSYNCED)
+        except OSError as error:
+            self._db.close()
+            os.close(self._wal)
+            raise _cannot_open(path, error) from error
+
+    def _restart_log(self) -> bool:
+        """Begin a log with new salts: frames that a crash left behind the end of the old one never look like damage of
+        this one. False: it was not possible now, the log goes on where it ended."""
+        try:
+            in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        except (apsw.FullError, apsw.BusyError) as error:
+            log.warning("the log was not restarted: %s", error)
+            return False
+        except apsw.Error as error:
+            raise JournalFailed(f"checkpoint failed: {error}") from error
+        return in_log == copied
 
     def _make_room(self) -> None:
         """Give the log its size before the first batch: a sync that makes its file longer takes half as long again.
@@ -123,8 +162,10 @@ class SqliteJournal:
     @property
     def needless(self) -> int:
         """The last batch that may be trimmed: two snapshots hold it, and no reader wants it."""
-        held, previous = self._scalar("select min(seq) from hold"), self._snapshot_seq("previous")
-        return previous if held is None else min(previous, int(held))
+        held = self._scalar("select min(seq) from hold")
+        # Not past the newest, whatever the record of the one before it says: a flipped bit must not cost batches.
+        spare = min(self._snapshot_seq("previous"), self._snapshot_seq("snapshot"))
+        return spare if held is None else min(spare, int(held))
 
     def append(self, batch: bytes) -> int:
         # Before the batch, never after it: a full disk must not look like a batch that was not written.
@@ -143,6 +184,8 @@ class SqliteJournal:
         except apsw.Error as error:
             raise JournalFailed(f"batch {seq} was not written: {error}") from error
         self._last = seq
+        if self._always:
+            self._move_mark(seq)
         # Counted, not asked of SQLite: its hook would take the interpreter's lock once more for each batch.
         self._wal_pages += 2 + len(batch) // PAGE_BYTES
         return seq
@@ -168,9 +211,19 @@ class SqliteJournal:
             self._checkpoint_at = at
             self._db.execute(f"pragma journal_size_limit={at * PAGE_BYTES if short else LOG_BYTES}").fetchall()
 
+    def _move_mark(self, seq: int) -> None:
+        try:
+            self._mark.move(seq)
+        except OSError as error:
+            raise JournalFailed(f"the mark of batch {seq} was not written: {error}") from error
+
     def sync(self) -> None:
-        """Make everything appended so far durable (`everysec`). The log's own file is all that is not yet."""
-        os.fdatasync(self._wal)
+        """Make everything appended so far durable: the log under `everysec`, and the mark."""
+        if not self._always:
+            last = self._last
+            os.fdatasync(self._wal)
+            self._mark.move(last)
+        self._mark.sync()
 
     def rows(self, after: int) -> Iterator[tuple[int, int, Any]]:
         """Sequence number, checksum and bytes of what is there behind `after`, unchecked: a few megabytes at a time."""
@@ -245,9 +298,34 @@ class SqliteJournal:
         return self._db.changes()
 
     def close(self) -> None:
-        if not self._db.readonly("main"):
-            os.close(self._wal)
+        if self._db.readonly("main"):
+            self._db.close()
+            return
+        self.sync()
+        self._mark.close()
+        os.close(self._wal)
         self._db.close()
+
+
+def _last_readable(path: Path) -> int:
+    """The last batch that a start would find, in a folder that is locked and left as it is. Raises Damaged."""
+    if not path.exists():
+        return 0
+    made = [each for suffix in ("-wal", "-shm") if not (each := path.with_name(path.name + suffix)).exists()]
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            if not tables.is_sound(db):
+                return 0
+            snapshot = db.execute("select value from meta where key = 'snapshot'").get
+            return max(db.execute("select max(seq) from journal").get or 0, snapshot or 0)
+        finally:
+            db.close()
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise _cannot_open(path, error) from error
+    finally:
+        for each in made:
+            each.unlink(missing_ok=True)
 
 
 class DiskFull(JournalFailed):

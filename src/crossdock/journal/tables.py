@@ -33,8 +33,8 @@ _PRAGMAS: Final[tuple[tuple[str, str, Any], ...]] = (
 
 
 def prepare(db: apsw.Connection, synchronous: str) -> None:
-    """Make them, if there are none, and see that they are ours. Raises Damaged, JournalFailed."""
-    new = is_new(db)
+    """Make them, if there are none; `is_sound` has looked at those that are there. Raises JournalFailed."""
+    new = not _stored(db)
     level = {"normal": 1, "full": 2}[synchronous]
     for name, value, expected in (*_PRAGMAS, ("synchronous", synchronous, level)):
         db.execute(f"pragma {name}={value}").fetchall()
@@ -45,25 +45,26 @@ def prepare(db: apsw.Connection, synchronous: str) -> None:
         with db:
             db.execute(";".join(_SCHEMA))
             db.execute("insert into meta values ('format', ?)", (_FORMAT,))
-    check_format(db)
 
 
-def check_format(db: apsw.Connection) -> None:
+def is_sound(db: apsw.Connection) -> bool:
+    """Whether there is a journal: False if nothing was written yet. What is there must be ours and whole: a table whose
+    name rotted is never made again. Raises Damaged."""
+    tables = _stored(db)
+    pages: int = db.execute("pragma page_count").get
+    if not tables and pages <= 1:
+        return False
+    if tables != list(_SCHEMA):
+        raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
     stored = db.execute("select value from meta where key = 'format'").get
     if stored != _FORMAT:
         raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
-
-
-def is_new(db: apsw.Connection) -> bool:
-    """Nothing in it yet. What is there must be ours and whole: a table whose name rotted is never made anew."""
-    tables = [sql for (sql,) in db.execute("select sql from sqlite_schema order by rowid")]
-    pages: int = db.execute("pragma page_count").get
-    if not tables and pages <= 1:
-        return True
-    if tables != list(_SCHEMA):
-        raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
     if pages * PAGE_BYTES <= _CHECKED_BYTES:
         found = db.execute("pragma quick_check(1)").get
         if found != "ok":
             raise Damaged(f"the journal is damaged: {found}; nothing was changed, restore a backup")
-    return False
+    return True
+
+
+def _stored(db: apsw.Connection) -> list[str]:
+    return [sql for (sql,) in db.execute("select sql from sqlite_schema order by rowid")]

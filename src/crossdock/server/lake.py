@@ -71,6 +71,15 @@ def options_of(settings: Settings) -> Options:
     )
 
 
+def last_batch(settings: Settings) -> int:
+    """The newest batch in the lake, as far as it can be known: 0 if the lake is off, empty or damaged."""
+    try:
+        done = manifest.read_done(folder_of(settings)) if settings.lake.on else None
+    except Damaged:  # the keeper reports it
+        return 0
+    return done.last if done is not None else 0
+
+
 class LakeKeeper:
     def __init__(self, settings: Settings, turn: Turn, scribe: Scribe, last_seq: Callable[[], int]) -> None:
         self._options = options_of(settings)

@@ -29,14 +29,16 @@ def refusal(folder: Path, free_mib: int) -> str | None:
     return f"the disk is nearly full ({free // MIB} MiB free, {least // MIB} MiB kept); free some space and push again"
 
 
-def open_journal(folder: Folder, durability: str) -> tuple[SqliteJournal, bool]:
-    """The journal, and whether the reserve is in use now: without room for SQLite's log there is no start."""
+def open_journal(folder: Folder, durability: str, lake: int) -> tuple[SqliteJournal, bool]:
+    """The journal, and whether the reserve is in use now: without room for SQLite's log there is no start.
+
+    `lake` is the last batch that the lake holds."""
     try:
-        return SqliteJournal(folder, durability), False
+        return SqliteJournal(folder, durability, lake=lake), False
     except DiskFull as error:
         ballast = folder.path / BALLAST
         if not ballast.exists():
             raise
         log.error("%s; until then the reserve is used", error)
         ballast.unlink()
-        return SqliteJournal(folder, durability), True
+        return SqliteJournal(folder, durability, lake=lake), True

@@ -23,7 +23,7 @@ from crossdock.server.clock import Clock
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall
-from crossdock.server.lake import HOLD, LakeKeeper, conceal
+from crossdock.server.lake import HOLD, LakeKeeper, conceal, last_batch
 from crossdock.server.limits import Limits
 from crossdock.server.pulse import Pulse
 from crossdock.server.scribe import Scribe
@@ -88,7 +88,7 @@ class Server:
         settings = self._settings
         self._folder = Folder(settings.server.data)
         self._folder.lock()
-        journal, reserve_used = room.open_journal(self._folder, settings.journal.durability)
+        journal, reserve_used = room.open_journal(self._folder, settings.journal.durability, last_batch(settings))
         self._journal = journal
         gc.disable()  # a fold makes millions of objects and no garbage
         recovered = recover(journal)
@@ -153,10 +153,10 @@ class Server:
         return lambda: Connection(self._hall, door, self.turn, self._loop)
 
     def _keep_house(self, seconds: int) -> None:
-        """Once a second: disk space, the sync of `everysec`, the length of the tail; doors less often."""
+        """Once a second: disk space, what is synced lazily, the length of the tail; doors less often."""
         self._house = self._loop.call_later(1.0, self._keep_house, seconds + 1)  # whatever comes of this time
         self._look_at_disk()
-        if seconds and self._settings.journal.durability == "everysec":
+        if seconds:
             self._scribe.sync()
         self._compactor.look()
         if self._lake is not None:

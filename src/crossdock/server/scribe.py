@@ -123,7 +123,7 @@ class Scribe:
         return True
 
     def sync(self) -> None:
-        """`everysec`: make what was appended so far durable. Nobody waits for it, so a thread does."""
+        """Make durable what was appended under `everysec`, and the mark. No reply waits for it, so a thread does it."""
         if self._syncing is None:
             self._syncing = self._loop.run_in_executor(None, self._journal.sync)
             self._syncing.add_done_callback(self._synced)
