@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install install-pipeline up test test-quick bench bench-pipeline lint docs lock clean
+.PHONY: help install install-pipeline up test test-long test-quick bench bench-pipeline lint docs lock clean
 
 # A stamp's name holds a hash of all that its step depends on, so a second run is quick and a changed lock is seen.
 # The folder counts too: an editable install points into it.
@@ -38,6 +38,9 @@ test: lint ## lint, then every test
 	$(PYTEST) -n 3 --dist worksteal -m '$(QUICK)'
 	$(PYTEST) -n 3 --dist loadfile -m 'not alone and not ($(QUICK))'
 	$(PYTEST) -m alone
+
+test-long: lint ## the same, with the random tests that try often trying far more often (an hour and more)
+	CROSSDOCK_TEST_LONG=1 $(PYTEST) -n 2 --dist loadfile -m 'fault and not alone'
 
 test-quick: $(TESTS) ## no foreign clients, no kills and full disks, nothing slow, fewer examples
 	$(PYTEST) -n 3 --dist worksteal --hypothesis-profile quick -m '$(QUICK)'

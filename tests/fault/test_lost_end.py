@@ -1,0 +1,321 @@
+"""A journal that lost its end is refused: a damaged, cut or deleted write-ahead log never loses a batch silently."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from crossdock.journal import wal
+from crossdock.journal.check import BROKEN, check
+from crossdock.journal.folder import DATABASE, Folder
+from crossdock.journal.mark import MARK, RESTORED, UNSYNCED, read_mark, write_mark
+from crossdock.journal.port import Snapshot
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.errors import Damaged
+from tests.support.scale import tries
+from tests.support.server import Server
+
+pytestmark = pytest.mark.fault
+
+BATCHES: Final = 200
+WAL: Final = f"{DATABASE}-wal"
+FRAME: Final = 24 + 4_096
+
+
+def batch(seq: int) -> bytes:
+    return b"batch %d " % seq * (1 + seq % 40)
+
+
+def killed(path: Path, durability: str = "always", batches: int = BATCHES) -> Path:
+    """A folder as a SIGKILL leaves it, its batches in the log alone."""
+    writing = path.with_name("writing")
+    journal = SqliteJournal(Folder(writing), durability)
+    for seq in range(1, batches + 1):
+        journal.append(batch(seq))
+    shutil.copytree(writing, path)
+    journal.close()
+    shutil.rmtree(writing)
+    (path / f"{DATABASE}-shm").unlink()
+    return path
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return killed(tmp_path_factory.mktemp("killed") / "data")
+
+
+@pytest.fixture
+def data(left: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(left, tmp_path / "data"))
+
+
+def recovered(data: Path, **options: int) -> list[bytes]:
+    journal = SqliteJournal(Folder(data), **options)  # type: ignore[arg-type]
+    try:
+        return [each for _, each in journal.read(0)]
+    finally:
+        journal.close()
+
+
+def whole(data: Path) -> bool:
+    return recovered(data) == [batch(seq) for seq in range(1, BATCHES + 1)]
+
+
+def contents(data: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in data.iterdir() if each.is_file() and each.suffix != ".db-shm"}
+
+
+def flip(path: Path, bit: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(bit // 8)
+        [byte] = file.read(1)
+        file.seek(bit // 8)
+        file.write(bytes([byte ^ 1 << bit % 8]))
+
+
+def end_of_log(data: Path) -> int:
+    """Bytes up to the last commit."""
+    with (data / WAL).open("rb") as file:
+        log = wal.Log(file)
+        return 32 + FRAME * (1 + max(each.number for each in log.frames() if each.salts == log.salts and each.commit))
+
+
+def refused(data: Path, says: str) -> None:
+    before = contents(data)
+    for _ in range(2):
+        with pytest.raises(Damaged, match=says):
+            SqliteJournal(Folder(data))
+    assert contents(data) == before, "nothing was changed"
+    report = check(data, lambda what, done, of: None)
+    assert report.cure == BROKEN and any(says.split(".*")[0] in fault for fault in report.faults)
+
+
+def test_a_flipped_bit_in_the_log_is_named_with_what_it_costs(data: Path) -> None:
+    flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
+    refused(data, f"to {BATCHES} are missing from the end of the journal")
+
+
+@pytest.mark.parametrize("bit", [0, 40, 100, 130, 200])
+def test_a_flipped_bit_in_the_header_of_the_log(data: Path, bit: int) -> None:
+    flip(data / WAL, bit)
+    refused(data, f"batches 1 to {BATCHES} are missing from the end of the journal")
+
+
+@pytest.mark.parametrize("how", ["deleted", "empty", "cut short"])
+def test_a_log_that_is_gone(data: Path, how: str) -> None:
+    if how == "deleted":
+        (data / WAL).unlink()
+    else:
+        os.truncate(data / WAL, 0 if how == "empty" else 32 + 50 * FRAME)
+    refused(data, f"to {BATCHES} are missing from the end of the journal")
+
+
+def test_no_flip_of_the_log_is_silent(left: Path, tmp_path: Path) -> None:
+    """Each is refused, or changes nothing."""
+    random, found, size = Random(31), 0, end_of_log(left)
+    for n in range(tries(40, 2_000)):
+        data = Path(shutil.copytree(left, tmp_path / str(n)))
+        flip(data / WAL, random.randrange(size * 8))
+        try:
+            assert whole(data)
+        except Damaged:
+            found += 1
+        shutil.rmtree(data)
+    assert found > n / 2
+
+
+def test_after_a_power_cut_that_set_the_mark_back_the_log_itself_shows_the_damage(left: Path, tmp_path: Path) -> None:
+    """All but a flip in the last transaction: that one looks as if it had never been synced."""
+    random, found = Random(32), 0
+    last = end_of_log(left) - 2 * FRAME
+    for n in range(tries(40, 1_000)):
+        data = Path(shutil.copytree(left, tmp_path / str(n)))
+        write_mark(data, 0, 0)
+        flip(data / WAL, random.randrange(last * 8))
+        try:
+            assert len(recovered(data)) >= BATCHES - 2, "the flip took the flag of the commit before the last"
+        except Damaged:
+            found += 1
+        shutil.rmtree(data)
+    assert found > n * 0.8
+
+
+def test_transactions_that_were_never_synced_are_no_damage_under_everysec(tmp_path: Path) -> None:
+    data = killed(tmp_path / "data", "everysec")
+    assert read_mark(data) == (0, UNSYNCED, "")
+    flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
+    assert 0 < len(recovered(data)) < BATCHES
+
+
+def test_what_everysec_has_synced_is_missed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    journal = SqliteJournal(Folder(tmp_path / "writing"), "everysec")
+    for seq in range(1, 21):
+        journal.append(batch(seq))
+    journal.sync()
+    journal.append(batch(21))
+    shutil.copytree(tmp_path / "writing", data)
+    journal.close()
+    os.truncate(data / WAL, 0)
+    refused(data, "batches 1 to 20 are missing from the end of the journal")
+
+
+def test_a_log_that_another_program_has_copied_into_the_database_is_whole(data: Path) -> None:
+    """As the sqlite3 shell does when it ends: it deletes the log."""
+    shell(data)
+    assert not (data / WAL).exists()
+    assert whole(data)
+
+
+def test_what_another_program_cut_off_is_missed(data: Path) -> None:
+    flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
+    shell(data)
+    refused(data, f"to {BATCHES} are missing from the end of the journal")
+
+
+def shell(data: Path) -> None:
+    db = sqlite3.connect(data / DATABASE)
+    db.execute("select count(*) from journal").fetchall()
+    db.close()
+
+
+def test_a_start_goes_on_with_new_salts(data: Path) -> None:
+    """So that nothing behind the end of the old log is ever taken for damage of the new one."""
+    salts = log_salts(data)
+    journal = SqliteJournal(Folder(data))
+    journal.append(batch(BATCHES + 1))
+    assert log_salts(data) != salts
+    journal.close()
+
+
+def log_salts(data: Path) -> object:
+    with (data / WAL).open("rb") as file:
+        return wal.Log(file).salts
+
+
+@pytest.mark.parametrize("slot", [0, 4_096])
+def test_a_flipped_bit_in_the_mark_costs_nothing_and_is_told(
+    data: Path, slot: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    flip(data / MARK, (slot + 9) * 8)
+    report = check(data, lambda what, done, of: None)
+    assert [fault for fault in report.faults if "one of the two slots" in fault]
+    assert whole(data)
+    assert "one of the two slots" in caplog.text
+    assert read_mark(data) == (BATCHES, 0, "")
+
+
+def test_a_mark_that_is_gone_or_unreadable_is_refused(data: Path) -> None:
+    (data / MARK).rename(data / "elsewhere")
+    refused(data, "journal.mark is missing, so nothing tells")
+    (data / MARK).write_bytes(b"x" * 8_192)
+    refused(data, "journal.mark is damaged")
+
+
+def test_all_is_gone_but_the_mark(data: Path) -> None:
+    for each in data.iterdir():
+        if each.name != MARK:
+            each.unlink()
+    with pytest.raises(Damaged, match=r"journal.db is missing or empty, but journal.mark is there"):
+        SqliteJournal(Folder(data))
+    assert [each.name for each in data.iterdir()] == [MARK]
+
+
+def test_batches_that_a_snapshot_or_the_lake_holds_are_missed(data: Path) -> None:
+    with pytest.raises(Damaged, match=f"batches {BATCHES + 1} to {BATCHES + 2} are missing .* but the lake holds them"):
+        SqliteJournal(Folder(data), lake=BATCHES + 2)
+    (data / f"snapshot-{BATCHES + 1:016d}").write_bytes(b"")
+    refused(data, f"batch {BATCHES + 1} is missing from the end of the journal")
+
+
+def test_a_restored_journal_may_be_behind_the_lake(data: Path) -> None:
+    write_mark(data, BATCHES, RESTORED)
+    SqliteJournal(Folder(data), lake=BATCHES + 2).close()
+    assert read_mark(data) == (BATCHES, RESTORED, "")
+
+
+def test_a_flipped_record_of_the_reserve_snapshot_trims_nothing_that_is_needed(tmp_path: Path) -> None:
+    journal = SqliteJournal(Folder(tmp_path))
+    for seq in range(1, 21):
+        journal.append(batch(seq))
+    for seq in (5, 10):
+        (tmp_path / f"snapshot-{seq:016d}").write_bytes(b"")
+        journal.install(Snapshot(seq, tmp_path / f"snapshot-{seq:016d}"))
+    journal._db.execute("update meta set value = 4096 + value where key = 'previous'")
+    while journal.trim(100):
+        pass
+    assert journal.first == 11
+    journal.close()
+
+
+KILLED_AT: Final = """
+import os, signal, sys
+from pathlib import Path
+from crossdock.journal.folder import Folder
+from crossdock.journal.sqlite import SqliteJournal
+
+left = int(sys.argv[2])
+
+def profile(frame, event, arg):
+    global left
+    path = frame.f_code.co_filename
+    if event == "c_call" and "/crossdock/journal/" in path and not path.endswith("/wal.py"):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.setprofile(profile)
+journal = SqliteJournal(Folder(Path(sys.argv[1])))
+sys.setprofile(None)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sound", [True, False], ids=["sound", "damaged"])
+def test_a_kill_at_each_step_of_a_start_changes_nothing(left: Path, tmp_path: Path, sound: bool) -> None:
+    """One folder for all of them: each start finds what the one before it left."""
+    data = Path(shutil.copytree(left, tmp_path / "data"))
+    if not sound:
+        flip(data / WAL, (32 + 100 * FRAME + 2_000) * 8)
+    steps = 0
+    for at in steps_of_a_start():
+        ended = subprocess.run([sys.executable, "-c", KILLED_AT, data, str(at)], capture_output=True, check=False)
+        if ended.returncode != -9:
+            break
+        steps += 1
+    assert steps > (15 if sound else 2)
+    if sound:
+        assert whole(data)
+    else:
+        refused(data, f"to {BATCHES} are missing from the end of the journal")
+
+
+def steps_of_a_start() -> Iterator[int]:
+    yield from range(1, 10_000, tries(4, 1))
+
+
+def test_a_server_refuses_names_what_is_missing_and_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data", {"lake.on": "false"})
+    try:
+        with server.start().client() as client:
+            for n in range(300):
+                client.push(f"job-{n}")
+        server.kill()
+        assert read_mark(server.data).seq >= 300  # type: ignore[union-attr]
+        flip(server.data / WAL, (32 + 200 * FRAME + 2_000) * 8)
+        before = contents(server.data)
+        for _ in range(2):
+            server.spawn()
+            assert server.wait() == 1
+            assert "are missing from the end of the journal" in server.log()
+            assert "Traceback" not in server.log()
+        assert contents(server.data) == before
+    finally:
+        server.close()
