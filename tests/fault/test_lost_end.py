@@ -306,7 +306,7 @@ def test_a_server_refuses_names_what_is_missing_and_leaves_the_folder_as_it_is(t
     try:
         with server.start().client() as client:
             for n in range(300):
-                client.push(f"job-{n}")
+                client.push(f"job-{n:05d}")
         server.kill()
         assert read_mark(server.data).seq >= 300  # type: ignore[union-attr]
         flip(server.data / WAL, (32 + 200 * FRAME + 2_000) * 8)

@@ -54,6 +54,7 @@ VERBS: Final = {
     "backup": "Copy the data to DEST, a new folder, and verify the copy.",
     "restore": "Verify BACKUP, copy it to the data folder, and verify that.",
     "check": "Verify the data folder: every batch, the snapshots, that they make a state, and every page of the lake.",
+    "salvage": "Copy what can be read of a damaged data folder into a new one, and list what was lost.",
     "version": "Print the version.",
 }
 

@@ -72,7 +72,7 @@ def back_up(data: Path, dest: Path, keep_free: int, progress: Progress) -> Manif
         raise CannotBackUp(
             f"{partial} exists: another backup to {dest} is under way, or was cut short; if none runs, remove it"
         ) from None
-    with _removed_on_failure(partial):
+    with removed_on_failure(partial, "backup", CannotBackUp):
         _copy(data, partial, seldom(_watched(data, partial, keep_free, progress)))
         progress("verify", 0, 1)
         made = _manifest(partial, verify(partial))
@@ -95,14 +95,14 @@ def _refuse_incomplete(data: Path) -> None:
 
 
 @contextmanager
-def _removed_on_failure(partial: Path) -> Iterator[None]:
+def removed_on_failure(partial: Path, what: str, refusal: type[CrossdockError]) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
         if is_full(error):
-            raise CannotBackUp(
-                f"no room for the backup in {partial.parent}: {error}; free some space, or back up to another disk. "
+            raise refusal(
+                f"no room for the {what} in {partial.parent}: {error}; free some space, or write to another disk. "
                 "The partial copy was removed, the server's data is untouched"
             ) from error
         raise

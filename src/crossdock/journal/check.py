@@ -16,6 +16,7 @@ import msgspec
 
 from crossdock.journal import snapshot
 from crossdock.journal.backup import MANIFEST, compare, read_manifest
+from crossdock.journal.completeness import CURE
 from crossdock.journal.copying import Progress, seldom
 from crossdock.journal.folder import in_use_by, snapshot_name
 from crossdock.journal.reader import Reader
@@ -166,4 +167,5 @@ def _attempt(look: Callable[[], object], faults: list[str]) -> None:
 
 def _fault(error: Damaged) -> str:
     """Without its advice: the report gives one for all."""
-    return str(error).removesuffix("; restore a backup").removesuffix("; nothing was changed, restore a backup")
+    text = str(error).removesuffix("; restore a backup").removesuffix("; nothing was changed, restore a backup")
+    return text.removesuffix(f"; {CURE}")

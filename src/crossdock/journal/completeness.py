@@ -13,7 +13,7 @@ from crossdock.journal.folder import DATABASE, snapshot_numbers
 from crossdock.journal.mark import MARK, RESTORED, UNSYNCED, Found, read_mark
 from crossdock.model.errors import Damaged
 
-_CURE: Final = "nothing was changed, restore a backup"
+CURE: Final = "nothing was changed. Restore a backup, or copy what can be read with `crossdock salvage`"
 
 
 def refuse_incomplete(folder: Path, readable: Callable[[], int], lake: int = 0) -> Found | None:
@@ -27,7 +27,7 @@ def refuse_incomplete(folder: Path, readable: Callable[[], int], lake: int = 0) 
     if mark is None:
         if last:
             raise Damaged(
-                f"{folder / MARK} is missing, so nothing tells whether the journal is complete; put it back; {_CURE}"
+                f"{folder / MARK} is missing, so nothing tells whether the journal is complete; put it back; {CURE}"
             )
         return None
     unsynced = mark.flags & UNSYNCED
@@ -36,18 +36,18 @@ def refuse_incomplete(folder: Path, readable: Callable[[], int], lake: int = 0) 
     if last < max(mark.seq, snapshot):
         raise Damaged(
             f"{_missing(last, max(mark.seq, snapshot))} missing from the end of the journal, though acknowledged: "
-            f"{database}-wal is damaged or was deleted; {_CURE}"
+            f"{database}-wal is damaged or was deleted; {CURE}"
         )
     if last < lake and not mark.flags & RESTORED:
         raise Damaged(
             f"{_missing(last, lake)} missing from the end of the journal, but the lake holds them: {database}-wal is "
-            f"damaged or was deleted, or lake.dir names the lake of another server; {_CURE}"
+            f"damaged or was deleted, or lake.dir names the lake of another server; {CURE}"
         )
     damage = "" if unsynced else wal.cut(folder / f"{DATABASE}-wal")
     if damage:
         raise Damaged(
             f"batches after {last:,} are missing from the end of the journal: {database}-wal is damaged ({damage}); "
-            f"{_CURE}"
+            f"{CURE}"
         )
     return mark
 

@@ -1,5 +1,7 @@
 """Recovery: the newest snapshot, then the tail of the journal, folded by the engine's own `apply`."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from crossdock.engine.engine import apply
@@ -7,7 +9,7 @@ from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
 from crossdock.journal.port import Journal
 from crossdock.model.errors import Damaged, UsageError
-from crossdock.model.events import EVENT_VERSION, decode_batch
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch
 
 
 class Recovered(msgspec.Struct):
@@ -37,18 +39,32 @@ def recover(journal: Journal, until: int | None = None) -> Recovered:
 
 
 def _fold(found: Recovered, seq: int, data: bytes) -> None:
+    batch = decoded(seq, data)
+    fold(found, seq, batch, batch.events)
+    found.bytes += len(data)
+
+
+def decoded(seq: int, data: bytes) -> Batch:
+    """Raises Damaged, also for a batch of a newer version."""
     try:
         batch = decode_batch(data)
-        if batch.version > EVENT_VERSION:
-            raise Damaged(f"batch {seq} was written by a newer Crossdock; this one reads events up to {EVENT_VERSION}")
-        memory = found.memory
-        for event in batch.events:
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"batch {seq} cannot be decoded: {error}; restore a backup") from error
+    if batch.version > EVENT_VERSION:
+        raise Damaged(f"batch {seq} was written by a newer Crossdock; this one reads events up to {EVENT_VERSION}")
+    return batch
+
+
+def fold(found: Recovered, seq: int, batch: Batch, events: Iterable[AnyEvent]) -> None:
+    """Apply these events of the batch. Raises Damaged if one does not fit; the state is of no use then."""
+    memory = found.memory
+    try:
+        for event in events:
             apply(memory, event)
-    except (msgspec.MsgspecError, LookupError, ValueError, UsageError) as error:
+            found.events += 1
+    except (LookupError, ValueError, UsageError) as error:
         raise Damaged(f"batch {seq} does not fit the state before it: {error!r}; restore a backup") from error
     found.seq, found.wall, found.steady = seq, batch.wall, batch.steady
     memory.discarded.clear()
     memory.touched.clear()
     memory.loose.clear()  # what followed from it is in the same batch
-    found.events += len(batch.events)
-    found.bytes += len(data)

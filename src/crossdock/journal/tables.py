@@ -10,14 +10,14 @@ import apsw
 from crossdock.journal.port import JournalFailed
 from crossdock.model.errors import Damaged
 
-_FORMAT: Final = 1
+FORMAT: Final = 1
 PAGE_BYTES: Final = 4_096
 LOG_BYTES: Final = 64 * 1024 * 1024
 
 #: A database up to this size is checked as a whole when it is opened: half a second for a gigabyte.
 _CHECKED_BYTES: Final = 2 * 1024 * 1024 * 1024
 
-_SCHEMA: Final = (
+SCHEMA: Final = (
     "CREATE TABLE journal (seq integer primary key, crc integer not null, batch blob not null)",
     "CREATE TABLE meta (key text primary key, value integer not null) without rowid",
     "CREATE TABLE hold (name text primary key, seq integer not null) without rowid",
@@ -43,8 +43,8 @@ def prepare(db: apsw.Connection, synchronous: str) -> None:
             raise JournalFailed(f"SQLite answers {name} = {found!r} where {expected!r} was set")
     if new:
         with db:
-            db.execute(";".join(_SCHEMA))
-            db.execute("insert into meta values ('format', ?)", (_FORMAT,))
+            db.execute(";".join(SCHEMA))
+            db.execute("insert into meta values ('format', ?)", (FORMAT,))
 
 
 def is_sound(db: apsw.Connection) -> bool:
@@ -54,11 +54,11 @@ def is_sound(db: apsw.Connection) -> bool:
     pages: int = db.execute("pragma page_count").get
     if not tables and pages <= 1:
         return False
-    if tables != list(_SCHEMA):
+    if tables != list(SCHEMA):
         raise Damaged(f"the journal has the tables {tables}; nothing was changed, restore a backup")
     stored = db.execute("select value from meta where key = 'format'").get
-    if stored != _FORMAT:
-        raise Damaged(f"this journal has format {stored}; this program reads {_FORMAT}: use a newer Crossdock")
+    if stored != FORMAT:
+        raise Damaged(f"this journal has format {stored}; this program reads {FORMAT}: use a newer Crossdock")
     if pages * PAGE_BYTES <= _CHECKED_BYTES:
         found = db.execute("pragma quick_check(1)").get
         if found != "ok":

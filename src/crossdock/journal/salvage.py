@@ -1,0 +1,192 @@
+"""Salvage: what can still be read of a damaged data folder, as a new folder that a server starts on.
+
+The source is only read. The newest snapshot that is whole is loaded, and every batch behind it that passes its checksum
+is folded in, in order. Batches that are missing leave jobs unknown: later events about those jobs are left out. The new
+folder holds one snapshot of the result, and continues the numbers of the old journal.
+"""
+
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crossdock.engine.memory import Memory
+from crossdock.journal import pages, snapshot
+from crossdock.journal.backup import PARTIAL, removed_on_failure, verify
+from crossdock.journal.copying import Progress, write_journal
+from crossdock.journal.disk import sync_folder, write_whole
+from crossdock.journal.folder import DATABASE, in_use_by, snapshot_name, snapshot_numbers
+from crossdock.journal.mark import RESTORED, read_mark, write_mark
+from crossdock.journal.recovery import Recovered, decoded, fold
+from crossdock.journal.tables import FORMAT, SCHEMA
+from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.model.events import AnyEvent, Batch
+
+REPORT: Final = "salvage.json"
+
+
+class CannotSalvage(CrossdockError):
+    """Nothing was written; the text says why and what to do."""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """An event that could not be applied: what it is about was lost."""
+
+    batch: int
+    event: str
+    jid: str
+
+
+class Salvaged(msgspec.Struct):
+    source: str
+    jobs: int = 0
+    snapshot: int = 0  #: the last batch in the snapshot that was used, 0: none was
+    batches: int = 0  #: read from the journal
+    last: int = 0  #: the number that the new folder continues from
+    missing: list[tuple[int, int]] = []  #: batches that were written and cannot be read, first and last of each range
+    unreadable: list[str] = []  #: snapshots that fail a check
+    dropped: list[Dropped] = []
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.missing or self.dropped)
+
+
+def salvage(source: Path, dest: Path, progress: Progress) -> Salvaged:
+    """Copy what can be read to `dest`, which must not exist."""
+    dest = dest.absolute()
+    _refuse(source, dest)
+    partial = dest.with_name(dest.name + PARTIAL)
+    if partial.exists():
+        raise CannotSalvage(f"{partial} exists: a salvage to {dest} was cut short; remove it")
+    partial.mkdir(mode=0o700)
+    with removed_on_failure(partial, "salvage", CannotSalvage):
+        report = Salvaged(str(source.absolute()))
+        gc.disable()  # a fold makes millions of objects and no garbage
+        try:
+            found = _read(source, report, progress)
+        finally:
+            gc.enable()
+        _write(partial, found, report)
+        verify(partial)
+        os.rename(partial, dest)
+    sync_folder(dest.parent)
+    return report
+
+
+def _refuse(source: Path, dest: Path) -> None:
+    if not source.is_dir():
+        raise CannotSalvage(f"{source} is not a folder; name the data folder of a server")
+    holder = in_use_by(source)
+    if holder:
+        raise CannotSalvage(f"{source} is in use by process {holder}; stop that server first")
+    if os.path.lexists(dest):
+        raise CannotSalvage(f"{dest} exists; name a folder that does not exist yet")
+    if not dest.parent.is_dir():
+        raise CannotSalvage(f"{dest.parent} is not a folder; create it, or name another place")
+
+
+def _read(source: Path, report: Salvaged, progress: Progress) -> Recovered:
+    base = _newest_snapshot(source, report)
+    progress("journal", 0, 1)
+    rows = pages.rows(source, base)
+    progress("journal", 1, 1)
+    if not rows and not base:
+        raise CannotSalvage(f"nothing in {source} can be read: no snapshot is whole, and no batch passes its checksum")
+    report.snapshot, report.batches = base, len(rows)
+    report.last = max([base, *rows, _marked(source)])
+    report.missing = list(_gaps(base, sorted(rows), report.last))
+    return _Fold(source, base, {seq: decoded(seq, rows[seq]) for seq in sorted(rows)}, report).run()
+
+
+def _newest_snapshot(source: Path, report: Salvaged) -> int:
+    """The number of the newest one that is whole, 0 if none is."""
+    for seq in sorted(snapshot_numbers(source), reverse=True):
+        try:
+            snapshot.load(source / snapshot_name(seq))
+        except Damaged as error:
+            report.unreadable.append(str(error).removesuffix("; restore a backup"))
+        else:
+            return seq
+    return 0
+
+
+def _marked(source: Path) -> int:
+    try:
+        mark = read_mark(source)
+    except Damaged:
+        return 0
+    return mark.seq if mark is not None else 0
+
+
+def _gaps(base: int, there: list[int], last: int) -> Iterator[tuple[int, int]]:
+    before = base
+    for seq in (*there, last + 1):
+        if seq > before + 1:
+            yield before + 1, seq - 1
+        before = seq
+
+
+class _Fold:
+    """Folds what is there, without the events that do not fit.
+
+    An event that fails may have changed a part of the state before it did. So the fold starts again without it, and
+    without the events of its kind about jobs that are unknown: it starts again once for each kind, not for each job.
+    """
+
+    def __init__(self, source: Path, base: int, batches: dict[int, Batch], report: Salvaged) -> None:
+        self._source = source
+        self._base = base
+        self._batches = batches
+        self._report = report
+        self._unfit: set[tuple[int, int]] = set()
+        self._need_job: set[type[AnyEvent]] = set()
+
+    def run(self) -> Recovered:
+        while True:
+            self._report.dropped = []
+            found = self._begin()
+            if all(self._fits(found, seq, batch) for seq, batch in self._batches.items()):
+                return found
+
+    def _begin(self) -> Recovered:
+        if not self._base:
+            return Recovered(Memory(), 0, 0.0, 0.0)
+        loaded = snapshot.load(self._source / snapshot_name(self._base))
+        return Recovered(loaded.memory, loaded.seq, loaded.wall, loaded.steady)
+
+    def _fits(self, found: Recovered, seq: int, batch: Batch) -> bool:
+        try:
+            fold(found, seq, batch, self._events(found, seq, batch))
+        except Exception:  # noqa: BLE001 a state with gaps may break any assumption
+            event = batch.events[self._at]
+            self._unfit.add((seq, self._at))
+            if _about_unknown(found, event):
+                self._need_job.add(type(event))
+            return False
+        return True
+
+    def _events(self, found: Recovered, seq: int, batch: Batch) -> Iterator[AnyEvent]:
+        for at, event in enumerate(batch.events):
+            self._at = at
+            if (seq, at) in self._unfit or (type(event) in self._need_job and _about_unknown(found, event)):
+                self._report.dropped.append(Dropped(seq, type(event).__name__, getattr(event, "jid", "")))
+            else:
+                yield event
+
+
+def _about_unknown(found: Recovered, event: AnyEvent) -> bool:
+    number = getattr(event, "number", None)
+    return number is not None and number not in found.memory.jobs
+
+
+def _write(folder: Path, found: Recovered, report: Salvaged) -> None:
+    report.jobs = len(found.memory.jobs)
+    snapshot.write(folder / snapshot_name(report.last), found.memory, report.last, found.wall, found.steady)
+    meta = [("format", FORMAT), ("snapshot", report.last)]
+    write_journal(folder / DATABASE, SCHEMA, {"meta": meta}, ())
+    write_mark(folder, report.last, RESTORED)
+    write_whole(folder / REPORT, [msgspec.json.format(msgspec.json.encode(report)) + b"\n"])

@@ -1,0 +1,158 @@
+"""`crossdock salvage` copies what can be read around the damage, lists the rest, and never touches its source."""
+
+import json
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crossdock.cli.main import main
+from crossdock.journal.backup import PARTIAL
+from crossdock.journal.check import check
+from crossdock.journal.folder import DATABASE, Folder, snapshot_name, snapshot_numbers
+from crossdock.journal.mark import MARK
+from crossdock.journal.salvage import REPORT, CannotSalvage, Salvaged, salvage
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.errors import Damaged
+from tests.support.journals import Writer, at_rest, change, fingerprint, flip, state
+from tests.support.scale import tries
+from tests.support.server import Server
+
+pytestmark = pytest.mark.fault
+
+
+def nothing(what: str, done: int, of: int) -> None:
+    pass
+
+
+def salvaged(source: Path) -> Salvaged:
+    """Into `new`, beside it: the source stays as it is, and the copy is sound."""
+    before = fingerprint(source)
+    report = salvage(source, source.parent / "new", nothing)
+    assert fingerprint(source) == before
+    assert check(source.parent / "new", nothing).faults == []
+    return report
+
+
+@pytest.mark.parametrize("snapshots", [0, 1, 3])
+def test_of_a_sound_folder_nothing_is_lost(tmp_path: Path, snapshots: int) -> None:
+    at_rest(tmp_path / "data", snapshots=snapshots)
+    report = salvaged(tmp_path / "data")
+    assert not report.lost and not report.unreadable
+    assert state(tmp_path / "new") == state(tmp_path / "data")
+
+
+def test_the_new_folder_goes_on_with_the_numbers_of_the_old(tmp_path: Path) -> None:
+    story = at_rest(tmp_path / "data")
+    report = salvaged(tmp_path / "data")
+    journal = SqliteJournal(Folder(tmp_path / "new"))
+    assert journal.last == report.last == len(story.batches)
+    assert journal.append(b"next") == len(story.batches) + 1
+    journal.close()
+
+
+def test_batches_behind_a_damaged_one_are_copied(tmp_path: Path) -> None:
+    at_rest(tmp_path / "data")
+    change(tmp_path / "data", "update journal set crc = crc + 1 where seq = (select max(seq) - 1 from journal)")
+    report = salvaged(tmp_path / "data")
+    assert report.missing == [(report.last - 1, report.last - 1)]
+    assert report.jobs > 0
+
+
+def test_events_about_a_job_whose_push_was_lost_are_left_out_and_named(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "data")
+    story = writer.story
+    story.push("lost")
+    story.push("kept")
+    story.lease()
+    writer.tell(story)
+    writer.close()
+    change(tmp_path / "data", "delete from journal where seq = 1")
+    report = salvaged(tmp_path / "data")
+    assert report.missing == [(1, 1)]
+    assert [(each.event, each.jid) for each in report.dropped] == [("Leased", "lost")]
+    assert report.jobs == 1
+    assert json.loads((tmp_path / "new" / REPORT).read_bytes())["missing"] == [[1, 1]]
+
+
+def test_the_snapshot_before_a_damaged_one_is_used(tmp_path: Path) -> None:
+    at_rest(tmp_path / "data", snapshots=2)
+    flip(tmp_path / "data" / snapshot_name(max(snapshot_numbers(tmp_path / "data"))), -40)
+    report = salvaged(tmp_path / "data")
+    assert len(report.unreadable) == 1 and not report.lost
+
+
+def test_a_broken_tree_hides_no_rows(tmp_path: Path) -> None:
+    at_rest(tmp_path / "data")
+    good = state(tmp_path / "data")
+    with (tmp_path / "data" / DATABASE).open("r+b") as file:
+        file.write(b"\0" * 100)  # the file's header: SQLite takes it for no database
+    with pytest.raises(Damaged):
+        SqliteJournal(Folder(tmp_path / "data"))
+    report = salvaged(tmp_path / "data")
+    assert not report.missing
+    assert state(tmp_path / "new") == good
+
+
+def test_no_flip_makes_a_salvage_fail_or_lie(tmp_path: Path) -> None:
+    """A batch is copied as it was written, or it is listed as lost."""
+    at_rest(tmp_path / "data", snapshots=1)
+    good, random = state(tmp_path / "data"), Random(7)
+    for n in range(tries(30, 500)):
+        source = Path(shutil.copytree(tmp_path / "data", tmp_path / str(n) / "data"))
+        files = [each for each in source.iterdir() if each.stat().st_size and each.name != MARK]
+        file = random.choice(files)
+        flip(file, random.randrange(file.stat().st_size))
+        report = salvaged(source)
+        assert report.lost or state(source.parent / "new") == good
+        shutil.rmtree(source.parent)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("new exists", "exists; name a folder that does not exist yet"),
+        ("no source", "is not a folder; name the data folder"),
+        ("empty", "can be read: no snapshot is whole"),
+        ("in use", "is in use by process"),
+        ("cut short", "was cut short; remove it"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, what: str, says: str) -> None:
+    source, dest = tmp_path / "data", tmp_path / "new"
+    if what == "in use":
+        writer = Writer(source)
+    elif what == "empty":
+        source.mkdir()
+    elif what != "no source":
+        at_rest(source)
+    if what == "new exists":
+        dest.mkdir()
+    if what == "cut short":
+        dest.with_name(dest.name + PARTIAL).mkdir()
+    there = set(tmp_path.iterdir())
+    with pytest.raises(CannotSalvage, match=says):
+        salvage(source, dest, nothing)
+    assert set(tmp_path.iterdir()) == there
+    if what == "in use":
+        writer.close()
+
+
+def test_a_server_with_a_damaged_log_gets_its_jobs_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As an operator does it: the server refuses, salvage copies, the server starts on the copy."""
+    server = Server(tmp_path / "data", {"lake.on": "false"})
+    with server.start().client() as client:
+        for n in range(300):
+            client.push(f"job-{n:05d}")
+    server.kill()
+    flip(server.data / f"{DATABASE}-wal", 32 + 200 * 4_120 + 2_000)
+    server.spawn()
+    assert server.wait() == 1 and "crossdock salvage" in server.log()
+    server.close()
+    assert main(["salvage", str(server.data), str(tmp_path / "new")]) == 0
+    said = capsys.readouterr().out
+    with Server(tmp_path / "new").start() as again, again.client() as client:
+        jobs = client.info()["faktory"]["queues"]["default"]
+    assert f"salvaged {jobs} jobs" in said
+    assert jobs >= 299
