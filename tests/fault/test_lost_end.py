@@ -14,7 +14,7 @@ import pytest
 
 from crossdock.journal import wal
 from crossdock.journal.check import BROKEN, check
-from crossdock.journal.folder import DATABASE, Folder
+from crossdock.journal.folder import DATABASE, LOCK, Folder
 from crossdock.journal.mark import MARK, RESTORED, UNSYNCED, read_mark, write_mark
 from crossdock.journal.port import Snapshot
 from crossdock.journal.sqlite import SqliteJournal
@@ -69,7 +69,8 @@ def whole(data: Path) -> bool:
 
 
 def contents(data: Path) -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in data.iterdir() if each.is_file() and each.suffix != ".db-shm"}
+    ignored = {f"{DATABASE}-shm", LOCK}  # SQLite's index of the log, and the number of the last process
+    return {each.name: each.read_bytes() for each in data.iterdir() if each.is_file() and each.name not in ignored}
 
 
 def flip(path: Path, bit: int) -> None:

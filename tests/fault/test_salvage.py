@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -141,18 +142,18 @@ def test_what_is_refused(tmp_path: Path, what: str, says: str) -> None:
 
 def test_a_server_with_a_damaged_log_gets_its_jobs_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As an operator does it: the server refuses, salvage copies, the server starts on the copy."""
-    server = Server(tmp_path / "data", {"lake.on": "false"})
-    with server.start().client() as client:
-        for n in range(300):
-            client.push(f"job-{n:05d}")
-    server.kill()
-    flip(server.data / f"{DATABASE}-wal", 32 + 200 * 4_120 + 2_000)
-    server.spawn()
-    assert server.wait() == 1 and "crossdock salvage" in server.log()
-    server.close()
+    with closing(Server(tmp_path / "data", {"lake.on": "false"})) as server:
+        with server.start().client() as client:
+            for n in range(300):
+                client.push(f"job-{n:05d}")
+        server.kill()
+        flip(server.data / f"{DATABASE}-wal", 32 + 200 * 4_120 + 2_000)
+        server.spawn()
+        assert server.wait() == 1 and "crossdock salvage" in server.log()
     assert main(["salvage", str(server.data), str(tmp_path / "new")]) == 0
     said = capsys.readouterr().out
-    with Server(tmp_path / "new").start() as again, again.client() as client:
+    with closing(Server(tmp_path / "new")) as again, again.start().client() as client:
         jobs = client.info()["faktory"]["queues"]["default"]
+        assert again.stop() == 0
     assert f"salvaged {jobs} jobs" in said
     assert jobs >= 299
