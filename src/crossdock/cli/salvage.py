@@ -27,7 +27,7 @@ _SHOWN = 20
 @click.argument("dest", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 def salvage(source: Path, dest: Path, as_json: bool) -> None:
-    """Copy what can be read of the data folder SOURCE into the new folder DEST, and list what was lost.
+    """Copy what can be read of a damaged data folder into a new one, and list what was lost.
 
     SOURCE is only read, and no server may use it. Try `crossdock restore` first: a backup is consistent, a salvage may
     not be. The newest whole snapshot and every later batch that passes its checksum are copied, including those after a
