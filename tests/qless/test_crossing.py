@@ -10,6 +10,7 @@ from crossdock.model import commands as c
 from crossdock.model import mutations
 from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
+from crossdock.model.moves import SetPriority
 from crossdock.model.rules import Lapse
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.given import Raised
@@ -207,7 +208,7 @@ def test_another_doors_job_that_was_taken_back_is_stalled_until_it_is_popped(
     assert [get(desk, jid)["state"] for jid in ("11111111", "22222222")] == ["stalled", "waiting"]
     assert [job["state"] for job in pop(desk, count="2")] == ["running", "running"]
     faktory.ask('PUSH {"jid":"33333333","jobtype":"mail","queue":"q","args":[]}')
-    desk.call("priority", t(desk), "33333333", "inf")
+    desk.do(SetPriority("qless", desk.now.wall, next(desk.memory.named("33333333")).number, float("inf")))
     assert get(desk, "33333333")["state"] == "waiting", "first by its own priority"
 
 

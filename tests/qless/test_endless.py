@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from crossdock.model.job import Form
-from crossdock.model.moves import Put, SetInterval
+from crossdock.model.moves import Put, SetInterval, SetPriority
 from crossdock.model.records import Interval
 from crossdock.wire.faktory import times as faktory_times
 from crossdock.wire.redis.keys import generic
@@ -44,14 +44,13 @@ def test_a_pop_takes_an_interval_of_a_journal_whose_backlog_has_no_end(backlog: 
     assert json.loads(desk.call("pop", "1000", "q", "w", "50")) == {}
 
 
-@pytest.mark.parametrize(
-    ("priority", "shown"), [("inf", 9), ("-inf", 1), ("1e308", 9), ("100", 9), ("-5", 1), ("2", 7)]
-)
-def test_a_faktory_job_is_fetched_whatever_priority_it_was_given_here(priority: str, shown: int) -> None:
+@pytest.mark.parametrize(("priority", "shown"), [(INF, 9), (-INF, 1), (1e308, 9), (100, 9), (-5, 1), (2, 7)])
+def test_a_faktory_job_is_fetched_whatever_priority_it_was_given_here(priority: float, shown: int) -> None:
+    """Journals may hold one without an end."""
     desk = QlessDesk()
     faktory = worker(desk, Door(desk), "wid")
     faktory.ask('PUSH {"jid":"12345678","jobtype":"mail","queue":"q","args":[],"priority":5}')
-    desk.call("priority", repr(desk.now.wall), "12345678", priority)
+    desk.do(SetPriority("qless", desk.now.wall, next(desk.memory.named("12345678")).number, priority))
     assert json.loads(faktory.ask("FETCH q").split(b"\r\n")[1])["priority"] == shown
 
 

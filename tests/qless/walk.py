@@ -198,7 +198,7 @@ CALLS: Final[list[Callable[[Walk], tuple[str, list[Any]]]]] = [
     lambda walk: ("heartbeat", walk.running()[:2]),
     lambda walk: ("timeout", [walk.running()[0]]),
     lambda walk: ("cancel", walk.random.sample(JIDS, 2)),
-    lambda walk: ("priority", [walk.one(JIDS), walk.random.choice([0, 2.5, "inf", -7])]),
+    lambda walk: ("priority", [walk.one(JIDS), walk.random.choice([0, 2.5, 1e308, -7])]),
     lambda walk: ("depends", [walk.one(JIDS), *walk.random.choice([["on", walk.one(JIDS)], ["off", "all"]])]),
     lambda walk: ("tag", [walk.random.choice(["add", "remove"]), walk.one(JIDS), walk.one(TAGS)]),
     lambda walk: ("track", [walk.random.choice(["track", "untrack"]), walk.one(JIDS)]),

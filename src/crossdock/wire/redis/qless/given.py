@@ -32,6 +32,11 @@ class Raised(Exception):
     """The script's own error. Its text is part of the protocol."""
 
 
+class Refused(Raised):
+    """An error of this server where a script goes on, or fails after it changed half of the job. The call changes
+    nothing."""
+
+
 class Denied(Raised):
     """There is no such job, or not in that state, or somebody else has it. The oldest dialect says nothing instead."""
 
@@ -39,7 +44,7 @@ class Denied(Raised):
 def name(value: str) -> str:
     """Of a job, a queue, a kind or a worker."""
     if "\0" in value or (len(value) > SHORT and len(value.encode()) > NAME_BYTES):
-        raise Raised(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
+        raise Refused(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
     return value
 
 
@@ -83,13 +88,13 @@ def finite(value: str | None, message: str, default: float | None = None) -> flo
     """A number that must have an end: a length of time, or how many there may be."""
     found = number(value, message, default)
     if not isfinite(found):
-        raise Raised(f"{message}{value}")
+        raise Refused(f"{message}{value}")
     return found
 
 
 def decoded(text: str | None) -> Any:
     if text is not None and len(text) > _LISTS_AT_MOST:
-        raise Raised(f"JSON of more than {_LISTS_AT_MOST >> 20} MiB that is not a job's data")
+        raise Refused(f"JSON of more than {_LISTS_AT_MOST >> 20} MiB that is not a job's data")
     return _read(text)
 
 
@@ -105,6 +110,15 @@ def asserted(text: str | None, refusal: str, read: Callable[[str | None], Any] =
     found = read(text)
     if found is False:
         raise Raised(f"{refusal}{text}")
+    return found
+
+
+def array(text: str | None, refusal: str) -> Any:
+    """JSON that is to be a list. The scripts keep an object, too, and its names are never read: it is refused. An empty
+    one is an empty list to them."""
+    found = asserted(text, refusal)
+    if isinstance(found, dict) and found:
+        raise Refused(f"{refusal}{text}")
     return found
 
 
@@ -151,12 +165,12 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
 
 def refuse_tags(count: int) -> None:
     if count > TAGS_AT_MOST:
-        raise Raised(f"more than {TAGS_AT_MOST} tags, the limit")
+        raise Refused(f"more than {TAGS_AT_MOST} tags, the limit")
 
 
 def refuse_needs(count: int) -> None:
     if count > NEEDS_AT_MOST:
-        raise Raised(f"a job needs more than {NEEDS_AT_MOST} others, the limit")
+        raise Refused(f"a job needs more than {NEEDS_AT_MOST} others, the limit")
 
 
 def length(value: Any) -> int:
@@ -168,9 +182,20 @@ def length(value: Any) -> int:
 
 
 def jids(value: Any) -> list[str]:
-    named = [each for each in listed(value) if isinstance(each, (str, float))]
+    """Names of other jobs; numbers are taken as they print."""
+    named = listed(value)
     refuse_needs(len(named))
+    wrong = next((each for each in named if type(each) not in (str, float)), None)
+    if wrong is not None:
+        raise Refused(f"attempt to concatenate local 'j' (a {kind_of(wrong)} value)")
     return [each if isinstance(each, str) else lua.show(each) for each in named]
+
+
+def kind_of(value: Any) -> str:
+    """What the scripts' language calls a value of JSON."""
+    if isinstance(value, (list, dict)):
+        return "table"
+    return {str: "string", float: "number", bool: "boolean"}.get(type(value), "userdata")
 
 
 def listed(value: Any, by: str = "ipairs") -> list[Any]:
@@ -179,5 +204,4 @@ def listed(value: Any, by: str = "ipairs") -> list[Any]:
         return value
     if isinstance(value, dict):
         return []
-    kinds = {str: "string", float: "number", bool: "boolean"}
-    raise Raised(f"bad argument #1 to '{by}' (table expected, got {kinds.get(type(value), 'userdata')})")
+    raise Raised(f"bad argument #1 to '{by}' (table expected, got {kind_of(value)})")

@@ -115,7 +115,8 @@ def failed(call: Call) -> Reply:
     found = [call.memory.jobs[number_] for _, number_ in page]
     if call.dialect.in_scripts:
         show = _by_seed if call.dialect.by_seed else job.show
-        return cjson.write({"jobs": [show(call.memory, one, call.dialect) for one in found], "total": len(order)})
+        jobs = [show(call.memory, one, call.dialect) | {"dependencies": []} for one in found]  # whatever it waited for
+        return cjson.write({"jobs": jobs, "total": len(order)})
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
 
 

@@ -34,7 +34,7 @@ def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     dialect = call.dialect
     abrupt = EXHAUSTED if dialect.in_scripts else ""
     term = config.heartbeat(call.memory, queue)
-    limitless = dialect.throttled
+    limitless = dialect.throttled or dialect.in_scripts  # `max-concurrency` is of the unified scripts only
     jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless))
     if jobs:
         call.grant(jobs)

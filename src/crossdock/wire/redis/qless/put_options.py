@@ -9,28 +9,39 @@ from crossdock.model.moves import EditTags
 from crossdock.model.records import OF_QUEUE
 from crossdock.wire.redis.qless import cjson, job, lua, notices
 from crossdock.wire.redis.qless.call import VIA, Call
-from crossdock.wire.redis.qless.given import Raised, asserted, decoded, jids, length, listed, name, number, tags
+from crossdock.wire.redis.qless.given import (
+    Raised,
+    Refused,
+    asserted,
+    decoded,
+    finite,
+    jids,
+    length,
+    listed,
+    name,
+    tags,
+)
 
 #: Each is looked up at every lease of its job.
 THROTTLES_AT_MOST: Final = 100
 
 
 def wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: bool) -> tuple[Any, ...]:
-    """Of a put: priority, tags, retries, needs, throttles; in the order in which the script looks at them."""
-    retries = number(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
+    """Of a put: priority, tags, retries, needs, throttles; in the order in which the script looks at them. A number
+    without an end is refused: the scripts take it, and cannot show the job from then on."""
+    retries = finite(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
     its_tags = asserted(given["tags"], 'Put(): Arg "tags" not JSON') if "tags" in given else None
-    priority = number(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
+    priority = finite(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
     others = asserted(given.get("depends", "[]"), 'Put(): Arg "depends" not JSON: ')
-    length(others)
-    needs = jids(others)
+    many = length(others)
     throttles = _throttles(call, jid, queue, given) if call.dialect.throttled else ()
-    if call.dialect.old and delayed and needs:
+    if call.dialect.old and delayed and many:
         raise Raised('Put(): "delay" and "depends" are not allowed to be used together')
     return (
         None if priority is None else call.dialect.turned(lua.whole(priority)),
         None if its_tags is None else tags(its_tags),
         None if retries is None else lua.whole(retries),
-        needs,
+        jids(others),
         throttles,
     )
 
@@ -51,7 +62,7 @@ def backoff(call: Call, given: dict[str, str]) -> tuple[float, float] | None:
 
 def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
     """What the script has done by the time it finds such a fault: a known job has lost its tags, and a put was told of
-    if its tags were all that was wrong."""
+    if its tags were all that was wrong. It looks at `false` before, and publishes nothing."""
     if call.dialect.in_scripts:
         return
     found = call.job(jid)
@@ -60,10 +71,10 @@ def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
         call.desk.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
     try:
         wanted(call, jid, queue, {each: value for each, value in given.items() if each != "tags"}, delayed=False)
-        decoded(given.get("tags", "[]"))
+        its_tags = decoded(given.get("tags", "[]"))
     except Raised:
         return
-    if "tags" in given and not isinstance(decoded(given["tags"]), (list, dict)):
+    if "tags" in given and not isinstance(its_tags, (list, dict)) and its_tags is not False:
         call.publish(*notices.put(jid, queue))
 
 
@@ -85,7 +96,7 @@ def throttle_names(value: Any) -> list[str]:
             raise Raised(f"attempt to concatenate local 'tid' (a {kind} value)")
         names.append(name(each if isinstance(each, str) else lua.show(each)))
     if len(names) > THROTTLES_AT_MOST:
-        raise Raised(f"a job names more than {THROTTLES_AT_MOST} throttles, the limit")
+        raise Refused(f"a job names more than {THROTTLES_AT_MOST} throttles, the limit")
     return names
 
 

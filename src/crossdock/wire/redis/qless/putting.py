@@ -17,9 +17,10 @@ from crossdock.wire.redis.qless.call import VIA, Call, Reply
 from crossdock.wire.redis.qless.given import (
     Denied,
     Raised,
+    Refused,
     data,
+    finite,
     name,
-    number,
     options,
     refuse_needs,
     refuse_tags,
@@ -61,6 +62,8 @@ def _put(call: Call, head: tuple[Any, ...], given: dict[str, str]) -> Put:
     jid, queue, delay = head[3], head[4], head[8]
     try:
         wanted = put_options.wanted(call, jid, queue, given, delayed=delay > 0)
+    except Refused:
+        raise
     except Raised:
         put_options.half_done(call, jid, queue, given)
         raise
@@ -116,7 +119,7 @@ def cancel(call: Call) -> Reply:
 
 def priority(call: Call) -> Reply:
     jid = call.jid()
-    value = number(call[1], 'Priority(): Arg "priority" missing or not a number: ')
+    value = finite(call[1], 'Priority(): Arg "priority" missing or not a number: ')
     found = call.job(jid)
     if found is None:
         text = "Queue(): no queue name provided" if call.dialect.nameless else f"Priority(): Job {jid} does not exist"

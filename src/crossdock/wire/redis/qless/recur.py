@@ -13,11 +13,10 @@ from crossdock.wire.redis.qless.call import Call, Reply
 from crossdock.wire.redis.qless.given import (
     Denied,
     Raised,
-    asserted,
+    array,
     data,
     finite,
     name,
-    number,
     options,
     refuse_tags,
     tags,
@@ -56,15 +55,15 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         least = "or equal to " if call.dialect.in_scripts or (call.dialect.old and spacing < 0) else ""
         raise Raised(f'Recur(): Arg "interval" must be greater than {least}0')
     given = options(rest[2:], "Recur(): " if call.dialect.renamed else "")
-    its_tags = tags(asserted(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: '))
+    its_tags = tags(array(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: '))
     priority, retries, backlog = (
-        lua.whole(read(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
-        for each, read in (("priority", number), ("retries", number), ("backlog", finite))
+        lua.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
+        for each in ("priority", "retries", "backlog")
     )
     known = call.memory.intervals.get(jid)
     throttles: tuple[str, ...] = ()
     if call.dialect.throttled:
-        named = throttle_names(asserted(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
+        named = throttle_names(array(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
         throttles = (*(without(named, known.queue) if known is not None else named), OF_QUEUE + queue)
     call.writes()
     interval = Interval(
@@ -148,12 +147,12 @@ def update(call: Call) -> Reply:
 
 def _changed(call: Call, interval: Interval, option: str, value: str) -> Interval:
     if option in ("priority", "interval", "retries"):
-        found = lua.whole(number(value, f'Recur(): Arg "{option}" must be a number: '))
+        found = lua.whole(finite(value, f'Recur(): Arg "{option}" must be a number: '))
         if option == "priority":
             return replace(interval, priority=call.dialect.turned(found))
         if option == "retries":
             return replace(interval, retries=found)
-        if not 0 < found < float("inf"):
+        if found <= 0:
             raise Raised('Recur(): Arg "interval" must be greater than 0')
         return every(interval, found)
     if option == "data":
@@ -167,7 +166,7 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
     if option == "queue":
         return replace(interval, queue=name(value))
     if option == "throttles" and call.dialect.throttled:
-        named = throttle_names(asserted(value, 'Recur(): Arg "throttles" is not JSON-encoded: '))
+        named = throttle_names(array(value, 'Recur(): Arg "throttles" is not JSON-encoded: '))
         return replace(interval, throttles=tuple(named))
     if option == "backlog":
         return replace(interval, backlog=lua.whole(finite(value, 'Recur(): Arg "backlog" not a number: ')))

@@ -7,7 +7,7 @@ from crossdock.model.job import Job
 from crossdock.model.states import BLOCKED
 from crossdock.wire.redis.qless import cjson, job, lua, popping, putting, settling
 from crossdock.wire.redis.qless.call import Call, Reply
-from crossdock.wire.redis.qless.given import Raised, data, number, refuse_part
+from crossdock.wire.redis.qless.given import Raised, data, finite, number, refuse_part
 from crossdock.wire.redis.qless.perscript.script import Script
 
 
@@ -92,6 +92,7 @@ def get(script: Script) -> Reply:
 
 def priority(script: Script) -> Reply:
     jid = script.given(0, 'Priority(): Arg "jid" missing')
+    finite(script[1], 'Priority(): Arg "priority" missing or not a number: ')
     call = script.unified(None, jid, script[1])
     if call.job(jid) is None and not script.by_seed:
         raise Raised("attempt to concatenate local 'queue' (a boolean value)")

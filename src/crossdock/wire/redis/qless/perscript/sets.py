@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.wire.redis.qless import config, job_lists, queues, recur, workers
 from crossdock.wire.redis.qless.call import Reply
-from crossdock.wire.redis.qless.given import Raised, asserted, data, number, options
+from crossdock.wire.redis.qless.given import Raised, array, data, finite, number, options
 from crossdock.wire.redis.qless.perscript.script import Script, as_it_is
 
 
@@ -96,9 +96,9 @@ def _at_interval(script: Script) -> Reply:
     given = options(more)
     if "tags" not in given:
         raise Raised("bad argument #1 to 'decode' (string expected, got table)")
-    asserted(given["tags"], 'Recur(): Arg "tags" must be JSON-encoded array of string. Got: ')
+    array(given["tags"], 'Recur(): Arg "tags" must be JSON-encoded array of string. Got: ')
     for wrong in ("priority", "retries"):
-        number(given.get(wrong), f'Recur(): Arg "{wrong}" must be a number. Got: ', 0.0)
+        finite(given.get(wrong), f'Recur(): Arg "{wrong}" must be a number. Got: ', 0.0)
     return recur.recur(script.unified(t, *script.rest(1)[:4], *script.rest(6)[:3], *more))
 
 
