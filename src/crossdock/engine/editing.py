@@ -103,25 +103,36 @@ def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
 
 
 def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
-    group = memory.failed_in.get(command.group)
-    numbers = [number for _, number in group.front(min(command.count, UNFAILED_AT_MOST))] if group is not None else []
-    return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now)
+    """The oldest of the group. An entry that was left behind (`stale`) is only taken out of the list: its job waits
+    already, is being worked on, or is complete."""
+    count, group = min(command.count, UNFAILED_AT_MOST), memory.failed_in.get(command.group)
+    oldest = list(group.front(count)) if group is not None else []
+    stale = {(order, number) for name, order, number in memory.stale.failed if name == command.group}
+    if stale:
+        oldest = sorted([*oldest, *stale])[: max(0, count)]
+    unlisted = tuple((command.group, *each) for each in oldest if each in stale)
+    numbers = [number for order, number in oldest if (order, number) not in stale]
+    return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now, unlisted)
 
 
-def revive(memory: Memory, command: c.Revive, now: Now) -> Decision[int]:
+def revive(
+    memory: Memory, command: c.Revive, now: Now, unlisted: tuple[tuple[str, int, Number], ...] = ()
+) -> Decision[int]:
     jobs = [
         job
         for number in dict.fromkeys(command.numbers)
         if (job := memory.jobs.get(number)) is not None and job.state in (FAILED, DEAD)
     ]
-    if not jobs:
+    if not jobs and not unlisted:
         return (), 0, ()
     at = later(memory, now)
-    event = Revived(at, command.via, command.t, command.queue, last_rows(jobs, at), command.listed)
-    return (event,), len(jobs), (command.queue,)
+    event = Revived(at, command.via, command.t, command.queue, last_rows(jobs, at), command.listed, unlisted)
+    return (event,), len(jobs), (command.queue,) if jobs else ()
 
 
 def revived(memory: Memory, event: Revived) -> None:
+    for entry in event.unlisted:
+        memory.stale.unlist(entry)
     for each in event.rows:
         job = memory.jobs[each.number]
         placing.displace(memory, job)

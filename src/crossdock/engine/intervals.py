@@ -166,14 +166,12 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     if job.lease is not None and memory.throttles:
         throttles.let_go(memory, job, job.lease, keeps=True)
     job.lease = None
-    if job.extra is not None:
-        memory.tags.drop(job.number, job.jid, job.extra.tags)
     for tag in _tags(spec):
         memory.tags.add(job.number, job.jid, tag, event.t)
     old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
     before, its_face = face_of(job), new.face if isinstance(new.face, QlessFace) else None
-    if before is not None and its_face is not None:  # it is found under these until it is gone
-        its_face = replace(its_face, sticky=before.sticky)
+    if before is not None and its_face is not None:  # it is found under the tags it had until it is gone
+        its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))))
     lines = new.history if event.fresh else faces.history(memory, old.history, new.history[0], its_face)
     job.extra = replace(old, face=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = memory.share(spec.kind)

@@ -51,6 +51,9 @@ class Stale:
         """Its failures of that group are taken out."""
         self._take(job.number, lambda each: each[0] == group)
 
+    def unlist(self, failure: Failed) -> None:
+        self._take(failure[2], lambda each: each == failure)
+
     def undone(self, job: Job) -> None:
         """It is complete anew, or no longer."""
         self._take(job.number, lambda each: isinstance(each[0], float))

@@ -10,6 +10,7 @@ from crossdock.engine.decision import later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
 from crossdock.engine.standing import blocked_key, face_of, place_of
+from crossdock.engine.strays import ByCaller
 from crossdock.model.clock import Now
 from crossdock.model.events import Surfaced
 from crossdock.model.job import Extra, Job, Place
@@ -18,10 +19,9 @@ from crossdock.model.states import State, move
 
 def locks_over(memory: Memory, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
     """Of locks that are over: jobs whose holder was warned, and that may be tried again."""
-    for _, _, number in memory.strays.expired(queue, t)[: max(0, limit)]:
+    for _, _, number in locks(memory, queue, t)[: max(0, limit)]:
         job = memory.jobs[number]
-        warned = job.extra is not None and job.extra.warned
-        if warned and job.failures < job.rules.max_failures and not _held_elsewhere(job):
+        if _warned(job) and job.failures < job.rules.max_failures and not _held_elsewhere(job):
             yield _surfaced(memory, job, queue, t, stamped(job, t), now, counted=True)
 
 
@@ -29,10 +29,22 @@ def next_work(memory: Memory, queue: str, t: float, limit: int, now: Now) -> Ite
     """Of the first that would be popped there, those that are none of the ready."""
     known = memory.queues.get(queue)
     ready = list(known.ready.islice(0, limit)) if known is not None else []
-    for place in sorted([*ready, *memory.strays.work.get(queue, ())])[: max(0, limit)]:
+    for place in sorted([*ready, *work(memory, queue)])[: max(0, limit)]:
         job = memory.jobs[place[4]]
         if place not in ready and not _held_elsewhere(job):
             yield _surfaced(memory, job, queue, t, place, now, counted=False)
+
+
+def locks(memory: Memory, queue: str, t: float) -> list[ByCaller]:
+    """Locks that were left behind in that queue and are over. Those of complete jobs are left out: the scripts hand
+    such a job out again, and a job must not run after it was completed."""
+    return [lock for lock in memory.strays.expired(queue, t) if memory.jobs[lock[2]].state is not State.COMPLETE]
+
+
+def work(memory: Memory, queue: str) -> list[Place]:
+    """Entries that were left behind among the ready of that queue, without those of complete jobs, as with locks."""
+    left = memory.strays.work.get(queue, ())
+    return [place for place in left if memory.jobs[place[4]].state is not State.COMPLETE]
 
 
 def _held_elsewhere(job: Job) -> bool:

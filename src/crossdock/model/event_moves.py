@@ -42,6 +42,8 @@ class Revived(Event, tag="revived"):
     queue: str
     rows: list[Row]
     listed: bool = False  #: the queue becomes known with it
+    #: Entries of the list of failed jobs that are taken out of it: group, order and number. Their jobs were not failed.
+    unlisted: tuple[tuple[str, int, Number], ...] = ()
 
 
 class Rerouted(Event, tag="rerouted"):

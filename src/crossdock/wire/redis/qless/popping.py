@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
+from crossdock.engine import surfacing
 from crossdock.engine.resqu import lanes
 from crossdock.model.job import Job
 from crossdock.model.moves import CatchUp, Pop
@@ -69,16 +70,16 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
     lazy = memory.lazy.of(queue)
     over: Sequence[Any] = list(lazy.locks.front(min(count, lazy.expired(call.t))))
     if memory.strays.jobs:
-        over = sorted([*over, *memory.strays.expired(queue, call.t)])[:count]
+        over = sorted([*over, *surfacing.locks(memory, queue, call.t)])[:count]
     found = [memory.jobs[number_] for _, _, number_ in over]
     left = count - len(found)
     abrupt = EXHAUSTED if call.dialect.in_scripts else ""
     call.desk.do(CatchUp(VIA, queue, call.t, left, leases=False, abrupt=abrupt))
     known = memory.queues.get(queue)
     if known is not None:
-        strays = list(memory.strays.work.get(queue, ()))
-        if known.lanes is None or strays:
-            first = merged(list(known.ready.front(left)), strays)
+        places = surfacing.work(memory, queue)
+        if known.lanes is None or places:
+            first = merged(list(known.ready.front(left)), places)
             found += [memory.jobs[place[4]] for place in first[:left]]
         else:
             found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]

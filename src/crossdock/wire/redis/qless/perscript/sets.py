@@ -21,7 +21,9 @@ def unfail(script: Script) -> Reply:
     t = script.now(0, 'Unfail(): Arg "now" missing')
     group = script.given(1, 'Unfail(): Arg "group" missing')
     queue = script.given(2, 'Unfail(): Arg "queue" missing')
-    if group not in script.desk.memory.failed_in and not script.by_seed:
+    memory = script.desk.memory
+    there = group in memory.failed_in or any(name == group for name, _, _ in memory.stale.failed)
+    if not there and not script.by_seed:
         raise Raised("Wrong number of args calling Redis command from script")
     return job_lists.unfail(script.unified(t, queue, group, script[3]))
 
