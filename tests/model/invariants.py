@@ -203,7 +203,8 @@ def lists_are_whole(memory: Memory) -> None:
     for tag, since in tags.since.items():
         assert since
         assert list(tags.jobs[tag]) == sorted((t, memory.jobs[number].jid, number) for number, t in since.items())
-    assert list(tags.top) == sorted((uses, tag) for tag, uses in tags.uses.items())
+    assert list(tags.top) == sorted((uses, tag) for tag, uses in tags.uses.items() if uses)
+    assert list(tags.unused) == [tag for tag, uses in tags.uses.items() if not uses]
 
 
 def batches_are_whole(memory: Memory) -> None:

@@ -142,7 +142,7 @@ def test_tags_have_a_number_and_a_length() -> None:
         with pytest.raises(Raised, match="more than 255 bytes"):
             refused()
     assert len(json.loads(desk.call("tag", "1", "remove", "j", "t0"))) == 999
-    assert len(desk.memory.tags.uses) == 999
+    assert len(desk.memory.tags.uses) - len(desk.memory.tags.unused) == 999
 
 
 def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,8 @@ def test_tag_and_untag(floor: Floor, peer: ControlPeer) -> None:
     assert peer.ask("tag", id=1, tags=["x"])["tags"] == ["x", "y"]
     assert floor.desk.memory.tags.uses == {"x": 1, "y": 1}, "a tag that is there is not used again"
     assert peer.ask("untag", id=1, tags=["x", "never had"])["tags"] == ["y"]
-    assert floor.desk.memory.tags.uses == {"y": 1}
+    assert floor.desk.memory.tags.uses == {"y": 1, "x": 0}
+    assert [row["tag"] for row in peer.ask("tags")["tags"]] == ["y"]
     assert peer.ask("tag", id="nobody", tags=["x"]) == {"error": "no job nobody is here"}
     assert "length >= 1" in peer.ask("tag", id=1, tags=[])["error"]
 

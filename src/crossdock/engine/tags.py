@@ -6,6 +6,9 @@ from crossdock.engine.order import Order, entry
 from crossdock.model.faces import Tag
 from crossdock.model.job import Job, Number
 
+#: Tags that are kept though they are used no longer, as the scripts do; the oldest of more are forgotten.
+UNUSED_AT_MOST = 1_000
+
 
 def name(tag: Tag) -> str:
     """Tags that print alike are one."""
@@ -15,12 +18,13 @@ def name(tag: Tag) -> str:
 
 
 class Tags:
-    __slots__ = ("jobs", "since", "top", "uses")
+    __slots__ = ("jobs", "since", "top", "unused", "uses")
 
     def __init__(self) -> None:
         self.since: dict[str, dict[Number, float]] = {}
         self.jobs: dict[str, Order[tuple[float, str, Number]]] = {}  #: time, jid, number
         self.uses: dict[str, int] = {}
+        self.unused: dict[str, None] = {}  #: those of `uses` that count 0, in the order in which they came to it
         self.top: Order[tuple[int, str]] = Order()
 
     def add(self, number: Number, jid: str, tag: Tag, t: float) -> None:
@@ -38,7 +42,10 @@ class Tags:
         for tag in tags:
             text = name(tag)
             self._unlist(text, number, jid)
-            self._use(text, -self.uses.get(text, 0) if clean and text not in self.since else -1)
+            if clean and text not in self.since:
+                self._forget(text)
+            else:
+                self._use(text, -1)
 
     def rename(self, number: Number, jid: str, to: str, tags: Iterable[Tag]) -> None:
         """It goes on under another jid, in the same place but for that."""
@@ -62,14 +69,21 @@ class Tags:
 
     def _use(self, text: str, times: int) -> None:
         before = self.uses.get(text, 0)
-        if before:
-            self.top.take((before, text))
-        after = before + times
+        self._forget(text)
+        after = self.uses[text] = before + times
         if after:
-            self.uses[text] = after
             self.top.add((after, text))
-        else:
-            self.uses.pop(text, None)
+            return
+        self.unused[text] = None
+        if len(self.unused) > UNUSED_AT_MOST:
+            self._forget(next(iter(self.unused)))
+
+    def _forget(self, text: str) -> None:
+        count = self.uses.pop(text, None)
+        if count:
+            self.top.take((count, text))
+        elif count is not None:
+            del self.unused[text]
 
     def restore(self, since: dict[str, dict[Number, float]], uses: dict[str, int], jobs: Mapping[Number, Job]) -> None:
         self.since = since
@@ -77,4 +91,5 @@ class Tags:
             text: Order((t, jobs[number].jid, number) for number, t in each.items()) for text, each in since.items()
         }
         self.uses = uses
-        self.top = Order((count, text) for text, count in uses.items())
+        self.unused = {text: None for text, count in uses.items() if not count}
+        self.top = Order((count, text) for text, count in uses.items() if count)

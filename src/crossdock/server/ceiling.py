@@ -77,7 +77,7 @@ def _beside(memory: Memory) -> int:
 def _named(memory: Memory) -> dict[str, int]:
     return {
         "queues": len(memory.queues),
-        "tags": len(memory.tags.uses),
+        "tags": len(memory.tags.uses) - len(memory.tags.unused),
         "tracked jobs": len(memory.watched),
         "settings of qless": len(memory.config),
         "recurring jobs": len(memory.intervals),

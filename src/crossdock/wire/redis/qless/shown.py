@@ -13,6 +13,7 @@ from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of, needs_of
 from crossdock.engine.stats import Moments, coarse
 from crossdock.model.clock import Now
+from crossdock.model.faces import What
 from crossdock.model.job import Job
 from crossdock.model.keys import Kind
 from crossdock.model.states import State
@@ -63,13 +64,15 @@ def job_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
         "tags": cjson.write(list(found.extra.tags) if found.extra is not None else []),
         "state": job.state(found),
         "worker": job.worker(found),
-        "expires": job.expires(found),
+        "expires": "" if found.state is State.FAILED and face is not None else job.expires(found),
         "queue": job.queue(found),
         "retries": job.retries(found),
         "remaining": job.remaining(found),
         "time": f"{found.since if face is None else face.time:.20f}",
-        "failure": cjson.write(job.failure(found)),
     }
+    failure, lines = job.failure(found), faces.lines(found)
+    if failure or any(line.what is What.DONE for line in lines):  # a completion writes an empty one
+        values["failure"] = cjson.write(failure)
     if face is not None and face.spawned_from:
         values["spawned_from_jid"] = face.spawned_from
     if face is not None and face.parked is not None:

@@ -1,0 +1,90 @@
+"""Keys that clients read without a script: fields and members are there, or not, as the scripts store them."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from crossdock.engine import tags
+from crossdock.wire.redis.qless.dialect import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
+from tests.qless.replay import QlessDesk
+from tests.qless.test_door import House, T, bulk
+from tests.qless.test_replay import from_snapshot, replayed
+from tests.support.picture import picture
+
+NONE: Final = b"$-1\r\n"
+
+
+def field(house: House, name: str) -> bytes:
+    return house.ask("HGET", "ql:j:j", name)
+
+
+def test_a_job_that_never_failed_has_no_failure_until_it_is_completed() -> None:
+    house = House()
+    house.put("j")
+    assert field(house, "failure") == NONE
+    house.pop()
+    assert field(house, "failure") == NONE
+    house.call("complete", T, "j", "w", "q", "{}", "next", "q")
+    assert field(house, "failure") == bulk("{}")
+    house.pop()
+    house.call("complete", T, "j", "w", "q", "{}")
+    assert field(house, "failure") == bulk("{}")
+
+
+def test_a_failed_job_expires_at_no_time_and_names_its_failure() -> None:
+    house = House()
+    house.put("j")
+    house.pop()
+    assert field(house, "expires") not in (NONE, bulk(""), bulk("0"))
+    house.call("fail", T, "j", "w", "group", "message")
+    assert field(house, "expires") == bulk("")
+    assert b'"group":"group"' in field(house, "failure")
+    house.call("unfail", T, "q", "group")
+    assert field(house, "expires") == bulk("0")
+    assert b'"group":"group"' in field(house, "failure"), "it is kept"
+
+
+def test_a_job_that_is_out_of_retries_expires_at_no_time() -> None:
+    house = House()
+    house.put("j", "retries", "0")
+    house.pop()
+    house.call("retry", T, "j", "q", "w")
+    assert field(house, "expires") == bulk("")
+
+
+def test_a_tag_that_no_job_has_counts_zero() -> None:
+    house = House()
+    house.put("j", "tags", '["red"]')
+    house.call("tag", T, "remove", "j", "red")
+    assert house.ask("ZSCORE", "ql:tags", "red") == bulk("0")
+    assert house.ask("EXISTS", "ql:t:red") == b":0\r\n"
+    assert house.call("tag", T, "top") == bulk("{}")
+    house.call("tag", T, "add", "j", "red")
+    assert house.ask("ZSCORE", "ql:tags", "red") == bulk("1")
+
+
+def test_reqless_forgets_a_tag_that_no_job_has() -> None:
+    house = House()
+    house.ask("FCALL", "reqless", "0", "queue.put", T, "w", "q", "j", "klass", "{}", "0", "tags", '["red"]')
+    house.ask("FCALL", "reqless", "0", "job.removeTag", T, "j", "red")
+    assert house.ask("ZSCORE", "ql:tags", "red") == NONE
+
+
+@pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, REQLESS_013], ids=lambda dialect: dialect.name)
+def test_tags_that_no_job_has_are_kept_in_order_and_not_too_many_of_them(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tags, "UNUSED_AT_MOST", 3)
+    desk = QlessDesk()
+    desk.dialect = dialect
+    worker: list[str] = [] if dialect.old else ["w"]
+    desk.call("put", "1", *worker, "q", "j", "klass", "{}", "0")
+    names: list[Any] = [f"tag-{each}" for each in range(5)]
+    desk.call("tag", "2", "add", "j", *names)
+    desk.call("tag", "3", "remove", "j", *reversed(names))
+    left = [] if dialect.throttled else ["tag-2", "tag-1", "tag-0"]
+    assert list(desk.memory.tags.uses.items()) == [(each, 0) for each in left]
+    again = from_snapshot(desk.memory, tmp_path)
+    assert list(again.tags.unused) == list(desk.memory.tags.unused) == left
+    assert picture(replayed(desk)) == picture(again) == picture(desk.memory)
