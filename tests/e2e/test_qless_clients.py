@@ -159,7 +159,7 @@ def test_redis_py_calls_without_a_script(server: Server, protocol: int) -> None:
     (job,) = call.pop(queue)
     assert (job["jid"], job["data"], job["state"]) == (jid, '{"a": 1}', "running")
     assert call("heartbeat", jid, "worker") > time.time()
-    with pytest.raises(redis.ResponseError, match=r"user_script:1: Complete\(\): Job \S+ has been handed out"):
+    with pytest.raises(redis.ResponseError, match=r"user_function:1: Complete\(\): Job \S+ has been handed out"):
         call("complete", jid, "somebody else", queue, "{}")
     assert call("complete", jid, "worker", queue, "{}", "next", f"{queue}-then") == "waiting"
     assert call.redis.fcall("pop", 1, f"{queue}-then", "worker", "1", f"{time.time():.6f}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crossdock.client import qless as client
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless.service import Qless
 from crossdock.wire.redis.scripts import sha1
@@ -93,6 +94,21 @@ def test_errors_stand_where_redis_7_has_them() -> None:
     assert b"No Keys should be provided" in house.ask("EVALSHA", sha, "1", "q", "get", T, "x")
     refused = house.ask("EVAL", "return redis.call('get', KEYS[1])", "0")
     assert refused.startswith(b"-ERR unknown script ")
+
+
+@pytest.mark.parametrize(
+    ("called", "named"), [("qless", "qless"), ("QLESS", "qless"), ("qless-php", "qless-php"), ("Reqless", "reqless")]
+)
+def test_the_error_of_a_function_names_it(called: str, named: str) -> None:
+    """As Redis does, which finds a function in any case and names it as it was registered."""
+    said = House().ask("FCALL", called, "0", "dance", T)
+    assert said == f"-ERR user_function:1: Unknown command dance script: {named}, on @user_function:1.\r\n".encode()
+
+
+def test_the_command_line_shows_the_errors_of_functions_and_scripts_without_their_place() -> None:
+    text = "Fail(): Job x not currently running: waiting"
+    for place, script in (("user_script:1", "a" * 40), ("user_function:12", "qless")):
+        assert client.said(f"ERR {place}: {text} script: {script}, on @{place}.") == text
 
 
 def test_every_change_is_told_of_whoever_made_it() -> None:

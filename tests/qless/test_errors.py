@@ -97,7 +97,7 @@ OF_DIALECTS: Final = [
 @pytest.mark.parametrize(("dialect", "words", "text"), OF_DIALECTS)
 def test_the_words_of_other_scripts(dialect: str, words: tuple[str, ...], text: str) -> None:
     said = House().ask("FCALL", dialect, "0", words[0], T, *words[1:])
-    assert said.decode() == f"-ERR user_script:1: {text} script: , on @user_script:1.\r\n"
+    assert said.decode() == f"-ERR user_function:1: {text} script: {dialect}, on @user_function:1.\r\n"
 
 
 def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
@@ -114,7 +114,7 @@ def test_false_for_data_is_none_to_a_heartbeat_and_a_failure() -> None:
 def test_the_scripts_words(words: tuple[str, ...], text: str) -> None:
     house = House()
     said = house.call(words[0], T, *words[1:])
-    assert said.decode() == f"-ERR user_script:1: {text} script: , on @user_script:1.\r\n"
+    assert said.decode() == f"-ERR user_function:1: {text} script: qless, on @user_function:1.\r\n"
     assert not house.desk.memory.jobs
 
 

@@ -120,7 +120,7 @@ def test_queues_tell_what_depends_and_recurs_too(house: House) -> None:
 )
 def test_the_oldest_scripts_words(house: House, script: str, words: tuple[str, ...], text: str) -> None:
     said = house.ask("FCALL", script, "0", *words)
-    assert said.decode() == f"-ERR user_script:1: {text} script: , on @user_script:1.\r\n"
+    assert said.decode() == f"-ERR user_function:1: {text} script: {script}, on @user_function:1.\r\n"
 
 
 def test_who_waits_for_nobody_is_told_nothing_before_what_is_wrong(house: House) -> None:

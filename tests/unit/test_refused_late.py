@@ -60,8 +60,8 @@ REFUSED = [
     (redis, wire(b"GET", [b"a"] * 2_000), b"-ERR wrong number of arguments for 'get'"),
     (redis, wire(b"EVAL", [b"a" * LARGE, b"0"]), b"-ERR unknown script "),
     (redis, wire(b"EVAL", [b"a" * 2 * 1024 * 1024, b"0"]), b"-ERR unknown script "),
-    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b"[" * LARGE, b"0"), b"-ERR user_script:1: Found too many"),
-    (redis, call(b"cancel", b"x", *[b"j"] * 2_000), b'-ERR user_script:1: Arg "now" missing'),
+    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b"[" * LARGE, b"0"), b"-ERR user_function:1: Found too many"),
+    (redis, call(b"cancel", b"x", *[b"j"] * 2_000), b'-ERR user_function:1: Arg "now" missing'),
     (MasenkoDoor, b"NONSENSE " + b"a" * LARGE + b"\n", b'ERR {"msg":"unknown verb NONSENSE"}'),
     (MasenkoDoor, b'PUSH {"payload":"' + b"a" * LARGE + b"\n", b'ERR {"msg":'),
     (MasenkoDoor, b"PUSH {" + b'"a":1,' * 900 + b'"queue":7}\n', b'ERR {"msg":'),
@@ -108,7 +108,7 @@ JOBS = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)
 FULL = [
     (loads, wire(b"FCALL", [b"crossdock.load", b"0", b"r", JOBS]), b"-OOM "),
     (FaktoryDoor, b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}\r\n' % (b"a" * LARGE), b"-ERR "),
-    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"-ERR user_script:1: "),
+    (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"-ERR user_function:1: "),
     (MasenkoDoor, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'ERR {"msg":"'),
     (WorkqDoor, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-SERVER-ERROR "),
 ]

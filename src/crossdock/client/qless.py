@@ -22,8 +22,10 @@ TIMEOUT_S: Final = 30.0
 #: Nobody waits at this door: a worker asks again after so long.
 _POLL_S: Final = 0.1
 
-#: What a script's error is wrapped in.
-_WRAPPED: Final = re.compile(r"(?:ERR )?(?:user_script:\d+: )?(.*?)(?: script: \S*, on @user_script:\d+\.)?", re.DOTALL)
+#: What the error of a script or a function is wrapped in.
+_WRAPPED: Final = re.compile(
+    r"(?:ERR )?(?:user_(?:script|function):\d+: )?(.*?)(?: script: \S*, on @user_(?:script|function):\d+\.)?", re.DOTALL
+)
 
 
 class _Popped(msgspec.Struct):
@@ -101,7 +103,7 @@ class QlessClient(Closes):
         line = self._stream.line()
         kind, rest = line[:1], line[1:]
         if kind == b"-":
-            raise Refused(_said(rest.decode("utf-8", "replace")))
+            raise Refused(said(rest.decode("utf-8", "replace")))
         if kind == b"+":
             return rest
         if kind in (b":", b"$") and rest.removeprefix(b"-").isdigit():
@@ -119,6 +121,6 @@ def _word(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-def _said(text: str) -> str:
+def said(text: str) -> str:
     found = _WRAPPED.fullmatch(text)
     return found[1] if found is not None else text

@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True):
     dialect: str
     keys: list[bytes]
     args: list[bytes]
-    sha: str  #: "" for FCALL
+    script: str  #: the SHA-1 of its text, or the name of the function
 
 
 class ScriptError(Exception):
@@ -127,7 +127,11 @@ def _unknown(sha: str, args: list[bytes]) -> str:
 
 
 def fcall(context: Context, args: list[bytes]) -> Result:
-    return _call(context, context.door.scripts.functions.get(args[0]) or _no_function(), args, "", _keys_of_function)
+    functions, name = context.door.scripts.functions, args[0]
+    if name not in functions:  # Redis finds it in any case
+        name = name.lower()
+    dialect = functions.get(name) or _no_function()
+    return _call(context, dialect, args, name.decode(), _keys_of_function, "user_function")
 
 
 def _no_function() -> str:
@@ -149,7 +153,12 @@ def _keys(args: list[bytes]) -> Divided:
 
 
 def _call(
-    context: Context, dialect: str, args: list[bytes], sha: str, divide: Callable[[list[bytes]], Divided] = _keys
+    context: Context,
+    dialect: str,
+    args: list[bytes],
+    script: str,
+    divide: Callable[[list[bytes]], Divided] = _keys,
+    place: str = "user_script",  #: what an error gives as its place
 ) -> Value:
     keys, rest = ([], args[2:]) if args[1] == b"0" else divide(args)
     handler = context.door.scripts.handlers.get(dialect)
@@ -157,11 +166,11 @@ def _call(
         raise NO_SCRIPT
     try:
         if not context.desk.waiting:  # so nobody could be served in between
-            return handler(Call(context, dialect, keys, rest, sha))
+            return handler(Call(context, dialect, keys, rest, script))
         with context.desk.together():
-            return handler(Call(context, dialect, keys, rest, sha))
+            return handler(Call(context, dialect, keys, rest, script))
     except ScriptError as error:
-        raise Error(f"ERR user_script:1: {error} script: {sha}, on @user_script:1.") from error
+        raise Error(f"ERR {place}:1: {error} script: {script}, on @{place}:1.") from error
 
 
 def _script_load(context: Context, args: list[bytes]) -> Result:
