@@ -187,6 +187,15 @@ def test_patterns(desk: QlessDesk) -> None:
     assert desk.memory.throttles == {}
 
 
+def test_an_empty_list_of_patterns_keeps_what_the_same_call_gave_before(desk: QlessDesk) -> None:
+    words = ("a", '["x"]', "a", "[]", "default", '["y"]', "default", "{}", "b", '["z"]', "b", '["w"]')
+    desk.call("queueIdentifierPatterns.setAll", "1", *words)
+    shown = json.loads(desk.call("queueIdentifierPatterns.getAll", "1"))
+    assert shown == {"a": '["x"]', "default": '["y"]', "b": '["w"]'}
+    desk.call("queueIdentifierPatterns.setAll", "1", "a", "[]")
+    assert json.loads(desk.call("queueIdentifierPatterns.getAll", "1")) == {"default": '["*"]'}
+
+
 def test_patterns_need_a_place_among_the_keys(desk: QlessDesk) -> None:
     desk.dialect = replace(REQLESS, keys_bytes=30)
     for call in (

@@ -44,8 +44,8 @@ def set_identifiers(call: Call) -> Reply:
     if len(words) % 2:
         raise Raised("Odd number of identifier patterns: table: 0x0")
     _refuse_if_long(len(words) // 2)
-    pairs = dict(zip(words[::2], words[1::2], strict=True))
-    given = {name: value for name, value in pairs.items() if _listed(decoded(value), "values")}
+    pairs = zip(words[::2], words[1::2], strict=True)  # an empty list leaves what the call gave the name before
+    given = {name: value for name, value in pairs if _listed(decoded(value), "values")}
     given.setdefault("default", _EVERY)
     fields = [(_bytes(name), _bytes(each)) for name, each in given.items()]
     call.refuse_if_no_place((IDENTIFIERS, *(word for field in fields for word in field)))
