@@ -1,6 +1,7 @@
 """Crossing over: jobs that come through one door and leave through another (MODEL sections 2, 6 and 9)."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +14,18 @@ from crossdock.model.job import Form, Spec
 from crossdock.model.moves import SetPriority
 from crossdock.model.rules import Lapse
 from crossdock.model.states import State
+from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.wire.redis.bounds import KIND_BYTES
+from crossdock.wire.redis.qless.dialect import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013
 from crossdock.wire.redis.qless.given import Raised
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import Line, QlessDesk
+from tests.qless.test_replay import from_snapshot, replayed
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, worker
+from tests.support.masenko_peer import MasenkoPeer
+from tests.support.picture import picture
 
 
 @pytest.fixture
@@ -390,3 +397,44 @@ def test_data_that_a_worker_sends_back_as_it_was_is_not_written_again(desk: Qles
     assert written("complete", t(desk), "a", "w", "q", "{}") is None
     assert written("fail", t(desk), "b", "w", "group", "message", long) is None
     assert (get(desk, "a")["data"], get(desk, "b")["data"]) == ("{}", long)
+
+
+ANONYMOUS = "class@anonymous\0/srv/app/" + "very/long/path/" * 20 + "Report.php:12$0"
+
+
+def test_a_php_anonymous_class_is_a_klass_at_every_door(desk: QlessDesk, faktory: Conversation, tmp_path: Path) -> None:
+    for dialect in (UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS):
+        desk.dialect = dialect
+        queue, jid = f"of-{dialect.name}", f"put-by-{dialect.name}"
+        worker_name = () if dialect.old else ("w",)
+        name, given = ("queue.put", "job.get") if dialect.renamed else ("put", "get")
+        assert desk.call(name, t(desk), *worker_name, queue, jid, ANONYMOUS, "{}", "0") == jid
+        assert json.loads(desk.call(given, t(desk), jid))["klass"] == ANONYMOUS
+        assert fetched(faktory, queue)["jobtype"] == ANONYMOUS
+    line = Line("", ["q", "by-script", ANONYMOUS, "{}", t(desk), "0"], {}, [], "put", 1)
+    assert desk.answer_script(line) == {"bulk": "by-script"}
+    desk.dialect = UNIFIED
+    [job] = pop(desk)
+    assert job["klass"] == ANONYMOUS
+    desk.call("recur", t(desk), "again", "r", ANONYMOUS, "{}", "interval", "60", "0")
+    assert json.loads(desk.call("recur.get", t(desk), "r"))["klass"] == ANONYMOUS
+    assert desk.call("recur.update", t(desk), "r", "klass", ANONYMOUS + "1") == 1
+    assert [each["klass"] for each in pop(desk, queue="again")] == [ANONYMOUS + "1"]
+    masenko = MasenkoPeer(desk, MasenkoDoor())
+    put(desk, "m", queue="m")
+    desk.call("put", t(desk), "w", "m", "m", ANONYMOUS, "{}", "0")
+    assert json.loads(masenko.ask('FETCH {"queues":["m"]}').partition(b" ")[2])["name"] == ANONYMOUS
+    assert picture(replayed(desk)) == picture(desk.memory)
+    assert picture(from_snapshot(desk.memory, tmp_path)) == picture(desk.memory)
+
+
+def test_a_klass_has_an_end(desk: QlessDesk) -> None:
+    put_klass = ("put", t(desk), "w", "q", "j")
+    assert desk.call(*put_klass, "ü" * (KIND_BYTES // 2), "{}", "0") == "j"
+    for klass in ("ü" * (KIND_BYTES // 2) + "x", "x" * (KIND_BYTES + 1)):
+        with pytest.raises(Raised, match=f"a klass has more than {KIND_BYTES} bytes"):
+            desk.call(*put_klass, klass, "{}", "0")
+    with pytest.raises(Raised, match="a klass has more than"):
+        desk.call("recur", t(desk), "q", "r", "x" * (KIND_BYTES + 1), "{}", "interval", "60", "0")
+    with pytest.raises(Raised, match="a name has more than 255 bytes, or NUL"):
+        desk.call("put", t(desk), "w", "q", "j\0", "klass", "{}", "0")

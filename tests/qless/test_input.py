@@ -9,11 +9,11 @@ from typing import Any, Final
 import pytest
 
 from crossdock.wire.redis.qless import unified
-from crossdock.wire.redis.qless.dialect import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.wire.redis.qless.dialect import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.perscript import answering as perscript
 from tests.model import invariants
-from tests.qless.replay import QlessDesk
+from tests.qless.replay import Line, QlessDesk
 from tests.qless.test_replay import from_snapshot, replayed
 from tests.support.picture import picture
 
@@ -217,3 +217,21 @@ def test_a_job_that_was_warned_of_is_on_its_workers_list_no_longer(dialect: Dial
     desk.call("pop", "100", "q", "w", "1")
     desk.call(act[0], "101", *act[1:])
     assert json.loads(desk.call("workers", "102", "w")) == {"jobs": {}, "stalled": {}}
+
+
+@pytest.mark.parametrize("dialect", [UNIFIED, UNIFIED_2013, THROTTLES, REQLESS_013, PHP, REQLESS])
+def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_and_no_error(dialect: Dialect) -> None:
+    desk = QlessDesk()
+    desk.dialect = dialect
+    pop, pause, empty = ("queue.pop", "queue.pause", "[]") if dialect.renamed else ("pop", "pause", "{}")
+    desk.call(pause, "1", "q")
+    assert desk.call(pop, "2", "q", "w", "1.5") == empty
+    with pytest.raises(Raised, match="not an integer"):
+        desk.call(pop, "2", "other", "w", "1.5")
+
+
+def test_a_part_of_a_job_is_not_popped_from_a_paused_queue_by_the_oldest_script() -> None:
+    desk = QlessDesk()
+    desk.call("pause", "1", "q")
+    assert desk.answer_script(Line("", ["q", "w", "1.5", "2"], {}, [], "pop", 1)) == {"array": []}
+    assert "err" in desk.answer_script(Line("", ["other", "w", "1.5", "2"], {}, [], "pop", 1))

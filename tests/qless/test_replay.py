@@ -9,7 +9,7 @@ import pytest
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT, REQLESS, UNIFIED, UNIFIED_2013
+from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants
 from tests.qless.replay import Line, QlessDesk, same, scenarios
 from tests.support.desk import stored
@@ -20,6 +20,7 @@ DIALECTS: Final = {
     "unified-fuzz": UNIFIED,
     "unified13-fuzz": UNIFIED_2013,
     "reqless-fuzz": REQLESS,
+    "php-fuzz": PHP,
     "perscript-basic": PER_SCRIPT,
     "perscript-fuzz": PER_SCRIPT,
 }
@@ -27,7 +28,7 @@ RECORDINGS: Final = {name: scenarios(name) for name in DIALECTS}
 
 
 def test_there_are_this_many_lines() -> None:
-    assert sum(len(lines) for found in RECORDINGS.values() for lines in found.values()) == 16_624
+    assert sum(len(lines) for found in RECORDINGS.values() for lines in found.values()) == 17_966
 
 
 @pytest.mark.parametrize(

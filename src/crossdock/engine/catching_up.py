@@ -20,12 +20,15 @@ from crossdock.engine.stats import RETRY
 from crossdock.engine.tries import Told, exhausted, out_of_retries, put_off
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
-from crossdock.model.faces import What
+from crossdock.model.faces import AS_CONFIGURED, What
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.moves import CatchUp
 from crossdock.model.rules import Lapse
 
 GRACE_S = 10.0
+
+#: By what the wait of the PHP fork grows.
+BACKOFF_FACTOR = 3.0
 
 #: A job that keeps failing is tried once a year at least.
 BACKOFF_AT_MOST = 31_536_000.0
@@ -110,7 +113,7 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
         if grace > 0:
             return []
-    delay = _backoff(job)
+    delay = _backoff(memory, job, configured=command.php)
     if job.failures < job.rules.max_failures and delay > 0:
         told = Told(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
         events.append(put_off(job, lease, at, now, told))
@@ -120,19 +123,26 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         close = closing(job, lease, at, command.via, t)
         events.append(Lapsed(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
-    told = out_of_retries(job, lease, command.via, t, command.abrupt)._replace(unbooked=command.unbooked)
+    told = out_of_retries(job, lease, command.via, t, command.abrupt)
+    told = told._replace(unbooked=command.unbooked, named=told.named or command.php)
     events.append(exhausted(job, lease, at, now, told))
     return []
 
 
-def _backoff(job: Job) -> float:
-    """How long it waits before it is tried again; 0: whoever came for it has it at once."""
+def _backoff(memory: Memory, job: Job, *, configured: bool) -> float:
+    """How long it waits before it is tried again; 0: it can be leased at once."""
     face = face_of(job)
-    if face is None or face.backoff is None:
+    if face is None or (face.backoff is None and not configured):
         return 0.0
-    first, factor = face.backoff
+    first, factor = face.backoff or (AS_CONFIGURED, AS_CONFIGURED)
+    if first < 0:
+        first = faces.number(memory, "backoff-initial-delay", 0.0) if configured else 0.0
+    if first <= 0:
+        return 0.0
+    if factor < 0:
+        factor = faces.number(memory, "backoff-factor", BACKOFF_FACTOR)
     try:
-        return min(BACKOFF_AT_MOST, first * factor**job.failures)
+        return min(BACKOFF_AT_MOST, first * factor ** (job.failures + 1))
     except OverflowError:
         return BACKOFF_AT_MOST
 

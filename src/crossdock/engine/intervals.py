@@ -171,7 +171,7 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     old, new = unneeding(job.extra or Extra()), spec.extra or Extra()
     before, its_face = face_of(job), new.face if isinstance(new.face, QlessFace) else None
     if before is not None and its_face is not None:  # it is found under the tags it had until it is gone
-        its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))))
+        its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))), backoff=before.backoff)
     lines = new.history if event.fresh else faces.history(memory, old.history, new.history[0], its_face)
     job.extra = replace(old, face=its_face, tags=new.tags, history=lines, result=None, throttles=new.throttles)
     job.kind = memory.share(spec.kind)

@@ -32,6 +32,7 @@ from crossdock.model.states import HELD, SHELVED, State
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
 _NAMES_AT_MOST: Final = 10_000
+_SHARED_LENGTH: Final = 255  #: characters; the class of a qless job may have more
 
 
 #: (-priority, due, number): scheduled jobs of a queue as they are listed
@@ -223,7 +224,7 @@ class Memory:
         known = self.names.get(name)
         if known is not None:
             return known
-        if len(self.names) < _NAMES_AT_MOST:
+        if len(self.names) < _NAMES_AT_MOST and len(name) <= _SHARED_LENGTH:
             self.names[name] = name
         return name
 

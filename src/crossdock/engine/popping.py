@@ -76,7 +76,7 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
     if count < 1:
         return events, [], ()
     wanted = CatchUp(command.via, command.queue, command.t, count, grace=command.grace)
-    wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt)
+    wanted = msgspec.structs.replace(wanted, unbooked=command.unbooked, abrupt=command.abrupt, php=command.php)
     if memory.throttles or memory.strays.jobs:
         return _throttled(engine, command, wanted, now, events)
     caught, handed, stirred = engine.carry_out(wanted, now)

@@ -63,7 +63,8 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     needs = open_needs(memory, command.needs, command.jid, job.number)
     before = face_of(job)
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
-    face = QlessFace(retries, t, due_t, old=command.old, backoff=command.backoff)
+    backoff = command.backoff if command.backoff is not None or before is None else before.backoff
+    face = QlessFace(retries, t, due_t, old=command.old, backoff=backoff)
     if due_t is not None and needs:
         face = replace(face, parked=(due_t, due))
     tags = command.tags

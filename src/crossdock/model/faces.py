@@ -4,7 +4,7 @@ Like all that a job refers to, these are replaced whole and never changed in pla
 """
 
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -51,6 +51,10 @@ class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     data: bytes = b""  #: SAID: a JSON value, or nothing
 
 
+#: Part of a backoff that the job does not say: the settings of the PHP fork count when its lease runs out.
+AS_CONFIGURED: Final = -1.0
+
+
 class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qless"):
     """What qless shows, and its callers' clock: times here are theirs."""
 
@@ -68,7 +72,8 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     #: for a time instead, or does not wait at all
     old: bool = False
     sticky: tuple[Tag, ...] = ()  #: tags that it is found under and has no longer
-    #: Seconds that a lease which ran out keeps it waiting, and by what they grow each time (the PHP fork)
+    #: Seconds that a lease which ran out keeps it waiting, and by what they grow each time (the PHP fork); either may
+    #: be `AS_CONFIGURED`
     backoff: tuple[float, float] | None = None
     parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall
 

@@ -30,7 +30,7 @@ class Put(Command[None], frozen=True, gc=False):
     throttles: tuple[str, ...] = ()  #: it is held while one of them is full
     keeps: bool = False  #: its places in throttles stay taken (reqless)
     old: bool = False  #: by an old dialect: see `QlessFace.old`
-    backoff: tuple[float, float] | None = None  #: see `QlessFace.backoff`
+    backoff: tuple[float, float] | None = None  #: see `QlessFace.backoff`; None: as it was
     sticky: bool = False  #: it is still found under the tags it had, and keeps all its needs (the oldest)
 
 
@@ -64,6 +64,8 @@ class CatchUp(Command[list[Number]], frozen=True, gc=False):
     abrupt: str = ""
     due: bool = True
     only: Number = 0  #: no lease but that of this job
+    #: As the PHP fork does: the configured backoff counts, and a failure names the worker whose lease was the last
+    php: bool = False
 
 
 class Pop(Command[list[Job]], frozen=True, gc=False):
@@ -79,6 +81,7 @@ class Pop(Command[list[Job]], frozen=True, gc=False):
     unbooked: bool = False
     abrupt: str = ""  #: as in `CatchUp`; waits are counted in whole seconds, from the put on
     unlimited: bool = False  #: whatever limit is configured for the queue; throttles count all the same (reqless)
+    php: bool = False  #: as in `CatchUp`
 
 
 class LeaseNow(LeaseNext, frozen=True, gc=False):

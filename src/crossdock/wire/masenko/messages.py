@@ -19,6 +19,9 @@ ERR: Final = b"ERR"  #: the verb of a refusal
 #: An error echoes what the client sent, within reason.
 ECHO: Final = 4_096
 
+#: Characters of a name that is worth keeping in its quoted form; the class of a qless job may have more.
+_CACHED_LENGTH: Final = 255
+
 #: What every reply escapes besides JSON's own (page 1.1); outside of strings none of it can be.
 _ESCAPES: Final = (
     (b"<", rb"\u003c"),
@@ -86,9 +89,11 @@ def _go_char(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-@lru_cache(maxsize=4_096)  # names of queues and tasks are few, and short
-def _named(queue: str, kind: str) -> bytes:
+def _names(queue: str, kind: str) -> bytes:
     return b'"queue":%b,"name":%b' % (quote(queue), quote(kind))
+
+
+_named = lru_cache(maxsize=4_096)(_names)  # names of queues and tasks are few, and most are short
 
 
 def task(job: Job) -> bytes:
@@ -98,7 +103,7 @@ def task(job: Job) -> bytes:
         payload = normal(as_value(job))
     return b'OK {"id":%d,%b%b%b}\n' % (
         job.number & 0xFFFFFFFF,
-        _named(job.queue, job.kind),
+        (_named if len(job.kind) <= _CACHED_LENGTH else _names)(job.queue, job.kind),
         b',"payload":' + payload if payload else b"",
         b',"failures":%d' % job.failures if job.failures else b"",
     )

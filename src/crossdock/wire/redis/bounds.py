@@ -13,6 +13,9 @@ COMPILED_BYTES: Final = 255
 #: Of a channel, or of a watched key: a connection has a list of them.
 NAME_BYTES: Final = 4_096
 
+#: Of a job's class. PHP names an anonymous class by the path of its file, which has up to 4,096 bytes.
+KIND_BYTES: Final = 4_096 + 256
+
 #: Of a reply to one command, or to one EXEC: a value may be asked for many times over.
 REPLY_BYTES: Final = 64 * 1024 * 1024
 

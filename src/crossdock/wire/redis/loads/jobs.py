@@ -14,6 +14,7 @@ from crossdock.wire.faktory.job import JSON_DEPTH, NAME_BYTES, RESERVE_AT_MOST, 
 from crossdock.wire.faktory.job import rules as rules_of
 from crossdock.wire.faktory.times import parse
 from crossdock.wire.json import too_deep
+from crossdock.wire.redis.bounds import KIND_BYTES
 from crossdock.wire.redis.values import Error
 
 #: Of one call. It is one step of the server: other clients wait for it.
@@ -146,9 +147,9 @@ def _extra(job: _Body | _Row, custom: bytes) -> Extra:
 
 
 def _check_names(job: _Body | _Row) -> None:
-    for name in ("jid", "queue", "kind"):
-        if len(getattr(job, name).encode()) > NAME_BYTES:
-            raise _wrong(job, f"{name} may have {NAME_BYTES} bytes")
+    for name, most in (("jid", NAME_BYTES), ("queue", NAME_BYTES), ("kind", KIND_BYTES)):
+        if len(getattr(job, name).encode()) > most:
+            raise _wrong(job, f"{name} may have {most} bytes")
 
 
 def _due(at: float | str) -> float:

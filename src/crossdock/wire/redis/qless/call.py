@@ -11,7 +11,7 @@ from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import lua
 from crossdock.wire.redis.qless.dialect import Dialect
-from crossdock.wire.redis.qless.given import NAME_BYTES, SHORT, Raised, name, number
+from crossdock.wire.redis.qless.given import NAME_BYTES, SHORT, Raised, kind, name, number
 from crossdock.wire.redis.views import no_place
 
 VIA: Final = "qless"
@@ -63,13 +63,21 @@ class Call(msgspec.Struct, frozen=True):
         value = args[index]
         return value if len(value) <= SHORT and "\0" not in value else name(value)
 
-    def names(self, begin: int, messages: tuple[str, ...]) -> list[str]:
-        """Several in a row, each with what is said where it is missing: `require`, at a third of the price."""
+    def names(self, begin: int, messages: tuple[str, ...], kind_at: int = -1) -> list[str]:
+        """Several in a row, each with what is said where it is missing: `require`, at a third of the price. The one at
+        `kind_at` is a job's class."""
         found = self.args[begin : begin + len(messages)]
         joined = "".join(found)
         if len(found) == len(messages) and len(joined) <= NAME_BYTES and joined.isascii() and "\0" not in joined:
             return found
-        return [self.require(begin + index, message) for index, message in enumerate(messages)]
+        return [
+            (self.kind if index == kind_at else self.require)(begin + index, message)
+            for index, message in enumerate(messages)
+        ]
+
+    def kind(self, index: int, message: str) -> str:
+        """As `require`, of a job's class."""
+        return kind(self.text(index, message))
 
     def number(self, index: int, message: str) -> float:
         """One that must be a number."""

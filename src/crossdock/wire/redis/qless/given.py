@@ -5,11 +5,15 @@ from math import isfinite
 from typing import Any, Final, TypeAlias
 
 from crossdock.model.job import Form, form_of
+from crossdock.wire.redis.bounds import KIND_BYTES
 from crossdock.wire.redis.qless import cjson, lua
 
 #: MODEL section 12.
 NAME_BYTES: Final = 255
 SHORT: Final = NAME_BYTES // 4  #: characters that are never more bytes than that
+
+#: What the scripts' language takes for blank.
+_BLANKS: Final = " \t\n\v\f\r"
 
 #: Jobs that one job may need: whenever one of them succeeds, it is told.
 NEEDS_AT_MOST: Final = 10_000
@@ -42,9 +46,16 @@ class Denied(Raised):
 
 
 def name(value: str) -> str:
-    """Of a job, a queue, a kind or a worker."""
+    """Of a job, a queue or a worker."""
     if "\0" in value or (len(value) > SHORT and len(value.encode()) > NAME_BYTES):
         raise Refused(f"a name has more than {NAME_BYTES} bytes, or NUL in it")
+    return value
+
+
+def kind(value: str) -> str:
+    """A job's class. PHP writes NUL and a path into the name of an anonymous one."""
+    if len(value) > KIND_BYTES // 4 and len(value.encode()) > KIND_BYTES:
+        raise Raised(f"a klass has more than {KIND_BYTES} bytes")
     return value
 
 
@@ -161,6 +172,25 @@ def tags(value: Any) -> tuple[str | int | float | bool, ...]:
             kind = "userdata" if tag is cjson.NULL else "table"
             raise Raised(f"attempt to concatenate local 'tag' (a {kind} value)")
     return tuple(found)
+
+
+def is_blank(tag: str) -> bool:
+    """The PHP fork drops such tags."""
+    return not tag.strip(_BLANKS)
+
+
+def filled(value: Any) -> list[str]:
+    """The tags of a list that the PHP fork keeps: it takes texts only, and no blank ones."""
+    found: list[str] = []
+    for tag in listed(value):
+        if isinstance(tag, (list, dict)):
+            raise Raised("attempt to call method 'gsub' (a nil value)")
+        if not isinstance(tag, str):
+            kinds = {float: "number", bool: "boolean"}
+            raise Raised(f"attempt to index local 's' (a {kinds.get(type(tag), 'userdata')} value)")
+        if not is_blank(tag):
+            found.append(tag)
+    return found
 
 
 def refuse_tags(count: int) -> None:

@@ -15,6 +15,7 @@ from crossdock.model.job import Extra, Job
 from crossdock.wire.redis.bounds import TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.dialect import Dialect
+from crossdock.wire.redis.qless.given import NAME_BYTES
 from crossdock.wire.redis.qless.job import data, entry, expires, failure, queue, remaining, retries, show
 from crossdock.wire.redis.qless.job import state as state_of
 from crossdock.wire.redis.qless.job import worker as worker_of
@@ -67,7 +68,8 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
         if extra.tags or extra.links is not None or (type(face) is QlessFace and face.spawned_from):
             middle = _with_rare(memory, job, extra, its_queue, its_state, dialect)
     if middle is None:
-        middle = _middle(job.kind, its_queue, its_state, dialect.old, jid in memory.watched)
+        write = _middle if len(job.kind) <= NAME_BYTES else _parts
+        middle = write(job.kind, its_queue, its_state, dialect.old, jid in memory.watched)
     if memory.needed_by and (needed_by := memory.needed_by.get(job.number)):
         dependents = _jids(memory, needed_by)
     if dialect.throttled:

@@ -25,10 +25,16 @@ _POP: Final = ("Queue(): no queue name provided", 'Pop(): Arg "worker" missing')
 def pop(call: Call) -> Reply:
     queue, worker = call.names(0, _POP)
     count = call.number(2, _COUNT[call.dialect.count])
-    if count != 1.0:
+    if count != 1.0 and not is_paused(call, queue):
         refuse_part(count)
     call.writes()
     return jobtext.texts(call.memory, popped(call, queue, worker, count), call.dialect)
+
+
+def is_paused(call: Call, queue: str) -> bool:
+    """The scripts look at this before they use the count."""
+    known = call.memory.queues.get(queue)
+    return known is not None and known.paused
 
 
 def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
@@ -36,7 +42,8 @@ def popped(call: Call, queue: str, worker: str, count: float) -> list[Job]:
     abrupt = EXHAUSTED if dialect.in_scripts else ""
     term = config.heartbeat(call.memory, queue)
     limitless = dialect.throttled or dialect.in_scripts  # `max-concurrency` is of the unified scripts only
-    jobs = call.desk.do(Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless))
+    pop = Pop(VIA, call.t, queue, worker, count, term, None, dialect.old, abrupt, limitless, dialect.php)
+    jobs = call.desk.do(pop)
     if jobs:
         call.grant(jobs)
     return jobs

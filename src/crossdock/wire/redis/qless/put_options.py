@@ -3,8 +3,8 @@
 from math import isfinite
 from typing import Any, Final
 
-from crossdock.engine.faces import number as setting
 from crossdock.engine.standing import face_of
+from crossdock.model.faces import AS_CONFIGURED, Tag
 from crossdock.model.moves import EditTags
 from crossdock.model.records import OF_QUEUE
 from crossdock.wire.redis.qless import cjson, job, lua, notices
@@ -14,7 +14,9 @@ from crossdock.wire.redis.qless.given import (
     Refused,
     asserted,
     decoded,
+    filled,
     finite,
+    is_blank,
     jids,
     length,
     listed,
@@ -31,6 +33,8 @@ def wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: 
     without an end is refused: the scripts take it, and cannot show the job from then on."""
     retries = finite(given["retries"], 'Put(): Arg "retries" not a number: ') if "retries" in given else None
     its_tags = asserted(given["tags"], 'Put(): Arg "tags" not JSON') if "tags" in given else None
+    if call.dialect.php and its_tags is not None:
+        its_tags = filled(its_tags)
     priority = finite(given["priority"], 'Put(): Arg "priority" not a number') if "priority" in given else None
     others = asserted(given.get("depends", "[]"), 'Put(): Arg "depends" not JSON: ')
     many = length(others)
@@ -46,18 +50,26 @@ def wanted(call: Call, jid: str, queue: str, given: dict[str, str], *, delayed: 
     )
 
 
-def backoff(call: Call, given: dict[str, str]) -> tuple[float, float] | None:
-    """As configured, unless the put says otherwise."""
-    said = decoded(given["backoff"]) if "backoff" in given else {}
-    chosen = said if isinstance(said, dict) else {}
+def backoff(given: dict[str, str]) -> tuple[float, float] | None:
+    """What the put says of it; None: as the job had it. A part that it does not say is `AS_CONFIGURED`."""
+    if "backoff" not in given:
+        return None
+    said = decoded(given["backoff"])
 
-    def value(name: str, option: str, default: float) -> float:
-        found = chosen.get(name)
-        found = found if isinstance(found, float) else setting(call.memory, option, default)
-        return found if isfinite(found) else default
+    def part(name: str) -> float:
+        found = said.get(name) if isinstance(said, dict) else None
+        value = lua.number(found) if isinstance(found, str) else found
+        return value if isinstance(value, float) and isfinite(value) and value >= 0 else AS_CONFIGURED
 
-    first = value("initial_delay", "backoff-initial-delay", 0.0)
-    return (first, value("factor", "backoff-factor", 3.0)) if first > 0 else None
+    return part("initial_delay"), part("factor")
+
+
+def unblanked(call: Call, jid: str) -> tuple[Tag, ...] | None:
+    """The tags that a put leaves as they are, without blank ones; None: there are no blank ones."""
+    found = call.job(jid)
+    tags = found.extra.tags if found is not None and found.extra is not None else ()
+    left = tuple(tag for tag in tags if not isinstance(tag, str) or not is_blank(tag))
+    return None if left == tags else left
 
 
 def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
@@ -74,7 +86,7 @@ def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
         its_tags = decoded(given.get("tags", "[]"))
     except Raised:
         return
-    if "tags" in given and not isinstance(its_tags, (list, dict)) and its_tags is not False:
+    if "tags" in given and not call.dialect.php and not isinstance(its_tags, (list, dict)) and its_tags is not False:
         call.publish(*notices.put(jid, queue))
 
 

@@ -20,6 +20,7 @@ from crossdock.wire.redis.qless.given import (
     Refused,
     data,
     finite,
+    is_blank,
     name,
     options,
     refuse_needs,
@@ -39,7 +40,7 @@ _DELAY: Final = 'Put(): Arg "delay" not a number: '
 def put(call: Call) -> Reply:
     """now [worker] queue jid klass data delay [option value]…"""
     first = 0 if call.dialect.old else 1
-    queue, jid, kind = call.names(first, _PUT)
+    queue, jid, kind = call.names(first, _PUT, 2)
     payload, form = data(call[first + 3], 'Put(): Arg "data" missing or not JSON: ')
     delay = call.number(first + 4, _DELAY)
     if not isfinite(delay):
@@ -71,8 +72,8 @@ def _put(call: Call, head: tuple[Any, ...], given: dict[str, str]) -> Put:
     command = Put(*head, *wanted)
     command = replace(command, keeps=call.dialect.throttled, old=call.dialect.old, sticky=call.dialect.in_scripts)
     if call.dialect.php:
-        named = None if command.tags is None else tuple(tag for tag in command.tags if tag != "")
-        command = replace(command, tags=named, backoff=put_options.backoff(call, given))
+        named = put_options.unblanked(call, jid) if command.tags is None else command.tags
+        command = replace(command, tags=named, backoff=put_options.backoff(given))
     return command
 
 
@@ -184,7 +185,10 @@ def _edit_tags(call: Call, word: str) -> Reply:
     found = call.job(jid)
     if found is None:
         raise Denied(f"Tag(): Job {jid} does not exist")
-    names = tuple(map(name, call.rest(2)))
+    given = call.rest(2)
+    if call.dialect.php and word == "add":
+        given = [each for each in given if not is_blank(each)]
+    names = tuple(map(name, given))
     refuse_tags(len(names) + (len(found.extra.tags) if word == "add" and found.extra is not None else 0))
     call.writes()
     if names:

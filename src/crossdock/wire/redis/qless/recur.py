@@ -15,7 +15,10 @@ from crossdock.wire.redis.qless.given import (
     Raised,
     array,
     data,
+    filled,
     finite,
+    is_blank,
+    kind,
     name,
     options,
     refuse_tags,
@@ -28,7 +31,7 @@ def recur(call: Call) -> Reply:
     """now queue jid klass data "interval" seconds offset [option value]…"""
     queue = call.queue()
     jid = call.require(1, 'RecurringJob On(): Arg "jid" missing')
-    kind = call.require(2, 'RecurringJob On(): Arg "klass" missing')
+    kind = call.kind(2, 'RecurringJob On(): Arg "klass" missing')
     spec = call.text(4, 'RecurringJob On(): Arg "spec" missing')
     payload = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
     if spec != "interval":
@@ -39,7 +42,7 @@ def recur(call: Call) -> Reply:
 def recur_at_interval(call: Call) -> Reply:
     """now queue jid klass data seconds offset [option value]…, of reqless"""
     queue = call.queue()
-    jid, kind = (call.require(at, f'Recur(): Arg "{word}" missing') for at, word in ((1, "jid"), (2, "klass")))
+    jid, kind = call.require(1, 'Recur(): Arg "jid" missing'), call.kind(2, 'Recur(): Arg "klass" missing')
     payload = data(call[3], 'Recur(): Arg "data" not JSON: ')
     return _at_interval(call, (queue, jid, kind), payload, call.rest(4))
 
@@ -55,7 +58,8 @@ def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form
         least = "or equal to " if call.dialect.in_scripts or (call.dialect.old and spacing < 0) else ""
         raise Raised(f'Recur(): Arg "interval" must be greater than {least}0')
     given = options(rest[2:], "Recur(): " if call.dialect.renamed else "")
-    its_tags = tags(array(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: '))
+    wanted = array(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: ')
+    its_tags = tags(filled(wanted) if call.dialect.php else wanted)
     priority, retries, backlog = (
         lua.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
         for each in ("priority", "retries", "backlog")
@@ -159,7 +163,7 @@ def _changed(call: Call, interval: Interval, option: str, value: str) -> Interva
         payload, form = data(value, 'Recur(): Arg "data" is not JSON-encoded: ')
         return replace(interval, payload=payload, form=form)
     if option == "klass":
-        return replace(interval, kind=name(value))
+        return replace(interval, kind=kind(value))
     if option == "queue" and call.dialect.throttled:
         left = without(list(interval.throttles), OF_QUEUE + interval.queue)
         return replace(interval, queue=name(value), throttles=(*left, OF_QUEUE + value))
@@ -186,7 +190,7 @@ def _retagged(call: Call, word: str, *, add: bool) -> Reply:
     found = call.memory.intervals.get(jid)
     if found is None:
         raise Denied(f"{word}(): Job {jid} does not exist")
-    names = list(map(name, call.rest(1)))
+    names = [name(each) for each in call.rest(1) if not (add and call.dialect.php and is_blank(each))]
     refuse_tags(len(names) + (len(found.tags) if add else 0))
     if add:  # a new one named twice is there twice
         after = (*found.tags, *(each for each in names if each not in found.tags))

@@ -14,7 +14,7 @@ from crossdock.wire.redis.qless.perscript.script import Script
 def put(script: Script) -> Reply:
     queue = script.given(0, "Put(): Expected 1 KEYS argument")
     jid = script.given(1, 'Put(): Arg "jid" missing')
-    kind = script.given(2, 'Put(): Arg "klass" missing')
+    kind = script.kind(2, 'Put(): Arg "klass" missing')
     data(script[3], 'Put(): Arg "data" missing or not JSON: ')
     t = script.time(4, 'Put(): Arg "now" missing or not a number: ')
     number(script[5], 'Put(): Arg "delay" not a number: ')
@@ -27,7 +27,8 @@ def pop(script: Script) -> Reply:
     worker = script.given(1, 'Pop(): Arg "worker" missing')
     count = number(script[2], 'Pop(): Arg "count" missing or not a number: ')
     call = script.unified(script.time(3, 'Pop(): Arg "now" missing or not a number: '))
-    refuse_part(count)
+    if not popping.is_paused(call, queue):
+        refuse_part(count)
     call.writes()
     return _texts(call, popping.popped(call, queue, worker, count))
 

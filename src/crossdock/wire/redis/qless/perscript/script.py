@@ -6,7 +6,7 @@ from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import lua
 from crossdock.wire.redis.qless.call import Call, Grant, Publish, Reply
 from crossdock.wire.redis.qless.dialect import Dialect
-from crossdock.wire.redis.qless.given import Raised, name, number
+from crossdock.wire.redis.qless.given import Raised, kind, name, number
 
 
 class Script:
@@ -34,6 +34,13 @@ class Script:
         if value is None:
             raise Raised(message)
         return name(value)
+
+    def kind(self, place: int, message: str) -> str:
+        """As `given`, of a job's class."""
+        value = self[place]
+        if value is None:
+            raise Raised(message)
+        return kind(value)
 
     def time(self, place: int, message: str) -> float:
         return number(self[place], message)
