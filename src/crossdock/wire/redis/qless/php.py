@@ -158,7 +158,7 @@ def tags(call: Call) -> Reply:
     cursor, count = call[0], call[1]
     if cursor is None or count is None:
         raise Raised(_NO_TEXT)
-    begin, many = integer(cursor.encode()), integer(count.encode())
+    begin, many = integer(cursor.encode() or b"0"), integer(count.encode())
     if begin is None or begin < 0:
         raise Raised("invalid cursor")
     if many is None:
