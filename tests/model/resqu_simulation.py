@@ -113,7 +113,7 @@ class ResquWorld(World):
         found = recover(self.store)
         assert picture(found.memory) == picture(self.folded), "snapshot and tail give what all events give"
         invariants.check(found.memory)
-        self.clock.restart(found.wall, found.steady)
+        self.clock.restart(found.wall, found.steady, found.memory.counters.at)
         self.stage.memory = found.memory
         engine = Mortal(found.memory, Random(self.random.random()), -1)
         now = self.clock.now

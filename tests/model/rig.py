@@ -40,9 +40,10 @@ class FakeClock:
         """Somebody set the clock."""
         self.wall = max(1.0, self.wall + seconds)
 
-    def restart(self, wall: float, steady: float) -> None:
-        """Go on after a recovery from the last batch's pair, as the server's own clock does."""
-        self.steady = steady + max(0.0, self.wall - wall if wall else 0.0)
+    def restart(self, wall: float, steady: float, newest: float) -> None:
+        """Go on after a recovery as the server's own clock does after another boot: from the last batch's pair by the
+        wall clock, as far as it is beyond the newest time of the journal, a week at most."""
+        self.steady = steady + min(max(0.0, self.wall - max(wall, newest) if wall else 0.0), 7 * 86_400.0)
 
 
 class Die(Random):

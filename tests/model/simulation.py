@@ -255,7 +255,7 @@ class World:
         assert picture(found.memory) == picture(self.folded), "snapshot and tail give what all events give"
         invariants.check(found.memory)
         self.ledger.agrees(found.memory)
-        self.clock.restart(found.wall, found.steady)
+        self.clock.restart(found.wall, found.steady, found.memory.counters.at)
         self.scene.memory = found.memory
         left = int(self.random.expovariate(1 / self.mean_events)) + 2
         engine = Mortal(found.memory, Random(self.random.random()), -1)

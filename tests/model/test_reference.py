@@ -340,17 +340,17 @@ class EngineBesideReference(RuleBasedStateMachine):
     def clock_is_set(self, seconds: float) -> None:
         self.rig.clock.jump(seconds)
 
-    @rule(how=st.sampled_from(["replay", "snapshot"]), down=steps)
-    def restart(self, how: str, down: float) -> None:
+    @rule(how=st.sampled_from(["replay", "snapshot"]), down=steps, in_doubt=st.booleans())
+    def restart(self, how: str, down: float, in_doubt: bool) -> None:
         """What was committed comes back the same; then the server says `Start`."""
         memory = fold(self.rig.batches) if how == "replay" else self._through_snapshot()
         assert picture(memory) == picture(self.rig.memory)
         last = e.decode_batch(self.rig.batches[-1])
         self.rig.clock.pass_by(down)
-        self.rig.clock.restart(last.wall, last.steady)
+        self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(memory)
         so_far, alone = len(self.rig.events), not memory.foreground
-        self.do(c.Start())
+        self.do(c.Start(hold_at=last.steady if in_doubt else None))
         assert not alone or len(self.rig.events) == so_far + 1, (
             "a recovered group calls for nothing that its batch did not hold"
         )

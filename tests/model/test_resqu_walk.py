@@ -147,7 +147,7 @@ class Walk:
 
     def restart(self) -> None:
         last = decode_batch(self.rig.batches[-1])
-        self.rig.clock.restart(last.wall, last.steady)
+        self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(fold(self.rig.batches) if self.random.random() < 0.5 else self._through_snapshot())
         self.scene.memory = self.rig.memory
         self.do(c.Start())

@@ -64,7 +64,7 @@ class Walk:
         if not self.rig.batches:
             return
         last = decode_batch(self.rig.batches[-1])
-        self.rig.clock.restart(last.wall, last.steady)
+        self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(fold(self.rig.batches))
         self.scene.memory = self.rig.memory
         for client in self.scene.clients:

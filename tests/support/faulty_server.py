@@ -10,12 +10,15 @@ half-done     a success fails in the middle of its change
 no-needs      what a job needs is not waited for
 twice-made    each slot of an interval makes its job once more
 short-tail    no fault: the journal is compacted after some thousand events
+moved-clock   no fault: wall clock and boot id are those that the file `clock` beside the data folder says
 """
 
 import runpy
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -25,7 +28,7 @@ from crossdock.engine.memory import Memory
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.events import Recurred, Succeeded
 from crossdock.model.job import Bound
-from crossdock.server import compactor
+from crossdock.server import clock, compactor
 from crossdock.server.scribe import Scribe
 
 #: Batches that are lost with an early-reply server: at any speed there is some of everything in them.
@@ -91,6 +94,14 @@ def short_tail() -> None:
     compactor.TAIL_EVENTS = 1_000  # type: ignore[misc]
 
 
+def moved_clock() -> None:
+    """The file holds the seconds by which the wall clock is ahead, and a boot id; it may change at any time."""
+    file = Path(sys.argv[sys.argv.index("--data") + 1]).with_name("clock")
+    system = time.time
+    time.time = lambda: system() + float(file.read_text().split()[0])
+    clock.boot_id = lambda: file.read_text().split()[1]
+
+
 FAULTS = {
     "unsynced": unsynced,
     "early-reply": early_reply,
@@ -100,6 +111,7 @@ FAULTS = {
     "no-needs": no_needs,
     "twice-made": twice_made,
     "short-tail": short_tail,
+    "moved-clock": moved_clock,
 }
 
 if __name__ == "__main__":

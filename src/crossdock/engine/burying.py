@@ -42,6 +42,7 @@ def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
         return (), 0, ()
     pools = {stage.queue: None for job in jobs if (stage := lanes.stage_of(memory, job)) is not None and stage.queue}
     event = Buried(later(memory, now), command.via, now.wall + DEAD_FOR, [row(job) for job in jobs], freed=True)
+    event.due_steady = now.steady + DEAD_FOR
     return (event,), len(jobs), tuple(pools)  # the last job of a batch makes room for the next one
 
 
@@ -54,7 +55,7 @@ def buried(memory: Memory, event: Buried) -> None:
         if before is BLOCKED or before is HELD:
             _wait_no_more(memory, job, pool)
         job.state = state
-        job.due = event.due
+        job.due, job.due_steady = event.due, event.due_steady
         if event.freed and memory.throttles:
             throttles.leave(memory, job)
         placing.place(memory, job)

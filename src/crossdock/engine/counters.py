@@ -16,3 +16,7 @@ class Counters:
     failures: int = 0
     evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
     failed: int = 0  #: the last failed job's `QlessFace.order`
+    boot: str = ""  #: these four as the last `Started` has them
+    offset: float = 0.0
+    held_at: float = 0.0
+    held_until: float = 0.0

@@ -1,9 +1,11 @@
 """Time to live: a job that is gone at an instant, whatever state it is in.
 
-`Job.end` is on the steady clock and goes on over a restart. The time of a scheduled job begins when it is due.
+`Job.end` is on the steady clock and goes on over a restart. The time of a scheduled job begins when it is due. What a
+wall clock that was set adds to that is not counted: a wrong one must not end a job.
 """
 
 from collections.abc import Sequence
+from math import inf
 
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
@@ -23,18 +25,22 @@ def _not_running(job: Job) -> float:
 def kept(job: Job, then: State, now: Now) -> float:
     """The end of a job that is settled before it was due, and kept: its time counts from when it would have been."""
     ttl_s = _not_running(job)
-    return now.steady + job.due - now.wall + ttl_s if ttl_s and then in _KEPT else 0.0
+    return now.steady + max(0.0, job.due - now.wall) + ttl_s if ttl_s and then in _KEPT else 0.0
 
 
-def begun(job: Job, now: Now) -> float:
-    """The end of a job that becomes ready, 0: it has none, or it runs already. A timer that ran late adds nothing."""
+def begun(job: Job, now: Now, looked: float = -inf) -> float:
+    """The end of a job that becomes ready, 0: it has none, or it runs already. A timer that ran late adds nothing.
+    `looked`: steady; it was not due then, so that it cannot be late by more than what has passed since."""
     ttl_s = _not_running(job)
-    return now.steady + ttl_s - max(0.0, now.wall - job.due if job.due else 0.0) if ttl_s else 0.0
+    if not ttl_s:
+        return 0.0
+    late = max(0.0, now.wall - job.due) if job.due else 0.0
+    return now.steady + ttl_s - min(late, now.steady - looked)
 
 
-def readied(jobs: Sequence[Job], now: Now) -> tuple[float, ...]:
+def readied(jobs: Sequence[Job], now: Now, looked: float = -inf) -> tuple[float, ...]:
     """Of several, one each; empty when none has one."""
-    ends = [begun(job, now) for job in jobs]
+    ends = [begun(job, now, looked) for job in jobs]
     return tuple(ends) if any(ends) else ()
 
 

@@ -126,7 +126,7 @@ def failed(memory: Memory, event: Failed) -> None:
                 job.place = stamped(job, event.stamp)
         elif not stays:
             job.place = None
-            job.due = event.due
+            job.due, job.due_steady = event.due, event.due_steady
             freely.leave(memory, job, Result(False, event.body), event.end)
         if not stays:
             placing.place(memory, job)

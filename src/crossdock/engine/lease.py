@@ -69,7 +69,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             job = memory.jobs[number]
         extra = job.extra
         if extra is not None and (
-            (extra.links is not None and links.expired(job, now.wall)) or (extra.throttles and memory.throttles)
+            (extra.links is not None and links.expired(job, now)) or (extra.throttles and memory.throttles)
         ):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, command, now, events)
@@ -152,7 +152,7 @@ def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, even
     places = throttles.Places(memory, command.worker, now)
     for place in queue.ready.front(EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
-        if links.expired(job, now.wall):
+        if links.expired(job, now):
             stale.append(row(job))
             continue
         named = job.extra.throttles if job.extra is not None else ()
@@ -177,7 +177,7 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
         full = throttle is not None and throttle.full(command.worker, now.steady)
         job = memory.jobs[queue.ready.first()[4]]
         throttled = memory.throttles and job.extra is not None and job.extra.throttles
-        if not full and (throttled or links.expired(job, now.wall)):
+        if not full and (throttled or links.expired(job, now)):
             return True
     return False
 

@@ -7,6 +7,7 @@ track that changed, are noted in `memory.touched`, and `Engine.carry_out` decide
 from math import inf
 
 from crossdock.engine.memory import Lock, Memory
+from crossdock.model.clock import Now
 from crossdock.model.commands import Touched
 from crossdock.model.job import Freed, Job, Links, LockTerms, ResquFace
 from crossdock.model.records import Group, Track
@@ -20,10 +21,10 @@ MONITORED_S = 86_400.0
 _OVER = frozenset({State.DEAD, State.FAILED})
 
 
-def expired(job: Job, wall: float) -> bool:
-    """It will not be leased any more."""
-    extra = job.extra
-    return extra is not None and extra.links is not None and 0 < extra.links.expires <= wall
+def expired(job: Job, now: Now) -> bool:
+    """It will not be leased any more. Both clocks must say so: a wall clock that is wrong must not delete it."""
+    links = job.extra.links if job.extra is not None else None
+    return links is not None and 0 < links.expires <= now.wall and links.expires_steady <= now.steady
 
 
 def entered(memory: Memory, job: Job, links: Links, at: float) -> None:

@@ -56,7 +56,7 @@ def _unknown(memory: Memory, command: LoadJobs, jids: set[bytes], now: Now) -> l
 
 
 def _is_known(memory: Memory, spec: Spec, its_digest: bytes, now: Now) -> bool:
-    return spec.jid in memory.jids or memory.loads.brought(its_digest, now.wall)
+    return spec.jid in memory.jids or memory.loads.brought(its_digest, now.steady)
 
 
 def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:
@@ -67,7 +67,7 @@ def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:
     jids = [digest(jobs[number].jid) for number in range(event.number, event.number + event.new)]
     load.jids.update(jids)
     if event.once:
-        loads.remember(jids, event.at)
+        loads.remember(jids, event.end - IDLE_S)
     loads.jids += event.new
     loads.date(load, event.end)
 

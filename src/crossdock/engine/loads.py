@@ -18,7 +18,7 @@ class Loads:
         self.closed: dict[str, None] = {}  #: runs, in the order they were closed
         self.ends: Order[tuple[float, str]] = Order()  #: of open ones: steady, and run
         self.jids = 0  #: digests held by all of them
-        self.once: dict[bytes, float] = {}  #: digests of what came by jid alone, and when, the oldest first
+        self.once: dict[bytes, float] = {}  #: digests of what came by jid alone, and when (steady), the oldest first
 
     def restore(self, loads: list[Load], once: dict[bytes, float]) -> None:
         """Open ones, and closed ones in the order they were closed."""
@@ -42,20 +42,20 @@ class Loads:
         load.end = end
         self.ends.add((end, load.run))
 
-    def remember(self, digests: list[bytes], at: float) -> None:
+    def remember(self, digests: list[bytes], steady: float) -> None:
         once = self.once
         for each in digests:
             once.pop(each, None)
-            once[each] = at
+            once[each] = steady
         for each, since in list(islice(once.items(), len(digests) + _FORGOTTEN)):
-            if len(once) <= ONCE_AT_MOST and since + ONCE_S > at:
+            if len(once) <= ONCE_AT_MOST and since + ONCE_S > steady:
                 break
             del once[each]
 
-    def brought(self, digest: bytes, at: float) -> bool:
+    def brought(self, digest: bytes, steady: float) -> bool:
         """By jid alone, and not long ago."""
         since = self.once.get(digest)
-        return since is not None and since + ONCE_S > at
+        return since is not None and since + ONCE_S > steady
 
     def close(self, load: Load, at: float, *, lapsed: bool) -> set[bytes]:
         """Its digests, which nobody needs any more."""

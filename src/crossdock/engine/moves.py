@@ -33,7 +33,9 @@ def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, _AT_REST)
     if not jobs:
         return (), 0, ()
-    event = Readied(later(memory, now), "requeued", command.via, [row(job) for job in jobs], ends.readied(jobs, now))
+    event = Readied(
+        later(memory, now), "requeued", command.via, [row(job) for job in jobs], ends.readied(jobs, now, now.steady)
+    )
     return (event,), len(jobs), tuple({job.queue: None for job in jobs})
 
 

@@ -61,7 +61,7 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     jobs = [known[ready.first()[4]]] if count == 1 else portion([known[place[4]] for place in ready.front(count)])
     for job in jobs:
         extra = job.extra
-        if extra is not None and extra.links is not None and links.expired(job, now.wall):
+        if extra is not None and extra.links is not None and links.expired(job, now):
             return None
     return _leases(memory, command, jobs, now, bool(command.abrupt)), jobs, ()
 
@@ -187,7 +187,7 @@ def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> It
     for number in first if queue.lanes is None else lanes.in_turn(queue):
         job = memory.jobs[number]
         if number not in handed:
-            if links.expired(job, now.wall):
+            if links.expired(job, now):
                 stale.append(row(job))
                 if len(stale) == EXPIRED_AT_MOST:
                     return

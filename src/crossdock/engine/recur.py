@@ -91,8 +91,10 @@ def _at_run(memory: Memory, due: Recurrence, made: uuid.UUID, now: Now) -> Spec:
         return replace(spec, jid=jid)
     links = extra.links
     lock = links.lock and replace(links.lock, end=now.steady + links.lock.end)
-    expires = links.expires and now.wall + links.expires
-    return replace(spec, jid=jid, extra=replace(extra, links=replace(links, lock=lock, expires=expires)))
+    links = replace(links, lock=lock)
+    if links.expires:
+        links = replace(links, expires=now.wall + links.expires, expires_steady=now.steady + links.expires)
+    return replace(spec, jid=jid, extra=replace(extra, links=links))
 
 
 def spawned(memory: Memory, event: Spawned) -> None:

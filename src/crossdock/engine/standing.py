@@ -6,7 +6,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import Ended, Row
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Number, Place
-from crossdock.model.states import BLOCKED, FAILED, OVER, RETRYING, SCHEDULED
+from crossdock.model.states import BLOCKED, DEAD, FAILED, OVER, RETRYING, SCHEDULED
 
 
 def needs_of(job: Job) -> tuple[Number, ...]:
@@ -34,12 +34,15 @@ def face_of(job: Job) -> QlessFace | None:
 
 
 def shelf_key(job: Job) -> tuple[float, Number]:
-    """Where a job that is neither ready nor leased stands on its shelf. One that waits lazily is behind all timers."""
+    """Where a job that is neither ready nor leased stands on its shelf: by wall, retrying and dead ones by steady. One
+    that waits lazily is behind all timers, and one of an older journal until the next start dates it."""
     state = job.state
     if state is SCHEDULED or state is RETRYING:
         face = face_of(job)
         if face is not None and face.due is not None:
             return inf, job.number
+    if state is RETRYING or state is DEAD:
+        return job.due_steady or inf, job.number
     return job.due, job.number
 
 

@@ -2,13 +2,16 @@
 
 Shelves are sorted by when their jobs are next due, so looking costs nothing however many wait. What is due is carried
 out in slices of `limit` jobs: a flood of due jobs never keeps the doors waiting.
+
+Only schedules and cron go by the wall clock. Whatever is deleted by its age goes by the steady clock, and for an hour
+after a restart with a doubtful wall clock not even that moves it (`purge_clock`).
 """
 
 from collections.abc import Collection
 from math import inf
 from random import Random
 
-from crossdock.engine import ends, faces, groups, links, recur, throttles, tracks
+from crossdock.engine import ends, faces, groups, links, placing, recur, throttles, tracks
 from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.failing import lapse, stirred_by
@@ -17,39 +20,47 @@ from crossdock.engine.order import Order
 from crossdock.engine.releasing import to_old_place
 from crossdock.engine.resqu import mapping, stages, uniques
 from crossdock.engine.standing import row
-from crossdock.model.clock import Now
+from crossdock.model.clock import PURGE_HOLD_S, Now
 from crossdock.model.commands import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Spawned, Started
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.keys import KeysDropped
+from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
 
-_WALL = (State.SCHEDULED, State.RETRYING, State.DEAD)
+
+def purge_clock(memory: Memory, now: Now) -> float:
+    """The steady time that purges go by. It stands still while they are held."""
+    counters = memory.counters
+    return counters.held_at if now.steady < counters.held_until else now.steady
 
 
 def due_in(memory: Memory, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
-    wall = [shelf.first()[0] for state in _WALL if (shelf := memory.shelves[state])]
-    if memory.recurring:
-        wall.append(memory.recurring.first()[0])
-    leased = memory.shelves[State.LEASED]
-    steady = [leased.first()[0]] if leased else []
-    steady += [each.first()[0] for each in (memory.lock_ends, memory.group_ends, memory.track_ends) if each]
-    if memory.job_ends:
-        steady.append(memory.job_ends.first()[0])
+    shelves = memory.shelves
+    wall = [each.first()[0] for each in (shelves[State.SCHEDULED], memory.recurring) if each]
+    steady = [each.first()[0] for each in (shelves[State.LEASED], shelves[State.RETRYING], memory.lock_ends) if each]
+    kept = (shelves[State.DEAD], memory.job_ends, memory.group_ends, memory.track_ends, memory.resqu.stage_ends)
+    purges = [each.first()[0] for each in kept if each]
     if memory.loads.ends:
         steady.append(memory.loads.ends.first()[0])
     if memory.keys.ends:
         steady.append(memory.keys.ends.first()[0])
     if memory.throttles:
         steady.append(throttles.next_end(memory))
-    if memory.resqu.stage_ends:
-        steady.append(memory.resqu.stage_ends.first()[0])
+    if purges:
+        steady.append(_purged_at(memory, min(purges), now))
     if mapping.waits(memory):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     wait = min(waits, default=inf)
     return max(0.0, wait) if wait < inf else None
+
+
+def _purged_at(memory: Memory, end: float, now: Now) -> float:
+    """Steady: when what ends then is purged."""
+    counters = memory.counters
+    return end if end <= purge_clock(memory, now) else max(end, counters.held_until)
 
 
 def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int) -> list[str]:
@@ -73,21 +84,22 @@ def _due(memory: Memory, state: State, until: float, limit: int, ended: Collecti
 
 
 def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ticked]:
-    at = later(memory, now)
+    at, purge = later(memory, now), purge_clock(memory, now)
     left = command.limit
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
-    ended = ends.over(memory, now.steady, left)
+    ended = ends.over(memory, purge, left)
     if ended:
         events.append(Removed(at, "ttl", "", last_rows(ended, at)))
         stirred.update((job.queue, None) for job in ended if memory.throttles and job.lease is not None)
     left -= len(ended)
     over = {job.number for job in ended}
     readied: dict[State, int] = {}
-    for state in (State.SCHEDULED, State.RETRYING):
-        jobs = _due(memory, state, now.wall, left, over)
+    for state, until in ((State.SCHEDULED, now.wall), (State.RETRYING, now.steady)):
+        jobs = _due(memory, state, until, left, over)
         if jobs:
-            events.append(Readied(at, "due", "", [row(job) for job in jobs], ends.readied(jobs, now)))
+            begun = ends.readied(jobs, now, command.looked)
+            events.append(Readied(at, "due", "", [row(job) for job in jobs], begun))
             stirred.update((job.queue, None) for job in jobs)
         readied[state] = len(jobs)
         left -= len(jobs)
@@ -97,7 +109,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
         events.append(event)
         stirred.update((queue, None) for queue in stirred_by(event, job))
     left -= len(lapsed)
-    purged = _due(memory, State.DEAD, now.wall, left, over)
+    purged = _due(memory, State.DEAD, purge, left, over)
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
@@ -129,10 +141,11 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
 
 def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
     """Locks, groups, tracks and places in a throttle whose time is over."""
+    purge = purge_clock(memory, now)
     names = (
         _names(memory.lock_ends, now.steady, limit),
-        _names(memory.group_ends, now.steady, limit),
-        _names(memory.track_ends, now.steady, limit),
+        _names(memory.group_ends, purge, limit),
+        _names(memory.track_ends, purge, limit),
     )
     holders = throttles.over(memory, now.steady, limit)
     if any(names) or holders:
@@ -145,7 +158,7 @@ def _resqu(memory: Memory, now: Now, limit: int, events: list[AnyEvent], stirred
     """Batches that were abandoned; jobs whose pool is known by now."""
     if not memory.resqu.stages and not memory.resqu.mapping.static:
         return 0
-    abandoned, done = stages.abandon(memory, now, limit)
+    abandoned, done = stages.abandon(memory, now, purge_clock(memory, now), limit)
     assigned = mapping.assign(memory, now, limit - done)
     events += [*abandoned, *assigned]
     stirred.update((each.queue, None) for each in assigned)
@@ -165,7 +178,13 @@ def expired(memory: Memory, event: Expired) -> None:
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
     at = later(memory, now)
     fallen = [job for _, number in memory.shelves[State.LEASED] if _falls_back(job := memory.jobs[number])]
-    events: list[AnyEvent] = [Started(at, memory.counters.epoch + 1, now.steady, last_rows(fallen, at))]
+    counters = memory.counters
+    started = Started(at, counters.epoch + 1, now.steady, last_rows(fallen, at), command.boot, command.offset)
+    if command.hold_at is not None:
+        started.held_at, started.held_until = min(purge_clock(memory, now), command.hold_at), now.steady + PURGE_HOLD_S
+    elif now.steady < counters.held_until:  # a restart does not end it
+        started.held_at, started.held_until = counters.held_at, counters.held_until
+    events: list[AnyEvent] = [started]
     if memory.foreground:
         events.append(Removed(at, "restarted", "", _after_start(memory, at)))
     return events, None, ()
@@ -182,9 +201,13 @@ def _falls_back(job: Job) -> bool:
 
 
 def started(memory: Memory, event: Started) -> None:
-    memory.counters.epoch = event.epoch
-    memory.counters.first_token = memory.counters.token + 1
-    memory.counters.evicted = 0
+    counters = memory.counters
+    counters.epoch = event.epoch
+    counters.first_token = counters.token + 1
+    counters.evicted = 0
+    counters.boot, counters.offset = event.boot, event.offset
+    counters.held_at, counters.held_until = event.held_at, event.held_until
+    _date(memory, event)
     for job in [memory.jobs[number] for _, number in memory.shelves[State.LEASED]]:
         if not _falls_back(job):
             continue
@@ -194,3 +217,15 @@ def started(memory: Memory, event: Started) -> None:
         to_old_place(memory, job, event.steady)
     uniques.started(memory)
     tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)
+
+
+def _date(memory: Memory, event: Started) -> None:
+    """Give retrying and dead jobs of an older journal their time on the steady clock. How much of it has passed is not
+    known for certain: a dead one is kept for the whole of it."""
+    for state in (State.RETRYING, State.DEAD):
+        for job in [memory.jobs[number] for _, number in memory.shelves[state].irange((inf, 0))]:
+            if not job.due_steady:
+                left = max(0.0, job.due - event.at) if state is State.RETRYING else DEAD_FOR
+                placing.displace(memory, job)
+                job.due_steady = event.steady + left
+                placing.place(memory, job)

@@ -45,25 +45,24 @@ def failure(
     if final or job.failures >= job.rules.max_failures or used_up(job):
         return exhausted(job, lease, at, now, told)
     before = job.extra.error if job.extra else None
-    next_at = before.next_at if before else 0.0
+    if lease is None and told.delay is None:
+        next_at = before.next_at if before else 0.0
+        return _event(job, lease, at, now, told, job.state, job.due, job.due_steady, next_at)
     if told.delay is not None:
-        then = State.RETRYING if told.delay > 0 else READY
-        due = next_at = now.wall + max(0.0, told.delay)
-    elif lease is None:
-        then, due = job.state, job.due
+        then, wait = State.RETRYING if told.delay > 0 else READY, max(0.0, told.delay)
     elif job.rules.backoff is Backoff.NONE:
-        then, due = READY, now.wall
-        next_at = due
+        then, wait = READY, 0.0
     else:
-        then = State.RETRYING
-        due = next_at = now.wall + delay(job.rules.backoff, job.failures, random)
-    return _event(job, lease, at, now, told, then, due, next_at)
+        then, wait = State.RETRYING, delay(job.rules.backoff, job.failures, random)
+    due = now.wall + wait
+    return _event(job, lease, at, now, told, then, due, now.steady + wait, due)
 
 
 def put_off(job: Job, lease: Lease, at: float, now: Now, told: Told) -> Failed:
     """A try is over and the next one waits as long as is told."""
-    due = now.wall + (told.delay or 0.0)
-    return _event(job, lease, at, now, told, State.RETRYING, due, due)
+    wait = told.delay or 0.0
+    due = now.wall + wait
+    return _event(job, lease, at, now, told, State.RETRYING, due, now.steady + wait, due)
 
 
 def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
@@ -78,7 +77,8 @@ def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) ->
     else:
         then = ENDS[rules.exhausted]
     next_at = before.next_at if before else 0.0
-    return _event(job, lease, at, now, told, then, now.wall + DEAD_FOR, next_at, to_queue, told.result)
+    due, due_steady = now.wall + DEAD_FOR, now.steady + DEAD_FOR
+    return _event(job, lease, at, now, told, then, due, due_steady, next_at, to_queue, told.result)
 
 
 def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> Told:
@@ -101,6 +101,7 @@ def _event(
     told: Told,
     then: State,
     due: float,
+    due_steady: float,
     next_at: float,
     to_queue: str = "",
     result: bytes = b"",
@@ -129,6 +130,7 @@ def _event(
         quiet=told.quiet,
         leased_via="" if lease is None else leased_via(lease, told.via),
         faced=face_of(job) is not None,
+        due_steady=due_steady,
     )
     if told.delay is not None:
         event.stamp = at if t is None else t

@@ -47,6 +47,7 @@ class Columns(msgspec.Struct, array_like=True, frozen=True):
     names: list[str]
     rules: list[Rules]
     faces: list[FaktoryFace | None]
+    due_steady: list[float | None] = []  #: None: 0. Empty: an older snapshot
 
 
 def chunks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
@@ -116,6 +117,7 @@ def pack(jobs: Sequence[Job]) -> Columns:
         list(names),
         list(rules),
         list(faces),
+        [job.due_steady or None for job in jobs],
     )
 
 
@@ -151,6 +153,7 @@ def unpack(columns: Columns, share: Callable[[str], str]) -> list[Job]:
             for extra, custom in zip(columns.extra, columns.custom, strict=True)
         ],
         [end or 0.0 for end in columns.end],
+        [due or 0.0 for due in columns.due_steady or (0.0,) * len(number)],
         strict=True,
     )
     return list(starmap(Job, whole))

@@ -84,8 +84,9 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stray_depends: list[tuple[str, ByCaller]] = []
     resqu: Kept = Kept()
     loads: list[Load] = []
-    once: dict[bytes, float] = {}
+    once: dict[bytes, float] = {}  #: by wall: of an older snapshot
     stats_gone: dict[str, tuple[float, float]] = {}
+    once_steady: dict[bytes, float] = {}
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -137,8 +138,9 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
             resqu_state.keep(memory),
             list(memory.loads.by_run.values()),
-            memory.loads.once,
+            {},
             memory.stats.gone,
+            memory.loads.once,
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -189,13 +191,13 @@ def _load(file: BinaryIO) -> Loaded:
         name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))
         for name, seen, paused in rest.queues
     }
-    _records(memory, rest)
+    _records(memory, rest, header)
     shelving.stand()
     resqu_state.restore(memory, rest.resqu)
     return Loaded(memory, header.seq, header.wall, header.steady)
 
 
-def _records(memory: Memory, rest: Rest) -> None:
+def _records(memory: Memory, rest: Rest, header: Header) -> None:
     memory.locks = rest.locks
     memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
     memory.groups = {group.name: group for group in rest.groups}
@@ -219,7 +221,8 @@ def _records(memory: Memory, rest: Rest) -> None:
     memory.watched = rest.watched
     memory.config = rest.config
     obey(memory)
-    memory.loads.restore(rest.loads, rest.once)
+    once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
+    memory.loads.restore(rest.loads, rest.once_steady or once)
     for each in rest.intervals:
         memory.intervals[each.jid] = each
         memory.lazy.recur(each)

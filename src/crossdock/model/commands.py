@@ -226,7 +226,12 @@ class Tick(Command[Ticked], frozen=True, gc=False):
 
     limit: int
     room: float = inf  #: so many jobs more there may be: a run of a client's plan beyond it is left out
+    looked: float = -inf  #: steady; nothing that is due now was due then
 
 
 class Start(Command[None], frozen=True, gc=False):
     """The first command after recovery."""
+
+    boot: str = ""  #: the kernel's boot id
+    offset: float = 0.0  #: steady time is CLOCK_BOOTTIME plus this
+    hold_at: float | None = None  #: steady; the wall clock is in doubt: purges go by this time for an hour

@@ -55,7 +55,7 @@ class Failed(ClosingEvent, tag="failed"):
 
     lost: bool
     then: State
-    due: float  #: wall; the next try, or when a dead job is purged
+    due: float  #: wall; the next try, or when a dead job is purged, as far as is known
     failure: Failure
     result: bytes = b""
     to_queue: str = ""  #: the dead queue it went to, as if new
@@ -72,6 +72,7 @@ class Failed(ClosingEvent, tag="failed"):
     leased_via: str = ""
     faced: bool = False  #: the job has qless' face: booked only if it is kept, and then as failed too
     shown: Failure | None = None  #: as the lake may have it, where that is less
+    due_steady: float = 0.0  #: `due` on the steady clock, which decides; 0: an older journal
 
     @property
     def body(self) -> bytes:
@@ -118,9 +119,10 @@ class Buried(Event, tag="buried"):
     """Jobs moved to the dead set by hand."""
 
     via: str
-    due: float  #: wall; when they are purged
+    due: float  #: wall; when they are purged, as far as is known
     rows: list[Row]
     freed: bool = False  #: others may have their places in throttles
+    due_steady: float = 0.0  #: `due` on the steady clock, which decides; 0: an older journal
 
 
 class Removed(Event, tag="removed"):

@@ -37,6 +37,10 @@ class Started(Event, tag="started"):
     epoch: int
     steady: float
     rows: list[Row] = msgspec.field(default_factory=list)  #: of those leases
+    boot: str = ""  #: the kernel's boot id; "": not known
+    offset: float = 0.0  #: steady time is CLOCK_BOOTTIME plus this, as long as that boot lasts
+    held_at: float = 0.0  #: steady; until `held_until` purges go by this time
+    held_until: float = 0.0  #: steady; 0: purges are not held
 
 
 class Expired(Event, tag="expired"):

@@ -120,6 +120,7 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     needs: tuple[Number, ...] = ()  #: it waits for these. In a transaction -n is the n-th spec before this one
     ttl_s: float = 0.0  #: gone, in whatever state, this long after it was pushed or, if scheduled, due; 0: never
     foreground: bool = False  #: its pusher waits for it and nobody else will: gone with a restart
+    expires_steady: float = 0.0  #: `expires` on the steady clock: gone only if both clocks agree. 0: an older journal
 
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -173,6 +174,7 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     lease: Lease | None = None
     extra: Extra | None = None
     end: float = 0.0  #: steady; gone then in whatever state. 0: never, or not running yet
+    due_steady: float = 0.0  #: `due` of a retrying or dead job on the steady clock, which decides; 0: an older journal
 
     def carry(self, payload: bytes) -> None:
         """A worker put this in its place, which may be what only the scripts take for JSON."""

@@ -1,14 +1,98 @@
-"""The server's clocks: the system's wall time, and a steady one that goes on over restarts."""
+"""The server's clocks: the system's wall time, and a steady one that goes on over restarts.
 
+Within one boot of the machine steady time is CLOCK_BOOTTIME plus a constant: nobody can set it, and a suspended machine
+counts. The journal keeps the constant with the boot id. After another boot only the wall clock can tell how long the
+server was down, and it may have been set meanwhile: so only what lies beyond the newest time in the journal counts, and
+at most a week of it.
+"""
+
+import logging
 import time
+from pathlib import Path
+from typing import Final
 
-from crossdock.model.clock import Now
+import msgspec
+
+from crossdock.journal.recovery import Recovered
+from crossdock.model.clock import COUNTED_AT_MOST_S, DAY, DOUBT_S, Now
+from crossdock.model.commands import Start
+
+log = logging.getLogger("crossdock")
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+#: Two readings of the clock in one moment do not agree to the microsecond.
+_SLACK_S: Final = 1.0
+
+
+def boot_id() -> str:
+    """Of the running kernel; "" where it cannot be read, which is never the same as another one."""
+    try:
+        return _BOOT_ID.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 class Clock:
-    def __init__(self, wall: float = 0.0, steady: float = 0.0) -> None:
-        """Continue from the last batch's pair. The time the server was down counts, unless the wall clock went back."""
-        self._offset = steady + max(0.0, time.time() - wall if wall else 0.0) - time.clock_gettime(time.CLOCK_BOOTTIME)
+    def __init__(self, offset: float | None = None) -> None:
+        """`offset`: of steady time from CLOCK_BOOTTIME. None: steady time begins with 0."""
+        self.offset = -time.clock_gettime(time.CLOCK_BOOTTIME) if offset is None else offset
 
     def now(self) -> Now:
-        return Now(time.time(), time.clock_gettime(time.CLOCK_BOOTTIME) + self._offset)
+        return Now(time.time(), time.clock_gettime(time.CLOCK_BOOTTIME) + self.offset)
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    """How the clocks go on after a recovery."""
+
+    offset: float  #: of steady time from CLOCK_BOOTTIME
+    uncounted: float = 0.0  #: seconds of wall time beyond what a restart may count
+    ahead: float = 0.0  #: seconds by which the wall clock is ahead of what the journal expects
+
+    @property
+    def doubtful(self) -> bool:
+        return abs(self.ahead) > DOUBT_S
+
+    def warnings(self) -> list[str]:
+        """For the log."""
+        said = []
+        if self.uncounted:
+            said.append(
+                f"the machine was rebooted and the wall clock is {_days(self.uncounted + COUNTED_AT_MOST_S)} past the "
+                f"newest entry of the journal: leases and retries count {_days(COUNTED_AT_MOST_S)} of it"
+            )
+        if self.doubtful:
+            where = "ahead of" if self.ahead > 0 else "behind"
+            said.append(
+                f"the wall clock is {_days(abs(self.ahead))} {where} what the journal expects: nothing is purged for "
+                "an hour. Check the system's time; if it is wrong, stop the server and set it"
+            )
+        return said
+
+
+def resume(found: Recovered) -> tuple[Clock, Start]:
+    """The clocks after a recovery, and the command that records how they go on. Logs a warning if one is doubtful."""
+    boot = boot_id()
+    resumed = resumed_from(found, boot, time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
+    for warning in resumed.warnings():
+        log.warning("%s", warning)
+    return Clock(resumed.offset), Start(boot, resumed.offset, found.steady if resumed.doubtful else None)
+
+
+def resumed_from(found: Recovered, boot: str, boottime: float, wall: float) -> Resumed:
+    """Continue from the newest batch: steady time never goes back."""
+    if not found.wall:  # the journal is empty
+        return Resumed(-boottime)
+    counters = found.memory.counters
+    passed = boottime + counters.offset - found.steady
+    if boot and boot == counters.boot and passed > -_SLACK_S:
+        passed = max(0.0, passed)
+        return Resumed(max(counters.offset, found.steady - boottime), ahead=wall - found.wall - passed)
+    passed = max(0.0, wall - max(found.wall, counters.at))
+    counted = min(passed, COUNTED_AT_MOST_S)
+    return Resumed(found.steady + counted - boottime, passed - counted, wall - found.wall)
+
+
+def _days(seconds: float) -> str:
+    days = seconds / DAY
+    return f"{days:.0f} days" if days >= 10 or days == int(days) else f"{days:.1f} days"

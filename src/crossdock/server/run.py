@@ -16,10 +16,8 @@ import uvloop
 from crossdock.engine.engine import Engine
 from crossdock.journal.folder import BALLAST, Folder
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.model.commands import Start
 from crossdock.model.job import Held
-from crossdock.server import address, control_socket, doors, room, sockets, standing
-from crossdock.server.clock import Clock
+from crossdock.server import address, clock, control_socket, doors, room, sockets, standing
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall
@@ -95,11 +93,11 @@ class Server:
         gc.enable()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
-        clock = Clock(recovered.wall, recovered.steady)
+        clocks, start = clock.resume(recovered)
         self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
         self._scribe.reserve_used = reserve_used
         engine = Engine(recovered.memory, Random(secrets.randbits(64)), conceal(settings))
-        self.turn = Turn(engine, self._scribe, clock, self._loop, self._hall.limits.jobs)
+        self.turn = Turn(engine, self._scribe, clocks, self._loop, self._hall.limits.jobs)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
@@ -124,11 +122,11 @@ class Server:
         specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
         self._control = ControlDoor(self._pulse, workers, specs)
         self.turn.begin()
-        self.turn.do(Start())
+        self.turn.do(start)
         for order in self._orders:
             self.turn.do(order)
         self.turn.reply(self._begun, b"", None)
-        self.turn.start_timers()
+        self.turn.start_timers(recovered.steady)
         self._keep_house(0)
         return Ready([Listening(name, where) for name, where in self._where.items()], recovered)
 

@@ -38,13 +38,21 @@ class Ticker:
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
         self._at = inf  #: steady; when it looks next
+        self._looked = -inf  #: steady; when nothing was due
         self.done = Ticked()  #: since the start
+
+    def begin(self, looked: float) -> None:
+        """`looked`: steady; as far as the journal tells, all that was due by then was carried out."""
+        self._looked = looked
+        self.arm()
 
     def arm(self) -> None:
         """What is due first may have changed. A timer that comes too early finds nothing, which costs less than to set
         it anew after every batch."""
         now = self._turn.now
         due_in = self._engine.due_in(now)
+        if due_in != 0.0:
+            self._looked = now.steady
         if due_in is None:
             return
         wait = min(due_in, _LOOK_S)
@@ -58,7 +66,7 @@ class Ticker:
         started = time.perf_counter()
         self._timer, self._at = None, inf
         self._turn.begin()
-        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.ceiling.free_places())), self.done
+        more, done = self._turn.do(Tick(TICK_JOBS, self._turn.ceiling.free_places(), self._looked)), self.done
         done.scheduled += more.scheduled
         done.retried += more.retried
         done.lapsed += more.lapsed

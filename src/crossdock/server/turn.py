@@ -138,8 +138,9 @@ class Turn:
     def ticked(self) -> Ticked:
         return self._ticker.done
 
-    def start_timers(self) -> None:
-        self._ticker.arm()
+    def start_timers(self, looked: float) -> None:
+        """`looked`: steady; when the journal ended."""
+        self._ticker.begin(looked)
 
     def _stale(self) -> None:
         self.fresh = False

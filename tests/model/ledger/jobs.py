@@ -24,7 +24,7 @@ class Jobs(Leases):
             self.members.setdefault(life.group, []).append(life)
         if life.lock is not None:
             holder = self.locks.get(life.lock.name)
-            assert holder is None or holder[1] <= now.steady or self.lives[holder[0]].has_expired(now.wall), (
+            assert holder is None or holder[1] <= now.steady or self.lives[holder[0]].has_expired(now), (
                 f"{life.lock.name} has two holders"
             )
             self.locks[life.lock.name] = (number, life.lock.end)
@@ -56,7 +56,8 @@ class Jobs(Leases):
             blocked = event.why == "met"
             assert life.state in ((State.BLOCKED,) if blocked else (State.SCHEDULED, State.RETRYING, State.DEAD))
             assert not blocked or not life.needs, "not before all it needs has succeeded"
-            assert event.why == "requeued" or life.due <= now.wall, "not before it is due"
+            is_due = life.waits <= now.steady if life.state is State.RETRYING else life.due <= now.wall
+            assert event.why == "requeued" or is_due, "not before it is due"
             life.state = State.READY
             life.hopeless = False
         for row, end in zip(event.rows, event.ends, strict=False):
@@ -74,7 +75,7 @@ class Jobs(Leases):
         for row in event.rows:
             life = self._live(row.number)
             assert life.lease is None
-            life.state, life.due, life.executed = State.DEAD, event.due, True
+            life.state, life.due, life.waits, life.executed = State.DEAD, event.due, event.due_steady, True
             life.hopeless = True
             self._over(life)
 
@@ -94,7 +95,7 @@ class Jobs(Leases):
             assert (row.ended and row.ended.token) == (life.lease and life.lease.token), "the row tells of the lease"
             if life.lease is not None:
                 self._free(life, "removed")
-            assert event.why != "purged" or (life.state is State.DEAD and life.due <= now.wall)
+            assert event.why != "purged" or (life.state is State.DEAD and life.waits <= now.steady)
             assert event.why != "ttl" or (life.age and life.age <= now.steady), "its time is not over"
             life.hopeless = True
             self._ended(life, event.why)

@@ -78,7 +78,7 @@ class Leases(Lives):
         life.failures += event.counted
         life.executed = True
         if event.token or ends:
-            life.due = event.due
+            life.due, life.waits = event.due, event.due_steady
         life.state = event.then
         life.age = event.end or life.age
         life.hopeless = ends

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crossdock.model import events as e
+from crossdock.model.clock import Now
 from crossdock.model.job import Call, Freed, LockTerms, Number, Spec, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State
@@ -17,7 +18,7 @@ class Life:
     number: int
     spec: Spec
     state: State
-    due: float
+    due: float  #: wall
     attempt: int = 0
     failures: int = 0
     lease: e.Leased | None = None
@@ -31,15 +32,17 @@ class Life:
     queue: str = ""
     needs: set[int] = field(default_factory=set)
     age: float = 0.0  #: steady; gone then, 0: never
+    waits: float = 0.0  #: steady; until then it is retrying, or dead
 
     @property
     def lock(self) -> LockTerms | None:
         extra = self.spec.extra
         return extra.links.lock if extra and extra.links else None
 
-    def has_expired(self, wall: float) -> bool:
-        extra = self.spec.extra
-        return self.lease is None and bool(extra and extra.links and 0 < extra.links.expires <= wall)
+    def has_expired(self, now: Now) -> bool:
+        links = self.spec.extra.links if self.spec.extra else None
+        by_wall = bool(links and 0 < links.expires <= now.wall)
+        return self.lease is None and by_wall and bool(links and links.expires_steady <= now.steady)
 
     @property
     def group(self) -> str:

@@ -8,7 +8,7 @@ from random import Random
 from crossdock.model.clock import Now
 from crossdock.model.records import Recurrence
 from crossdock.model.states import State
-from tests.model.reference.jobs import AT_REST, DAY, Job, Lease, Queue
+from tests.model.reference.jobs import DAY, Job, Lease, Queue, next_time
 from tests.model.reference.records import Records, Throttle
 
 
@@ -33,6 +33,11 @@ class Book:
     freed: list[int] = field(default_factory=list)  #: what needs nothing any more, in this command
     lost: list[int] = field(default_factory=list)  #: what can never succeed any more
 
+    held: tuple[float, float] = (0.0, 0.0)  #: until the second steady time purges go by the first
+
+    def purge(self, now: Now) -> float:
+        return self.held[0] if now.steady < self.held[1] else now.steady
+
     def ready(self, queue: str) -> list[Job]:
         """Higher priority first, then first come first served."""
         waiting = [job for job in self.jobs.values() if job.state is State.READY and job.queue == queue]
@@ -41,16 +46,19 @@ class Book:
     def shelf(self, state: State) -> list[Job]:
         """Sorted by when time will act on them."""
         there = [job for job in self.jobs.values() if job.state is state]
-        return sorted(there, key=lambda job: (job.lease.end if job.lease else job.due, job.number))
+        return sorted(there, key=lambda job: (next_time(job), job.number))
 
     def due_in(self, now: Now) -> float | None:
         """How long until time acts on anything."""
-        on_shelves = [job for state in (*AT_REST, State.LEASED) for job in self.shelf(state)]
-        waits = [job.lease.end - now.steady if job.lease else job.due - now.wall for job in on_shelves]
+        waits = [job.due - now.wall for job in self.shelf(State.SCHEDULED)]
+        waits += [next_time(job) - now.steady for state in (State.RETRYING, State.LEASED) for job in self.shelf(state)]
         waits += [each.next - now.wall for each in self.recurrences.values()]
         waits += [end - now.steady for end, _, _ in self._slots()]
-        waits += [end - now.steady for ends in self.records.ends() for end, _ in ends]
-        waits += [job.end - now.steady for job in self.jobs.values() if job.end]
+        locks, *purges = self.records.ends()
+        waits += [end - now.steady for end, _ in locks]
+        ends = [end for each in purges for end, _ in each] + [job.waits for job in self.shelf(State.DEAD)]
+        ends += [job.end for job in self.jobs.values() if job.end]
+        waits += [end - now.steady if end <= self.purge(now) else max(end, self.held[1]) - now.steady for end in ends]
         waits = [wait for wait in waits if wait < math.inf]
         return max(0.0, min(waits)) if waits else None
 

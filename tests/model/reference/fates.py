@@ -69,7 +69,9 @@ class Fates(Book):
             self._to_old_place(job, counted=True)
         elif leased:
             job.state, job.lease, job.stamp = State.RETRYING, None, None
-            job.due = next_at = now.wall + self._delay(job, waited)
+            delay = self._delay(job, waited)
+            job.due = next_at = now.wall + delay
+            job.waits = now.steady + delay
         group, message, trace = told
         job.error = Error(group, message, trace, before.first_at if before else at, at, next_at, lost)
         if job.state is State.GONE:
@@ -91,6 +93,7 @@ class Fates(Book):
         if end is State.FAILED:
             self._keep(job, end, Result(False, result), now)
         job.state, job.lease, job.stamp, job.due = end, None, None, now.wall + 180 * DAY
+        job.waits = now.steady + 180 * DAY
         if end is not State.GONE:  # else it is lost when it goes
             self.lost.append(job.number)
 
@@ -101,7 +104,7 @@ class Fates(Book):
 
     def _keep(self, job: Job, state: State, result: Result, now: Now) -> None:
         if job.links.ttl_s and not job.end:
-            job.end = now.steady + job.due - now.wall + job.links.ttl_s
+            job.end = now.steady + max(0.0, job.due - now.wall) + job.links.ttl_s
         job.state, job.lease, job.result = state, None, result
 
     def _gone(self, job: Job, at: float, *, success: bool) -> None:

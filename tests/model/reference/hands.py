@@ -17,8 +17,8 @@ class Hands(Fates):
     def requeue(self, command: mutations.Requeue, now: Now) -> int:
         jobs = self._those(command.numbers, AT_REST)
         for job in jobs:
-            self._begin(job, now)
             job.due = 0.0
+            self._begin(job, now)
             self._make_ready(job, self._happens(now), 0.0)
         return len(jobs)
 
@@ -28,6 +28,7 @@ class Hands(Fates):
         for job in jobs:
             at = self._happens(now)
             job.state, job.due, job.needs = State.DEAD, now.wall + 180 * DAY, []
+            job.waits = now.steady + 180 * DAY
             self.records.failed(job.number, job.spec.jid, job.links, at, "dead", over=True)
             self.lost.append(job.number)
         return len(jobs)

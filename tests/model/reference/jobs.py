@@ -61,6 +61,7 @@ class Job:
     spent: bool = False  #: it went there
     end: float = 0.0  #: steady; gone then, 0: never
     result: Result | None = None
+    waits: float = 0.0  #: steady; until then it is retrying, or dead
 
     @property
     def rules(self) -> Rules:
@@ -85,6 +86,12 @@ def used_up(job: Job) -> bool:
     return 0 < job.rules.max_attempts <= job.attempts
 
 
-def is_due(job: Job, now: Now) -> bool:
-    """Leases run on the steady clock, everything else on the wall's."""
-    return job.lease.end <= now.steady if job.lease else job.due <= now.wall
+def next_time(job: Job) -> float:
+    """When time acts on it: leased, retrying and dead ones by the steady clock, others by the wall's."""
+    if job.lease:
+        return job.lease.end
+    return job.waits if job.state in (State.RETRYING, State.DEAD) else job.due
+
+
+def expired(job: Job, now: Now) -> bool:
+    return 0 < job.links.expires <= now.wall and job.links.expires_steady <= now.steady

@@ -9,7 +9,7 @@ from crossdock.model.job import Held, Number, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from tests.model.reference.fates import Fates
-from tests.model.reference.jobs import Job, Lease
+from tests.model.reference.jobs import Job, Lease, expired
 
 
 class Leasing(Fates):
@@ -27,7 +27,7 @@ class Leasing(Fates):
                 and not self._is_throttled(name, command.worker, now)
             ):
                 for job in self.ready(name):
-                    if not 0 < job.links.expires <= now.wall:
+                    if not expired(job, now):
                         return self._lease(job, command, now)
                     self._gone(job, self._happens(now), success=False)
         return None

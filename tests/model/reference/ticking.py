@@ -8,14 +8,14 @@ from crossdock.model import commands as c
 from crossdock.model.clock import Now
 from crossdock.model.job import Bound, Spec
 from crossdock.model.states import State
-from tests.model.reference.jobs import ENDED, Job, is_due
+from tests.model.reference.jobs import ENDED, Job, next_time
 from tests.model.reference.pushing import Pushing
 from tests.model.reference.records import next_run
 
 
 class Ticking(Pushing):
     def tick(self, command: c.Tick, now: Now) -> c.Ticked:
-        left = command.limit
+        left, purge = command.limit, self.purge(now)
         done: list[int] = []
         ends = self.records.ends()
         slots = [(queue, lease) for end, queue, lease in self._slots() if end <= now.steady]
@@ -23,15 +23,16 @@ class Ticking(Pushing):
         runs = [each for each in runs if each.next <= now.wall]
         free = {each.name for each in runs if self._refused(each.spec, now) is None}  # before anything else happens
         over_age = sorted((job for job in self.jobs.values() if job.end), key=lambda job: (job.end, job.number))
-        over_age = [job for job in over_age if job.end <= now.steady][:left]
+        over_age = [job for job in over_age if job.end <= purge][:left]
         for job in over_age:
             self.evicted += job.state not in ENDED and not job.links.foreground
             if job.lease:
                 self._settled(job)
             self._gone(job, self._happens(now), success=False)
         left -= len(over_age)
-        for state in (State.SCHEDULED, State.RETRYING, State.LEASED, State.DEAD):
-            due = [job for job in self.shelf(state) if is_due(job, now)][:left]
+        clocks = {State.SCHEDULED: now.wall, State.RETRYING: now.steady, State.LEASED: now.steady, State.DEAD: purge}
+        for state, clock in clocks.items():
+            due = [job for job in self.shelf(state) if next_time(job) <= clock][:left]
             for job in due:
                 self._comes_due(job, self._happens(now), now)
             done.append(len(due))
@@ -49,7 +50,11 @@ class Ticking(Pushing):
             self.recurrences[run.name] = replace(run, next=next_run(run, now.wall))
         done.append(len(runs))
         left -= len(runs)
-        over = [[name for end, name in each if end <= now.steady][:left] for each in ends]
+        clocks_of_records = (now.steady, purge, purge)
+        over = [
+            [name for end, name in each if end <= clock][:left]
+            for each, clock in zip(ends, clocks_of_records, strict=True)
+        ]
         if any(over):
             locks, groups, tracks = over
             self._happens(now)
@@ -75,6 +80,8 @@ class Ticking(Pushing):
     def start(self, command: c.Start, now: Now) -> None:
         self._happens(now)
         self.epoch += 1
+        if command.hold_at is not None:
+            self.held = min(self.purge(now), command.hold_at), now.steady + 3_600.0
         self.first_token = self.token + 1
         for job in self.shelf(State.LEASED):
             if job.lease and job.lease.bound is Bound.CONNECTION:
@@ -95,6 +102,8 @@ def at_run(spec: Spec, jid: str, now: Now) -> Spec:
     extra, links = spec.extra, spec.extra and spec.extra.links
     if extra and links:
         lock = replace(links.lock, end=links.lock.end + now.steady) if links.lock else None
-        links = replace(links, lock=lock, expires=links.expires + now.wall if links.expires else 0.0)
+        if links.expires:
+            links = replace(links, expires=links.expires + now.wall, expires_steady=links.expires + now.steady)
+        links = replace(links, lock=lock)
         extra = replace(extra, links=links)
     return replace(spec, jid=jid, extra=extra)

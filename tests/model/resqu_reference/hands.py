@@ -36,6 +36,7 @@ class Hands(Fates):
             for buffer in self.buffers.values():
                 buffer.over = buffer.over or (buffer.number == job.number and not buffer.token)
             job.state, job.stage, job.due = "dead", "", now.wall + _DEAD_FOR
+            job.dead_until = now.steady + _DEAD_FOR
         for job in jobs:
             self._let_go(job, now)
         return len(jobs)

@@ -25,6 +25,7 @@ class Job:
     state: str  #: ready, scheduled, leased, held, dead
     place: tuple[float, int] = (0.0, 0)
     due: float = 0.0
+    dead_until: float = 0.0  #: steady
     failures: int = 0
     attempts: int = 0
     token: int = 0

@@ -51,7 +51,7 @@ class Plans(Fates):
             if job.state == "scheduled" and job.due <= now.wall:
                 since = min(job.due, self._happens(now))
                 job.state, job.place, job.due = "ready", (since, job.number), 0.0
-        for job in [job for job in self.jobs.values() if job.state == "dead" and job.due <= now.wall]:
+        for job in [job for job in self.jobs.values() if job.state == "dead" and job.dead_until <= now.steady]:
             self._gone(job, now)
         for job in sorted(self.jobs.values(), key=lambda job: (job.end, job.number)):
             if job.state == "leased" and job.end <= now.steady:

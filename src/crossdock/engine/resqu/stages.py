@@ -198,13 +198,13 @@ def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now, random: Rando
     return lease_next(random, memory, lane, now) or ((), None, ())
 
 
-def abandon(memory: Memory, now: Now, limit: int) -> tuple[list[AnyEvent], int]:
-    """Batches whose time is over: their jobs go, so many at once, and then they."""
+def abandon(memory: Memory, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
+    """Batches whose time was over `until` then (steady): their jobs go, so many at once, and then they."""
     at = later(memory, now)
     events: list[AnyEvent] = []
     left = limit
     for end, name in memory.resqu.stage_ends.islice(0, limit):
-        if end > now.steady or left <= 0:
+        if end > until or left <= 0:
             break
         lane = memory.resqu.lanes[name]
         jobs = [memory.jobs[number] for (number,) in lane.islice(0, left)]

@@ -38,7 +38,7 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
     if job.state is State.DEAD:
         steps.append((job.due - DEAD_FOR, "died", ""))
     if job.state in _AHEAD:
-        steps.append((job.due, _AHEAD[job.state], ""))
+        steps.append((_due(job, now), _AHEAD[job.state], ""))
     links = job.extra.links if job.extra is not None else None
     if links is not None and links.expires:
         steps.append((links.expires, "expires", "if it is not leased before"))
@@ -50,3 +50,12 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
         for at, what, note in steps
         if 0 < at < inf
     ]
+
+
+def _due(job: Job, now: Now) -> float:
+    """Wall: when time acts on it, by the clock that it waits for."""
+    face = face_of(job)
+    lazy = face is not None and face.due is not None
+    if job.state is State.SCHEDULED or lazy or not job.due_steady:
+        return job.due
+    return now.wall + job.due_steady - now.steady

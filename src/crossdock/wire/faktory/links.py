@@ -66,7 +66,8 @@ def read(custom: bytes, kind: str, args: bytes, queue: str, due: float, now: Now
     expires = _expires(asks, now) if asks.expires_at or asks.expires_in is not None else 0.0
     if lock is None and not (asks.bid or expires or asks.track):
         return None
-    return Links(lock, asks.bid or "", "", None, expires, bool(asks.track))
+    over = now.steady + (expires - now.wall) if expires else 0.0
+    return Links(lock, asks.bid or "", "", None, expires, bool(asks.track), expires_steady=over)
 
 
 def _lock(asks: _Asks, kind: str, args: bytes, queue: str, due: float, now: Now) -> LockTerms:

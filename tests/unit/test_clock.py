@@ -1,0 +1,299 @@
+"""The steady clock over restarts, and what a doubtful wall clock may not purge."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from crossdock.engine.memory import Memory
+from crossdock.journal import snapshot
+from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal.port import Snapshot
+from crossdock.journal.recovery import Recovered, recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.commands import Claim, Fail, Start, Tick
+from crossdock.model.events import Batch, Buried, Failed, decode_batch, encode_batch
+from crossdock.model.job import Extra, Form, Links, Spec
+from crossdock.model.loads import LoadJobs
+from crossdock.model.mutations import Bury, Requeue
+from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Rules, Then
+from crossdock.model.states import State
+from crossdock.server.clock import Resumed, boot_id, resumed_from
+from tests.model.bench import Bench
+from tests.model.rig import BEGIN, fold
+from tests.support.picture import picture
+
+HOUR: Final = 3_600.0
+DAY: Final = 86_400.0
+#: The last batch of the journal, and CLOCK_BOOTTIME then.
+WALL: Final = BEGIN.wall
+STEADY: Final = 5_000.0
+BOOTTIME: Final = 700.0
+
+
+def found(*, boot: str = "boot-a", newest: float = WALL) -> Recovered:
+    memory = Memory()
+    memory.counters.boot, memory.counters.offset, memory.counters.at = boot, STEADY - BOOTTIME, newest
+    return Recovered(memory, 9, WALL, STEADY)
+
+
+def steady(resumed: Resumed, boottime: float) -> float:
+    return boottime + resumed.offset
+
+
+# Continuing
+
+
+def test_the_first_start_begins_with_zero() -> None:
+    resumed = resumed_from(Recovered(Memory(), 0, 0.0, 0.0), "boot-a", BOOTTIME, WALL)
+    assert steady(resumed, BOOTTIME) == 0.0
+    assert not resumed.warnings()
+
+
+@pytest.mark.parametrize("set_by", [0.0, 2 * HOUR, -2 * HOUR, 200 * DAY, -200 * DAY])
+def test_within_one_boot_the_wall_clock_does_not_count(set_by: float) -> None:
+    resumed = resumed_from(found(), "boot-a", BOOTTIME + 60.0, WALL + 60.0 + set_by)
+    assert steady(resumed, BOOTTIME + 60.0) == STEADY + 60.0
+    assert (resumed.ahead, resumed.uncounted) == (set_by, 0.0)
+    assert resumed.doubtful == (abs(set_by) > DAY)
+
+
+def test_a_month_without_the_server_counts_within_one_boot() -> None:
+    resumed = resumed_from(found(), "boot-a", BOOTTIME + 30 * DAY, WALL + 30 * DAY)
+    assert steady(resumed, BOOTTIME + 30 * DAY) == STEADY + 30 * DAY
+    assert not resumed.warnings()
+
+
+#: Seconds that passed by the wall clock · that count · does somebody hear of it
+@pytest.mark.parametrize(
+    ("passed", "counted", "warnings"),
+    [
+        (60.0, 60.0, []),
+        (DAY, DAY, []),
+        (2 * DAY, 2 * DAY, ["2 days ahead"]),
+        (7 * DAY, 7 * DAY, ["7 days ahead"]),
+        (200 * DAY, 7 * DAY, ["200 days past the newest entry", "200 days ahead"]),
+        (-HOUR, 0.0, []),
+        (-1.5 * DAY, 0.0, ["1.5 days behind"]),
+    ],
+)
+def test_after_another_boot_the_wall_clock_counts_a_week_at_most(
+    passed: float, counted: float, warnings: list[str]
+) -> None:
+    resumed = resumed_from(found(), "boot-b", 3.0, WALL + passed)
+    assert steady(resumed, 3.0) == STEADY + counted
+    assert [part in text for part, text in zip(warnings, resumed.warnings(), strict=True)] == [True] * len(warnings)
+
+
+def test_time_below_the_newest_that_was_seen_does_not_count() -> None:
+    """The clock was an hour ahead for a while and was set right before the last batch."""
+    resumed = resumed_from(found(newest=WALL + HOUR), "boot-b", 3.0, WALL + HOUR + 60.0)
+    assert steady(resumed, 3.0) == STEADY + 60.0
+
+
+@pytest.mark.parametrize("boot", ["", "boot-b"], ids=["older journal", "another machine"])
+def test_a_journal_without_this_boot_goes_by_the_wall_clock(boot: str) -> None:
+    resumed = resumed_from(found(boot=boot), "boot-a", BOOTTIME + 9_999.0, WALL + 60.0)
+    assert steady(resumed, BOOTTIME + 9_999.0) == STEADY + 60.0
+
+
+def test_a_boot_id_that_cannot_be_read_is_not_the_same_as_another() -> None:
+    resumed = resumed_from(found(boot=""), "", BOOTTIME + 9_999.0, WALL + 60.0)
+    assert steady(resumed, BOOTTIME + 9_999.0) == STEADY + 60.0
+
+
+def test_a_boot_time_that_went_back_is_not_believed() -> None:
+    """A container may have another clock under the same boot id."""
+    resumed = resumed_from(found(), "boot-a", 3.0, WALL + 60.0)
+    assert steady(resumed, 3.0) == STEADY + 60.0
+
+
+def test_this_kernel_has_a_boot_id() -> None:
+    assert boot_id() == boot_id() != ""
+
+
+@pytest.mark.parametrize("how", ["journal", "snapshot"])
+def test_a_start_leaves_what_the_next_one_needs(tmp_path: Path, how: str) -> None:
+    bench = Bench()
+    bench.do(Start("boot-a", 250.0))
+    bench.push("a")
+    journal = SqliteJournal(Folder(tmp_path))
+    for batch in bench.batches:
+        journal.append(batch)
+    if how == "snapshot":
+        part = recover(journal)
+        path = tmp_path / snapshot_name(part.seq)
+        snapshot.write(path, part.memory, part.seq, part.wall, part.steady)
+        journal.install(Snapshot(part.seq, path))
+    counters = recover(journal).memory.counters
+    journal.close()
+    assert (counters.boot, counters.offset, counters.at) == ("boot-a", 250.0, bench.now.wall)
+
+
+# Purging
+
+
+def die(bench: Bench, jid: str) -> int:
+    [number] = bench.push(jid, rules=Rules(-1, exhausted=Then.DEAD))
+    bench.lease()
+    bench.fail(jid)
+    assert bench.job(number).state is State.DEAD
+    return number
+
+
+@pytest.mark.parametrize("how", ["failed", "buried"])
+def test_a_clock_that_is_set_neither_purges_dead_jobs_nor_keeps_them(bench: Bench, how: str) -> None:
+    if how == "failed":
+        die(bench, "a")
+    else:
+        bench.do(Bury("faktory", bench.push("a")))
+    bench.clock.jump(200 * DAY)
+    assert bench.tick().purged == 0
+    bench.clock.jump(-400 * DAY)
+    assert bench.engine.due_in(bench.now) == DEAD_FOR
+    assert bench.after(DEAD_FOR - 1).purged == 0
+    assert bench.after(1).purged == 1
+
+
+@pytest.mark.parametrize("backoff", [Backoff.POLYNOMIAL, Backoff.QUARTIC])
+def test_a_clock_that_is_set_neither_hurries_retries_nor_delays_them(bench: Bench, backoff: Backoff) -> None:
+    [number] = bench.push("a", rules=Rules(5, backoff=backoff))
+    bench.lease()
+    bench.fail("a")
+    wait = bench.engine.due_in(bench.now)
+    assert wait
+    bench.clock.jump(200 * DAY)
+    assert bench.tick().retried == 0
+    bench.clock.jump(-400 * DAY)
+    assert bench.after(wait).retried == 1
+    assert bench.job(number).state is State.READY
+
+
+def test_a_doubtful_start_purges_nothing_for_an_hour(bench: Bench) -> None:
+    """What was over before the restart may go. The timer does not look again and again meanwhile."""
+    die(bench, "over")
+    bench.clock.pass_by(60.0)
+    die(bench, "nearly over")
+    bench.clock.pass_by(DEAD_FOR - 60.0)
+    before = bench.now.steady
+    bench.clock.pass_by(7 * DAY)
+    bench.do(Start(hold_at=before))
+    assert bench.tick().purged == 1
+    assert bench.engine.due_in(bench.now) == HOUR
+    assert bench.after(HOUR - 1).purged == 0
+    assert bench.after(1).purged == 1
+
+
+def test_another_restart_does_not_end_the_hold(bench: Bench) -> None:
+    die(bench, "a")
+    before = bench.now.steady
+    bench.clock.pass_by(DEAD_FOR)
+    bench.do(Start(hold_at=before))
+    bench.clock.pass_by(HOUR / 2)
+    bench.restart()
+    assert bench.tick().purged == 0
+    assert bench.engine.due_in(bench.now) == HOUR / 2
+    assert picture(fold(bench.batches)) == picture(bench.memory)
+    bench.clock.pass_by(HOUR / 4)
+    bench.do(Start(hold_at=bench.now.steady))
+    assert bench.engine.due_in(bench.now) == HOUR, "a new doubt begins a new hour, and what was held stays held"
+    assert bench.after(HOUR - 1).purged == 0
+    assert bench.after(1).purged == 1
+
+
+def test_leases_and_locks_end_during_the_hold(bench: Bench) -> None:
+    bench.push("a")
+    bench.lease()
+    before = bench.now.steady
+    bench.clock.pass_by(DAY)
+    bench.do(Start(hold_at=before))
+    assert bench.tick().lapsed == 1
+
+
+def test_jobs_with_a_time_to_live_stay_during_the_hold(bench: Bench) -> None:
+    [number] = bench.push("a", links=Links(ttl_s=60.0))
+    before = bench.now.steady
+    bench.clock.pass_by(DAY)
+    bench.do(Start(hold_at=before))
+    assert bench.tick().ended == 0
+    assert number in bench.memory.jobs
+    assert bench.after(HOUR).ended == 1
+
+
+def test_the_time_of_a_scheduled_job_is_not_over_when_the_clock_jumps_beyond_it(bench: Bench) -> None:
+    [number] = bench.push("a", due=bench.now.wall + 10 * DAY, links=Links(ttl_s=60.0))
+    looked = bench.now.steady
+    bench.clock.pass_by(5.0)
+    bench.clock.jump(200 * DAY)
+    bench.do(Tick(500, looked=looked))
+    assert bench.job(number).state is State.READY
+    assert bench.job(number).end == bench.now.steady + 55.0, "it is late by five seconds at most"
+
+
+def test_nor_when_somebody_requeues_or_settles_it_then(bench: Bench) -> None:
+    kept = Rules(0, 0, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+    numbers = [
+        number
+        for jid in ("requeued", "failed")
+        for number in bench.push(jid, due=bench.now.wall + DAY, links=Links(ttl_s=60.0), rules=kept)
+    ]
+    bench.clock.jump(200 * DAY)
+    bench.do(Requeue("faktory", numbers[:1]))
+    bench.do(Fail("failed", Claim("faktory", "w", free=True), "g", "m"))
+    assert [bench.job(number).end for number in numbers] == [bench.now.steady + 60.0] * 2
+
+
+@pytest.mark.parametrize("set_by", [200 * DAY, -200 * DAY])
+def test_a_job_expires_only_if_both_clocks_say_so(bench: Bench, set_by: float) -> None:
+    links = Links(expires=bench.now.wall + 60.0, expires_steady=bench.now.steady + 60.0)
+    for jid in "abc":
+        bench.push(jid, links=links)
+    bench.clock.jump(set_by)
+    assert bench.lease().jid == "a"
+    bench.clock.pass_by(60.0)
+    assert bench.work_order() == ([] if set_by > 0 else ["b", "c"])
+
+
+def test_a_load_by_jid_alone_is_remembered_when_the_clock_jumps(bench: Bench) -> None:
+    spec = Spec("a", "q", "k", b"", Form.RAW, 0, Rules(), 0.0, Extra())
+    assert bench.do(LoadJobs("redis", "run-1", [spec], once=True)).new == 1
+    bench.lease("q")
+    bench.succeed("a")
+    bench.clock.jump(200 * DAY)
+    assert bench.do(LoadJobs("redis", "run-2", [spec], once=True)).new == 0
+    bench.clock.pass_by(7 * DAY)
+    assert bench.do(LoadJobs("redis", "run-3", [spec], once=True)).new == 1
+
+
+# Older journals
+
+
+def test_dead_and_retrying_jobs_of_an_older_journal_are_dated_by_the_next_start(bench: Bench) -> None:
+    dead, buried = die(bench, "dead"), bench.push("buried")[0]
+    bench.do(Bury("faktory", [buried]))
+    [retried] = bench.push("retried", rules=Rules(5, backoff=Backoff.QUARTIC))
+    bench.lease()
+    bench.fail("retried")
+    bench.batches[:] = [undated(batch) for batch in bench.batches]
+    bench.clock.jump(200 * DAY)
+    bench.adopt(fold(bench.batches))
+    assert bench.tick().purged == bench.tick().retried == 0
+    bench.clock.jump(-200 * DAY)
+    bench.do(Start())
+    assert bench.engine.due_in(bench.now) == 1.0
+    assert bench.after(1.0).retried == 1
+    assert bench.job(retried).state is State.READY
+    assert bench.after(DEAD_FOR - 2.0).purged == 0
+    assert bench.after(1.0).purged == 2
+    assert not {dead, buried} & set(bench.memory.jobs)
+
+
+def undated(batch: bytes) -> bytes:
+    """As it was written before these events had a time on the steady clock."""
+    read = decode_batch(batch)
+    events = [
+        msgspec.structs.replace(each, due_steady=0.0) if isinstance(each, Failed | Buried) else each
+        for each in read.events
+    ]
+    return encode_batch(Batch(read.version, read.wall, read.steady, events))
