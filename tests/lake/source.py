@@ -44,7 +44,7 @@ def story(steps: int = 1_000) -> list[bytes]:
     walk.desk.advance(86_400.0)
     for _ in range(steps // 2):
         walk.step()
-    return [encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, [event])) for event in walk.desk.events]
+    return [encode_batch(Batch(EVENT_VERSION, 0.0, event.at, [event])) for event in walk.desk.events]
 
 
 def rows_of(batches: list[bytes], after: int = 0) -> dict[int, Row]:

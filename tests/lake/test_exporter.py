@@ -75,6 +75,23 @@ def test_it_leaves_the_disks_last_room_to_the_journal(server: Writer) -> None:
     assert manifest.read_done(server.path / "lake") is None
 
 
+@pytest.mark.parametrize("hold_s", [0.0, 3_600.0])
+def test_old_dates_go_unless_the_clock_is_in_doubt(
+    server: Writer, hold_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossdock.lake.exporter._EXPIRE_S", 0.0)
+    exporter = Exporter(options(server, keep_days=1, hold_s=hold_s), lambda position: None)
+    exporter.step()
+    time.sleep(0.002)
+    exporter.step()
+    later = time.clock_gettime(time.CLOCK_BOOTTIME) + 2 * 86_400.0
+    monkeypatch.setattr("crossdock.lake.exporter._boottime", lambda: later)
+    exporter.step()
+    exporter.close()
+    done = manifest.read_done(server.path / "lake")
+    assert done is not None and bool(done.dates) == bool(hold_s)
+
+
 def test_it_goes_on_behind_a_compaction(server: Writer) -> None:
     """The journal is trimmed up to the hold, the batch before the lake's newest, and no further."""
     exporter = Exporter(options(server), lambda position: None)

@@ -190,7 +190,7 @@ def test_files_that_are_just_being_written_do_not_count_yet(lake: Path) -> None:
     kept = [segment for segment in before.segments if segment.first != before.segments[-1].first]
     for segment in kept:
         file = manifest.File(f"events/date={segment.date}/x", segment.rows, segment.bytes)
-        dates = manifest.added(dates, [file])
+        dates = manifest.added(dates, [file], {})
     earlier = msgspec.structs.replace(done, last=kept[-1].last, dates=dates)
     (lake / manifest.DONE).write_bytes(msgspec.json.encode(earlier))
     seen = look(lake)

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from crossdock.cli.main import main
 from crossdock.lake import manifest, tables
@@ -14,6 +14,7 @@ from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.lake.writer import LakeInUse, OtherJournal, Writer
 from crossdock.model.errors import Damaged
+from crossdock.model.events import decode_batch, encode_batch
 from tests.lake.source import ListSource, rows_in, rows_of, story, write_all
 from tests.model.bench import Bench
 
@@ -165,12 +166,38 @@ def test_dates_that_are_over_go_whole(tmp_path: Path) -> None:
     write_all(tmp_path, source)
     dates = sorted(look(tmp_path).done.dates)  # type: ignore[union-attr]
     writer = Writer(tmp_path, source)
-    now = datetime.fromisoformat(dates[-1]).replace(tzinfo=UTC)
+    now = writer.done.dates[dates[-1]].steady
     assert writer.expire(365, now) == []
     assert writer.expire(0, now) == dates[:-1]
     writer.close()
     assert [path.name for path in (tmp_path / "events").iterdir()] == [f"date={dates[-1]}"]
-    assert {row["at"] // 86_400 for row in rows_in(tmp_path).values()} == {now.timestamp() // 86_400}
+    assert {row["at"] // 86_400 for row in rows_in(tmp_path).values()} == {now // 86_400}
+
+
+def test_a_clock_that_jumps_lets_no_date_go(tmp_path: Path) -> None:
+    """Ages are those of the steady clock, whatever dates the events have."""
+    batches = [replace(decode_batch(batch), steady=float(seq)) for seq, batch in enumerate(story(), 1)]
+    source = ListSource([encode_batch(batch) for batch in batches])
+    write_all(tmp_path, source)
+    writer = Writer(tmp_path, source)
+    last = max(total.steady for total in writer.done.dates.values())
+    assert len(writer.done.dates) > 1
+    assert writer.expire(1, last) == []
+    before = sorted(writer.done.dates)
+    assert writer.expire(1, last + 86_400.0) == before[:-1], "the newest is a day old and no more"
+    writer.close()
+
+
+def test_dates_of_an_older_lake_count_from_the_first_look(tmp_path: Path) -> None:
+    source = ListSource(story())
+    write_all(tmp_path, source)
+    writer = Writer(tmp_path, source)
+    dates = {day: replace(total, steady=0.0) for day, total in writer.done.dates.items()}
+    writer.done = replace(writer.done, dates=dates)
+    assert writer.expire(1, 5_000.0) == []
+    assert writer.expire(1, 5_000.0 + 86_400.0) == []
+    assert writer.expire(1, 5_001.0 + 86_400.0) == sorted(dates)
+    writer.close()
 
 
 def test_a_date_that_was_let_go_by_half_is_gone_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,14 +206,14 @@ def test_a_date_that_was_let_go_by_half_is_gone_for_readers(tmp_path: Path, monk
     dates = sorted(look(tmp_path).done.dates)  # type: ignore[union-attr]
     writer = Writer(tmp_path, source)
     monkeypatch.setattr("shutil.rmtree", lambda path: next(iter(path.iterdir())).unlink())
-    writer.expire(0, datetime.fromisoformat(dates[-1]).replace(tzinfo=UTC))
+    writer.expire(0, writer.done.dates[dates[-1]].steady)
     writer.close()
     seen = look(tmp_path)
     assert seen.faults == []
     assert {segment.date for segment in seen.segments} == {dates[-1]}
     monkeypatch.undo()
     writer = Writer(tmp_path, source)
-    writer.expire(0, datetime.fromisoformat(dates[-1]).replace(tzinfo=UTC))
+    writer.expire(0, writer.done.dates[dates[-1]].steady)
     writer.close()
     assert [path.name for path in (tmp_path / "events").iterdir()] == [f"date={dates[-1]}"]
 

@@ -19,7 +19,7 @@ class Lake:
 
     def add(self, events: Sequence[AnyEvent]) -> None:
         """One batch."""
-        self._source.batches.append(encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, list(events))))
+        self._source.batches.append(encode_batch(Batch(EVENT_VERSION, 0.0, events[-1].at, list(events))))
         for _ in self._writer.take(lambda: False):
             pass
         self._writer.publish()
@@ -30,8 +30,8 @@ class Lake:
             self.add(events[first : first + size])
 
     def expire(self, keep_days: int, now: float) -> list[str]:
-        """As the server does it by `lake.keep_days`, at that time."""
-        return self._writer.expire(keep_days, dt.datetime.fromtimestamp(now, dt.UTC))
+        """As the server does it by `lake.keep_days`, at that time. Its steady clock shows the wall's time here."""
+        return self._writer.expire(keep_days, now)
 
     def close(self) -> None:
         self._writer.close()

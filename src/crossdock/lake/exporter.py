@@ -47,7 +47,8 @@ class Exporter:
         self._writer = Writer(options.folder, self._tail, payloads, _PATIENCE_S)
         self._began = 0.0  #: when the first batch of the drafts was taken
         self._told = 0.0
-        self._expired = -_EXPIRE_S
+        self._expired = time.monotonic() - _EXPIRE_S + options.hold_s
+        self._read_at = _boottime()  #: when the newest batch was read
         self._look_s = min(LOOK_S, options.segment_s / 4)
 
     def run(self) -> None:
@@ -64,6 +65,7 @@ class Exporter:
             return False
         before = writer.read
         for _ in self._taken():
+            self._read_at = _boottime()
             if time.monotonic() - self._told >= _TELL_S:
                 self.report()
         if writer.bytes and not self._began:
@@ -73,9 +75,9 @@ class Exporter:
             writer.publish()
             self._began = 0.0
             self.report()
-        elif options.keep_days and time.monotonic() - self._expired >= _EXPIRE_S:
+        elif options.keep_days and writer.steady is not None and time.monotonic() - self._expired >= _EXPIRE_S:
             self._expired = time.monotonic()
-            writer.expire(options.keep_days)
+            writer.expire(options.keep_days, writer.steady + _boottime() - self._read_at)
         return writer.read != before
 
     def _taken(self) -> Iterator[int]:
@@ -88,6 +90,11 @@ class Exporter:
     def close(self) -> None:
         self._writer.close()
         self._tail.close()
+
+
+def _boottime() -> float:
+    """It goes at the pace of the server's steady clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _say(position: Position) -> None:

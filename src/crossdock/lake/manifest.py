@@ -51,6 +51,7 @@ class Total(msgspec.Struct, frozen=True):
     segments: int = 0
     rows: int = 0
     bytes: int = 0
+    steady: float = 0.0  #: of its newest batch; 0: an older lake, or nobody knows
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -176,13 +177,14 @@ def segment_path(day: date, first: int, last: int) -> str:
     return f"{EVENTS_FOLDER}/date={day.isoformat()}/{first:012d}-{last:012d}.parquet"
 
 
-def added(totals: dict[str, Total], files: list[File]) -> dict[str, Total]:
-    """The totals of each date with these files."""
+def added(totals: dict[str, Total], files: list[File], steady: dict[str, float]) -> dict[str, Total]:
+    """The totals of each date with these files. `steady`: by date, of the newest batch in them."""
     totals = dict(totals)
     for file in files:
         day = date_of(file.path)
         before = totals.get(day, Total())
-        totals[day] = Total(before.segments + 1, before.rows + file.rows, before.bytes + file.bytes)
+        newest = max(before.steady, steady.get(day, 0.0))
+        totals[day] = Total(before.segments + 1, before.rows + file.rows, before.bytes + file.bytes, newest)
     return totals
 
 

@@ -19,6 +19,7 @@ class Options(msgspec.Struct, frozen=True):
     segment_s: float = 60.0
     keep_days: int = 0  #: 0: for ever
     keep_free: int = 0  #: bytes of disk that the lake leaves to the journal
+    hold_s: float = 0.0  #: no date is let go before this long: the wall clock is in doubt
 
 
 class Position(msgspec.Struct, frozen=True):

@@ -49,6 +49,8 @@ class Tables:
         self.era = era  #: of the next row
         self.at = 0.0  #: of the last event
         self.set_back: SetBack | None = None
+        self.steady = 0.0  #: of the last batch
+        self.newest: dict[int, float] = {}  #: day since 1970 → steady time of its newest batch
         self.rows = 0
         self._open: dict[int, Rows] = {}
         self._begin = self._end = 0.0  #: of the date under way
@@ -85,6 +87,9 @@ class Tables:
             self.at = at
         if number - first > ROWS_AT_MOST:
             raise Damaged(f"batch {seq} has more than {ROWS_AT_MOST:,} rows, which the lake cannot number")
+        self.steady = batch.steady
+        if number != first:
+            self.newest[self._rows.day] = batch.steady
         self.rows += number - first
         self._uncut += number - first
         if self._uncut >= CUT_AT or self._uncut_bytes >= _CUT_BYTES:

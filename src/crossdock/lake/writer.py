@@ -11,7 +11,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -22,8 +21,9 @@ from crossdock.lake import manifest
 from crossdock.lake.drafts import Drafts
 from crossdock.lake.manifest import Done, Gap, Next
 from crossdock.lake.payloads import Payloads
-from crossdock.lake.tables import Tables
+from crossdock.lake.tables import Tables, date_named
 from crossdock.lake.tail import OF_ANOTHER, Source, is_of
+from crossdock.model.clock import DAY
 from crossdock.model.errors import CrossdockError, Damaged
 
 
@@ -41,6 +41,7 @@ class Writer:
         self._folder = folder
         self._source = source
         self._payloads = payloads or Payloads()
+        self.steady: float | None = None  #: of the newest batch that this writer has read
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(folder, patience_s)
         try:
@@ -86,7 +87,7 @@ class Writer:
         """Read on, until there is nothing more or it is enough; yields after each batch."""
         for seq, batch in self._source.read(self.read):
             self._tables.add(seq, batch)
-            self.read, self._newest = seq, batch
+            self.read, self._newest, self.steady = seq, batch, self._tables.steady
             self.bytes += len(batch)
             yield seq
             if enough():
@@ -104,6 +105,7 @@ class Writer:
         for draft, file in drafts:
             self._name(draft, self._folder / file.path, new=manifest.date_of(file.path) not in done.dates)
         files = [file for _, file in drafts]
+        newest = {date_named(day).isoformat(): steady for day, steady in self._tables.newest.items()}
         self.done = replace(
             done,
             last=self.read,
@@ -111,7 +113,7 @@ class Writer:
             era=self._tables.era,
             at=self._tables.at,
             newest=files,
-            dates=manifest.added(done.dates, files),
+            dates=manifest.added(done.dates, files, newest),
             set_back=manifest.both(done.set_back, self._tables.set_back),
         )
         manifest.write(self._folder, self.done)
@@ -126,13 +128,14 @@ class Writer:
         os.rename(draft, path)
         sync_folder(path.parent)
 
-    def expire(self, keep_days: int, now: datetime | None = None) -> list[str]:
-        """Let go of whole dates that are older. First the manifest forgets them: readers never see half a date."""
-        oldest = (now or datetime.now(UTC)).date() - timedelta(days=keep_days)
-        over = sorted(day for day in self.done.dates if date.fromisoformat(day) < oldest)
-        if over:
-            kept = {day: total for day, total in self.done.dates.items() if day not in over}
-            self.done = replace(self.done, dates=kept, expired=max(over[-1], self.done.expired))
+    def expire(self, keep_days: int, steady: float) -> list[str]:
+        """Let go of whole dates that are older by now, which is `steady`: a wall clock may be wrong. First the manifest
+        forgets them: readers never see half a date. Dates of an older lake count from now on."""
+        dates = {day: replace(total, steady=total.steady or steady) for day, total in self.done.dates.items()}
+        over = sorted(day for day, total in dates.items() if steady - total.steady > keep_days * DAY)
+        kept = {day: total for day, total in dates.items() if day not in over}
+        if kept != self.done.dates:
+            self.done = replace(self.done, dates=kept, expired=max([self.done.expired, *over]))
             manifest.write(self._folder, self.done)
         self._remove_expired()
         return over

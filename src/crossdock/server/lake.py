@@ -142,7 +142,9 @@ class LakeKeeper:
 
     async def _run(self) -> None:
         try:
-            async for line in await self._child.start(msgspec.json.encode(self._options, enc_hook=str)):
+            held = self._turn.memory.counters.held_until - self._turn.now.steady
+            options = msgspec.structs.replace(self._options, hold_s=max(0.0, held))
+            async for line in await self._child.start(msgspec.json.encode(options, enc_hook=str)):
                 self._heard(msgspec.json.decode(line, type=Position))
             code = await self._child.ended()
             if self._child.replaced:
