@@ -71,7 +71,11 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0, le=86_400, description="Or when its oldest event is there for so many seconds")
     ] = 60.0
     keep_days: Annotated[
-        int, Meta(ge=0, description="Days it keeps a date after that date's last event, and attempts and flows with it; 0: all")
+        int,
+        Meta(
+            ge=0,
+            description="Days it keeps a date after that date's last event, and attempts and flows with it; 0: all",
+        ),
     ] = 0
 
 

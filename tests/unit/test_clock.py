@@ -12,10 +12,11 @@ from crossdock.journal.folder import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite import SqliteJournal
-from crossdock.model.commands import Claim, Fail, Start, Tick
+from crossdock.model.commands import Claim, Fail, Start, Succeed, Tick
 from crossdock.model.events import Batch, Buried, Failed, decode_batch, encode_batch
 from crossdock.model.job import Extra, Form, Links, Spec
 from crossdock.model.loads import LoadJobs
+from crossdock.model.moves import Pop, Put
 from crossdock.model.mutations import Bury, Requeue
 from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
@@ -264,6 +265,34 @@ def test_a_load_by_jid_alone_is_remembered_when_the_clock_jumps(bench: Bench) ->
     assert bench.do(LoadJobs("redis", "run-2", [spec], once=True)).new == 0
     bench.clock.pass_by(7 * DAY)
     assert bench.do(LoadJobs("redis", "run-3", [spec], once=True)).new == 1
+
+
+#: The caller's time in a call: none, or the server's, as `qless.clock = server` has it
+@pytest.mark.parametrize("by_call", [False, True], ids=["another door", "the server's clock"])
+def test_complete_jobs_stay_when_the_servers_clock_jumps(bench: Bench, by_call: bool) -> None:
+    def complete(jid: str) -> None:
+        wall = bench.now.wall
+        bench.do(Put("qless", wall, "w", jid, "default", "k", b"{}", Form.JSON, 0.0, 0, (), 5))
+        bench.lease()
+        bench.do(Succeed(jid, Claim("faktory", "w"), t=wall if by_call else None))
+
+    complete("a")
+    bench.clock.jump(200 * DAY)
+    complete("b")
+    assert [job.jid for job in bench.memory.jobs.values()] == ["a", "b"]
+    bench.clock.pass_by(7 * DAY)
+    complete("c")
+    assert [job.jid for job in bench.memory.jobs.values()] == ["c"]
+    assert picture(fold(bench.batches)) == picture(bench.memory)
+
+
+def test_complete_jobs_go_by_their_callers_clock(bench: Bench) -> None:
+    """As qless' scripts do it."""
+    for jid, t in (("a", 1_000.0), ("b", 1_000.0 + 8 * DAY)):
+        bench.do(Put("qless", t, "w", jid, "default", "k", b"{}", Form.JSON, 0.0, 0, (), 5))
+        bench.do(Pop("qless", t, "default", "w", 1, 60.0))
+        bench.do(Succeed(jid, Claim("qless", "w"), t=t))
+    assert [job.jid for job in bench.memory.jobs.values()] == ["b"]
 
 
 # Older journals

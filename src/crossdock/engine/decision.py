@@ -28,3 +28,9 @@ def just_after(at: float) -> float:
     """The next instant there is. A job that joins the tail of a queue does so behind all that came at the same reading
     of the clock, and before all that come later at it: its event is a little later than theirs."""
     return nextafter(at, inf)
+
+
+def purge_clock(memory: Memory, now: Now) -> float:
+    """The steady time that purges go by. It stands still while they are held."""
+    counters = memory.counters
+    return counters.held_at if now.steady < counters.held_until else now.steady

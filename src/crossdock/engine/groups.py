@@ -93,7 +93,8 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
             for call in (Call.COMPLETE, Call.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
-    retired = notebook.retire(memory, _latest(command.touched), now) if _retires(command.touched) else None
+    retires = [each for each in command.touched if each.retire is not None]
+    retired = notebook.retire(memory, _latest(retires), now, all(each.own for each in retires)) if retires else None
     if retired is not None:
         events.append(retired)
     freed = [each for each in command.touched if each.throttle]
@@ -110,10 +111,6 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
 
 def _freed(touched: Iterable[Touched]) -> Iterable[str]:
     return dict.fromkeys(each.lock for each in touched if each.lock)
-
-
-def _retires(touched: Iterable[Touched]) -> bool:
-    return any(each.retire is not None for each in touched)
 
 
 def _latest(touched: Iterable[Touched]) -> float:

@@ -3,7 +3,7 @@
 from itertools import islice, takewhile
 
 from crossdock.engine import faces
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, later, purge_clock
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import row
 from crossdock.model import moves as c
@@ -92,12 +92,16 @@ def may_retire(memory: Memory, t: float) -> bool:
     return len(completed) > most + most // _ONE_MORE_FOR or not 0.0 <= completed.first()[0] > t - seconds
 
 
-def retire(memory: Memory, t: float, now: Now) -> Removed | None:
-    """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7)."""
+def retire(memory: Memory, t: float, now: Now, own: bool) -> Removed | None:
+    """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7). `own`: the time is that of
+    the server's wall clock. It may be wrong, so they must be as old by the steady clock."""
     completed = memory.completed
     seconds, most = _kept(memory)
     old = takewhile(lambda kept: kept[0] <= t - seconds, completed.irange((0.0, "", 0)))
     numbers = [number for _, _, number in islice(old, _RETIRED_AT_MOST)]
+    if own:
+        jobs, latest = memory.jobs, purge_clock(memory, now) - seconds
+        numbers = list(takewhile(lambda number: jobs[number].due_steady <= latest, numbers))
     many = len(completed) - len(numbers) - most
     if many > 0:
         gone = set(numbers)

@@ -85,6 +85,8 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     event = Succeeded(*close, then, command.result, end, t, command.payload, command.under)
     if lease is not None and lease.via != claim.via:
         event.leased_via = lease.via
+    if job.extra is not None and type(job.extra.face) is QlessFace:
+        event.steady = now.steady
     return event
 
 
@@ -115,9 +117,10 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
             faces.succeeded(memory, job, extra, extra.face, t, result)
             if event.end:
                 memory.end_at(job, event.end)
+            job.due_steady = event.steady
             placing.place(memory, job)
             if notebook.may_retire(memory, t):
-                memory.touched.append(Touched(retire=t))
+                memory.touched.append(Touched(retire=t, own=t == event.at))
             if memory.stale.jobs:
                 memory.stale.undone(job)
         else:

@@ -13,7 +13,7 @@ from random import Random
 
 from crossdock.engine import ends, faces, groups, links, placing, recur, throttles, tracks
 from crossdock.engine.closing import last_rows
-from crossdock.engine.decision import Decision, later
+from crossdock.engine.decision import Decision, later, purge_clock
 from crossdock.engine.failing import lapse, stirred_by
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
@@ -27,12 +27,6 @@ from crossdock.model.job import Bound, Job, Number
 from crossdock.model.keys import KeysDropped
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
-
-
-def purge_clock(memory: Memory, now: Now) -> float:
-    """The steady time that purges go by. It stands still while they are held."""
-    counters = memory.counters
-    return counters.held_at if now.steady < counters.held_until else now.steady
 
 
 def due_in(memory: Memory, now: Now) -> float | None:

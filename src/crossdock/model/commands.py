@@ -167,6 +167,7 @@ class Touched(NamedTuple):
     lock: str = ""
     held: int = 0  #: so many held the throttle then
     left: tuple[float, str] | None = None  #: since when, and who waited for it up to then
+    own: bool = False  #: `retire` is by the server's wall clock, which may be wrong
 
 
 class Follow(Command[None], frozen=True, gc=False):

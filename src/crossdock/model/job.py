@@ -174,7 +174,9 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     lease: Lease | None = None
     extra: Extra | None = None
     end: float = 0.0  #: steady; gone then in whatever state. 0: never, or not running yet
-    due_steady: float = 0.0  #: `due` of a retrying or dead job on the steady clock, which decides; 0: an older journal
+    #: Steady; `due` of a retrying or dead job on the clock that decides, of a complete one with qless' face when it was
+    #: completed. 0: an older journal
+    due_steady: float = 0.0
 
     def carry(self, payload: bytes) -> None:
         """A worker put this in its place, which may be what only the scripts take for JSON."""
