@@ -13,6 +13,7 @@ from crossdock.lake import manifest
 from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import EVENTS
 from crossdock.lake.segments import Look, look, verify
+from crossdock.lake.sums import BLANK, SUM_KEY, seal_segment
 from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, rows_of, story, write_all
 
@@ -33,11 +34,12 @@ def counted(seen: Look) -> int:
 
 def rewritten(path: Path, metadata: dict[bytes, bytes] | None = None, table: pa.Table | None = None) -> None:
     """The same segment, with another word about itself or other rows."""
-    said = {**pq.read_metadata(path).metadata, **(metadata or {})}
+    said = {**pq.read_metadata(path).metadata, **(metadata or {}), SUM_KEY: BLANK}
     table = pq.ParquetFile(path).read() if table is None else table
     with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(said)
+    seal_segment(path)
 
 
 def test_a_whole_lake_has_no_faults(lake: Path) -> None:
@@ -155,13 +157,12 @@ def test_a_copy_under_another_name_or_date_counts_once(lake: Path) -> None:
 
 def test_rows_written_again_in_other_files_count_once(lake: Path) -> None:
     """Somebody put an old manifest back, and the writer went on from there."""
-    path = lake / manifest.DONE
-    done = msgspec.json.decode(path.read_bytes(), type=manifest.Done)
+    done = manifest.read_done(lake)
     whole = lake.with_name("old")
     write_all(whole, ListSource(story()[:400]), 400)
     old = manifest.read_done(whole)
-    assert old is not None
-    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(old, lake=done.lake)))
+    assert old is not None and done is not None
+    manifest.write(lake, msgspec.structs.replace(old, lake=done.lake))
     (lake / manifest.NEXT).unlink()
     write_all(lake, ListSource(story()), 150)
     seen = look(lake)
@@ -192,7 +193,7 @@ def test_files_that_are_just_being_written_do_not_count_yet(lake: Path) -> None:
         file = manifest.File(f"events/date={segment.date}/x", segment.rows, segment.bytes)
         dates = manifest.added(dates, [file], {})
     earlier = msgspec.structs.replace(done, last=kept[-1].last, dates=dates)
-    (lake / manifest.DONE).write_bytes(msgspec.json.encode(earlier))
+    manifest.write(lake, earlier)
     seen = look(lake)
     assert seen.faults == []
     assert sorted(map(str, seen.pending)) == sorted(str(lake / file) for file in files)
@@ -205,9 +206,9 @@ def test_rows_of_another_date_or_batch_or_twice_are_found(lake: Path) -> None:
     at, seq = EVENTS.get_field_index("at"), EVENTS.get_field_index("seq")
     later = pa.array([each + 86_400 * 40 for each in table["at"].to_pylist()])
     bad = [
-        (table.set_column(at, "at", later), "another date"),
+        (table.set_column(at, EVENTS.field(at), later), "another date"),
         (pa.concat_tables([table, table.slice(0, 1)]), "twice"),
-        (table.set_column(seq, "seq", pa.array(range(table.num_rows))), "other batches"),
+        (table.set_column(seq, EVENTS.field(seq), pa.array(range(table.num_rows))), "other batches"),
     ]
     for each, why in bad:
         rewritten(path, table=each)

@@ -52,12 +52,19 @@ def clock_told(set_back: SetBack | None) -> list[str]:
     return [f"clock: the server's was set back: events of {which} are dated up to {age(set_back.seconds)} after it"]
 
 
+def _moment(at: float) -> str:
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):  # the server's clock has been anywhere
+        return f"{at:.0f} s after 1970"
+
+
 def _text(told: Status) -> str:
     idle = "none now; the server starts it when there is something to write" if told.on else "none: lake.on is false"
     writer = f"process {told.writer}" if told.writer else idle
     lines = [f"folder   {told.folder}", f"writer   {writer}"]
     if told.last:
-        newest = datetime.fromtimestamp(told.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if told.at else "-"
+        newest = _moment(told.at) if told.at else "-"
         lines += [
             f"size     {some(told.rows, 'row')} in {some(told.segments, 'segment')}, {size(told.bytes)}",
             f"range    {told.oldest or '-'} to {told.newest or '-'}, batches {told.first:,} to {told.last:,}",

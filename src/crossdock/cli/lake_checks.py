@@ -40,7 +40,7 @@ def warnings(settings: Settings) -> Iterator[str]:
         return
     try:
         told = status(look(folder), settings.server.data, on=True)
-    except CrossdockError as error:
+    except (CrossdockError, OSError) as error:
         yield f"the lake cannot be written: {error}"
         return
     if told.lag is not None and told.lag.bytes > BEHIND_BYTES:
@@ -58,7 +58,7 @@ def verified(settings: Settings, progress: Progress) -> Verified:
     folder = folder_of(settings)
     try:
         found = look(folder)
-    except Damaged as error:
+    except (Damaged, OSError) as error:
         return Verified(faults=[str(error)])
     rows = sum(segment.rows for segment in found.segments)
     return Verified(len(found.segments), rows, [*found.faults, *verify(found, progress)])

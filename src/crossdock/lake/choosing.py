@@ -4,7 +4,7 @@ A filter is about events: those of a time, a queue, a kind, an outcome, an error
 looked up where they were pushed: kind, payload and all that makes the job stand there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 
 from crossdock.lake.payloads import REDACTED
 from crossdock.lake.schema import EVENTS
-from crossdock.lake.segments import Segment, look
+from crossdock.lake.segments import Segment, damage, look
 from crossdock.lake.tables import date_named
 from crossdock.model.clock import DAY
 from crossdock.model.errors import CrossdockError
@@ -111,11 +111,12 @@ def choose(folder: Path, which: Filter, progress: Progress = lambda what, done, 
     if found.missing:
         raise LakeNotWhole(f"the lake in {folder} is not whole: {found.missing[0]}")
     said = _said(which)
+    checked: set[Path] = set()
     parts = [pa.array([], pa.int64())]
-    for segment in _during(found.segments, which, progress):
+    for segment in _sound(_during(found.segments, which, progress), checked):
         parts += (batch.column("number") for batch in _scan(segment, ("number",), said))
     meant = pc.unique(pa.chunked_array(parts).drop_null())
-    payloads = _changed(found.segments, meant, progress) if len(meant) else {}
+    payloads = _changed(_sound(_with(found.segments, meant, progress), checked), meant)
     good: list[int] = []
     named: list[str] = []
     known = bare = 0
@@ -185,12 +186,22 @@ def _told(what: str, segments: list[Segment], progress: Progress) -> Iterator[Se
         yield each
 
 
-def _changed(segments: list[Segment], numbers: pa.Array, progress: Progress) -> dict[int, Payload]:
+def _sound(segments: Iterable[Segment], checked: set[Path]) -> Iterator[Segment]:
+    """Each file is read whole before its rows count: damaged bytes would be pushed as jobs. Raises LakeNotWhole."""
+    for segment in segments:
+        why = "" if segment.path in checked else damage(segment.path)
+        if why:
+            raise LakeNotWhole(f"{segment.path} cannot be used: {why}; put it back from a copy of the lake")
+        checked.add(segment.path)
+        yield segment
+
+
+def _changed(segments: Iterable[Segment], numbers: pa.Array) -> dict[int, Payload]:
     """Payloads that were put in place of the first ones. Older rows may not say the form: then it is as before."""
     changed = (pc.field("event") != "pushed") & _CHANGES & pc.field("number").isin(numbers)
     rows: dict[int, tuple[int, bytes | None]] = {}
     forms: dict[int, tuple[int, str]] = {}
-    for segment in _with(segments, numbers, progress):
+    for segment in segments:
         for batch in _scan(segment, ("seq", "number", "form", "payload"), changed):
             for seq, number, form, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 if seq >= rows.get(number, (0, b""))[0]:

@@ -1,6 +1,5 @@
 """Segments in the making: one Parquet file a date, in a folder that no reader looks into, until it gets its name."""
 
-import os
 import shutil
 from datetime import date
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 
 from crossdock.lake.manifest import DRAFTS_FOLDER, File, segment_path
 from crossdock.lake.schema import EVENTS, LAKE_VERSION
+from crossdock.lake.sums import BLANK, SUM_KEY, seal_segment
 
 #: In the metadata of a segment.
 VERSION_KEY: Final = b"crossdock.lake.version"
@@ -59,7 +59,7 @@ class Drafts:
         return sum(rows for _, _, rows in self._open.values())
 
     def finish(self, lake: str, first: int, last: int) -> list[tuple[Path, File]]:
-        """Close and sync them all: each with the file that it is to become."""
+        """Close, seal and sync them all: each with the file that it is to become."""
         made = []
         for day, (path, writer, rows) in sorted(self._open.items()):
             writer.add_key_value_metadata(
@@ -68,10 +68,11 @@ class Drafts:
                     LAKE_KEY: lake,
                     RANGE_KEY: f"{first}-{last}",
                     DATE_KEY: day.isoformat(),
+                    SUM_KEY: BLANK,
                 }
             )
             writer.close()
-            size = _sync(path)
+            size = seal_segment(path)
             made.append((path, File(segment_path(day, first, last), rows, size)))
         self._open = {}
         return made
@@ -82,12 +83,3 @@ class Drafts:
             writer.close()
             path.unlink(missing_ok=True)
         self._open = {}
-
-
-def _sync(path: Path) -> int:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-        return os.fstat(fd).st_size
-    finally:
-        os.close(fd)

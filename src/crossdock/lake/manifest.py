@@ -5,8 +5,12 @@
 
 A range that is in `_next` and not yet in `_done` is written again under the same names after a crash: whoever has
 read one of its files already has read the same rows.
+
+Both end with a checksum of all that is before it: after a flipped digit of `last` the journal would be trimmed beyond
+what the lake has. Format 1 had no checksums, and is still read.
 """
 
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -18,6 +22,7 @@ import msgspec
 
 from crossdock.journal.disk import write_whole
 from crossdock.journal.folder import DATABASE, in_use_by
+from crossdock.lake.sums import BadSum, seal, unseal
 from crossdock.model.errors import CrossdockError, Damaged
 
 NEXT: Final = "_next.json"
@@ -26,10 +31,15 @@ LOCK: Final = "lock"
 EVENTS_FOLDER: Final = "events"
 DRAFTS_FOLDER: Final = "drafts"
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+
+#: The oldest one in which everything carries a checksum.
+_SEALED: Final = 2
 
 #: The name of a segment: its first batch and its last.
 NAME: Final = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
+
+_ELSEWHERE: Final = "or name another folder in lake.dir"
 
 #: From the name of a segment to the word that it counts it takes a sync or two.
 _PATIENCE_S: Final = 2.0
@@ -88,6 +98,7 @@ class Done(msgspec.Struct, frozen=True):
     gaps: list[Gap] = []
     expired: str = ""  #: this date, and all before it, were let go (`lake.keep_days`)
     set_back: SetBack | None = None
+    sealed_from: int = 0  #: segments that begin with this batch, or later, carry their checksums; 0: none does
 
     @property
     def rows(self) -> int:
@@ -114,26 +125,55 @@ def expect(folder: Path, data: Path | None = None) -> None:
 
 
 def _is_lake(folder: Path) -> bool:
-    return (folder / EVENTS_FOLDER).is_dir() or (folder / DONE).exists()
+    return (folder / EVENTS_FOLDER).is_dir() or _is_there(folder / DONE)
+
+
+def _is_there(path: Path) -> bool:
+    """Raises OSError where that cannot be seen: a folder that may not be read is not one without a lake."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def read_done(folder: Path) -> Done | None:
     """None: there is no lake yet, or its first range is being written. Raises Damaged."""
-    found = _read(folder / DONE, Done)
-    if found is not None and found.format > FORMAT:
-        raise Damaged(f"the lake in {folder} has format {found.format}, this program writes {FORMAT}: use a newer one")
-    if found is None:
+    path = folder / DONE
+    read = _read(path, Done)
+    if read is None:
         planned = read_next(folder) or Next(0, 0)
         if any(first < planned.first or last > planned.last for first, last in _ranges(folder)):
             raise _lost(folder)
+        return None
+    found, sealed = read
+    if found.format > FORMAT:
+        raise Damaged(f"the lake in {folder} has format {found.format}, this program writes {FORMAT}: use a newer one")
+    if found.format >= _SEALED and not sealed:
+        raise _unreadable(path, "its checksum is not there")
+    if not _is_possible(found):
+        raise _unreadable(path, "it holds numbers that no lake has")
     return found
+
+
+def _is_possible(done: Done) -> bool:
+    """Of format 1 this is all that can be seen of a flipped bit."""
+    try:
+        for day in done.dates:
+            date.fromisoformat(day)
+    except ValueError:
+        return False
+    counts = (count for total in done.dates.values() for count in (total.segments, total.rows, total.bytes))
+    return (
+        done.format > 0 and 0 < done.first <= done.last + 1 and math.isfinite(done.at) and min(counts, default=0) >= 0
+    )
 
 
 def refuse_lost(folder: Path) -> None:
     """Raises Damaged if segments are there that nobody vouches for, and no writer is about to: one that has the lock
     and has just named its very first ones does so at once."""
     give_up = time.monotonic() + _PATIENCE_S
-    while not (folder / DONE).exists() and next(_ranges(folder), None):
+    while not _is_there(folder / DONE) and next(_ranges(folder), None):
         if not in_use_by(folder) or time.monotonic() > give_up:
             raise _lost(folder)
         time.sleep(0.05)
@@ -148,29 +188,63 @@ def _lost(folder: Path) -> Damaged:
 
 
 def _ranges(folder: Path) -> Iterator[tuple[int, int]]:
-    for path in (folder / EVENTS_FOLDER).glob("date=*/*"):
-        if name := NAME.fullmatch(path.name):
+    for path in files_in(folder):
+        if path.parent != folder / EVENTS_FOLDER and (name := NAME.fullmatch(path.name)):
             yield int(name[1]), int(name[2])
 
 
+def files_in(folder: Path) -> Iterator[Path]:
+    """All there is where segments are, whatever it is. A date may be let go of meanwhile."""
+    events = folder / EVENTS_FOLDER
+    for each in _listed(events):
+        if each.is_dir():
+            yield from _listed(each)
+        else:
+            yield each
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Damaged(f"{folder} cannot be read: {error.strerror}") from error
+
+
 def read_next(folder: Path) -> Next | None:
-    return _read(folder / NEXT, Next)
+    """Raises Damaged."""
+    read = _read(folder / NEXT, Next)
+    return None if read is None else read[0]
 
 
 def write(folder: Path, what: Done | Next) -> None:
-    write_whole(folder / (DONE if isinstance(what, Done) else NEXT), [msgspec.json.encode(what) + b"\n"])
+    write_whole(folder / (DONE if isinstance(what, Done) else NEXT), [seal(msgspec.json.encode(what))])
 
 
-def _read(path: Path, kind: type[T]) -> T | None:
+def _read(path: Path, kind: type[T]) -> tuple[T, bool] | None:
+    """What is in the file, and whether a checksum vouches for it; None: there is no such file. Raises Damaged."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        data = path.read_bytes()
+        body = unseal(data)
+        if body is not None:
+            return msgspec.json.decode(body, type=kind), True
+        found = msgspec.json.decode(data, type=kind)
+        known = set(msgspec.json.decode(msgspec.json.encode(found)))
+        if not known.issuperset(msgspec.json.decode(data)) and getattr(found, "format", 0) <= FORMAT:
+            raise _unreadable(path, "it has members that no lake has")  # a checksum whose name has rotted
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.MsgspecError) as error:
-        raise Damaged(
-            f"{path} cannot be read: {error}; the lake's files are untouched. Put it back from a copy of the lake, or "
-            "name another folder in lake.dir"
-        ) from error
+    except (OSError, UnicodeDecodeError, BadSum, msgspec.MsgspecError) as error:
+        raise _unreadable(path, str(error)) from error
+    return found, False
+
+
+def _unreadable(path: Path, why: str) -> Damaged:
+    cure = f"Put it back from a copy of the lake, {_ELSEWHERE}"
+    if path.name == NEXT:
+        cure = f"Delete it, and all segments of batches after the `last` in {DONE}: the journal still has these batches"
+    return Damaged(f"{path} cannot be read: {why}; the lake's files are untouched. {cure}")
 
 
 def segment_path(day: date, first: int, last: int) -> str:

@@ -1,8 +1,10 @@
 """The lake as its readers find it: which segments count, what is set aside and why, and what is missing.
 
-Nothing here changes a file. A segment counts if its own metadata says that it is what its name and place say, of this
-lake and of a version that this program reads, up to the position in `_done.json`; and no row of it counts twice.
-All else is named: a file that is torn, foreign, newer or a duplicate is never dropped in silence.
+Nothing here changes a file. A segment counts if its footer has its checksum (sums.py) and says that it is what its name
+and place say, of this lake and of a version that this program reads, up to the position in `_done.json`; and no row of
+it counts twice. All else is named: a file that is torn, foreign, newer or a duplicate is never dropped in silence.
+
+Whatever pyarrow raises over a file is that file's fault: over damaged bytes it raises nearly anything.
 """
 
 import re
@@ -15,10 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, VERSION_KEY
-from crossdock.lake.manifest import EVENTS_FOLDER, NAME, Done, read_done, refuse_lost
+from crossdock.lake.manifest import NAME, Done, files_in, read_done, read_next, refuse_lost
 from crossdock.lake.parts import day_of
 from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
+from crossdock.lake.sums import BadSum, read_footer, verify_segment
 from crossdock.lake.tables import date_named
+from crossdock.model.errors import Damaged
 
 _FOLDER: Final = re.compile(r"date=(\d{4}-\d\d-\d\d)")
 
@@ -49,10 +53,12 @@ class Look(NamedTuple):
     aside: list[Aside]
     missing: list[str]  #: sentences
     pending: list[Path]  #: files of the range that is being written; they count when it is done
+    plan: str = ""  #: why `_next.json` cannot be read. Readers need it not, the writer does
 
     @property
     def faults(self) -> list[str]:
-        return [*(f"{each.path} is set aside: {each.why}" for each in self.aside), *self.missing]
+        aside = (f"{each.path} is set aside: {each.why}" for each in self.aside)
+        return [*aside, *self.missing, *([self.plan] if self.plan else [])]
 
 
 class _Unfit(Exception):
@@ -77,7 +83,7 @@ def _look_once(folder: Path, known: Mapping[Path, Segment]) -> Look:
     segments: list[Segment] = []
     aside: list[Aside] = []
     pending: list[Path] = []
-    for path in _files(folder / EVENTS_FOLDER):
+    for path in files_in(folder):
         if done is None:
             pending.append(path)
             continue
@@ -91,19 +97,19 @@ def _look_once(folder: Path, known: Mapping[Path, Segment]) -> Look:
             aside.append(Aside(path, str(error)))
     counted = list(_once(sorted(segments, key=lambda each: (each.date, each.first, -each.last)), aside))
     counted.sort(key=lambda each: (each.first, each.date))
-    return Look(folder, done, counted, aside, list(_missing(done, counted)), pending)
+    return Look(folder, done, counted, aside, list(_missing(done, counted)), pending, _plan(folder))
 
 
 def _is_expired(day: str, done: Done) -> bool:
     return day <= done.expired and day not in done.dates
 
 
-def _files(events: Path) -> Iterator[Path]:
-    for folder in sorted(events.iterdir()) if events.is_dir() else ():
-        if folder.is_dir():
-            yield from sorted(folder.iterdir())
-        else:
-            yield folder
+def _plan(folder: Path) -> str:
+    try:
+        read_next(folder)
+    except Damaged as error:
+        return str(error)
+    return ""
 
 
 def _as_known(path: Path, segment: Segment | None) -> Segment | None:
@@ -119,10 +125,16 @@ def _segment(path: Path, done: Done) -> Segment:
         raise _Unfit("it is foreign: no segment has such a name")
     day, first, last = folder[1], int(name[1]), int(name[2])
     try:
-        size, footer = path.stat().st_size, pq.read_metadata(path)
-    except (OSError, pa.ArrowException) as error:
-        raise _Unfit(f"it is torn: {str(error).splitlines()[0]}") from error
-    said = footer.metadata or {}
+        size, _, data_sum = read_footer(path)
+    except BadSum as error:
+        raise _Unfit(f"it is torn: {error}") from error
+    except OSError as error:
+        raise _Unfit(f"it cannot be read: {error.strerror}") from error
+    try:
+        footer = pq.read_metadata(path)
+        said, columns, rows = footer.metadata or {}, footer.schema.to_arrow_schema(), footer.num_rows
+    except Exception as error:
+        raise _Unfit(f"it is torn: {_first_line(error)}") from error
     version = said.get(VERSION_KEY, b"")
     if not version.isdigit():
         raise _Unfit("it is foreign: Crossdock did not write it")
@@ -135,10 +147,20 @@ def _segment(path: Path, done: Done) -> Segment:
         raise _Unfit(f"it is a duplicate: by its own word it is {own}")
     if any(first <= gap.last and last >= gap.first for gap in done.gaps):
         raise _Unfit("it was never finished: its batches are named as a gap")
-    names = footer.schema.to_arrow_schema().names
-    if names != EVENTS.names[: len(names)]:
+    if not data_sum and 0 < done.sealed_from <= first:
+        raise _Unfit("it is torn: its checksums are not there")
+    if not columns.equals(_as_read(len(columns))):
         raise _Unfit("it is foreign: its columns are not those of the events table")
-    return Segment(path, day, first, last, footer.num_rows, size)
+    return Segment(path, day, first, last, rows, size)
+
+
+def _as_read(columns: int) -> pa.Schema:
+    """The first so many of the events table: columns are only ever added at the end."""
+    return pa.schema([EVENTS.field(index) for index in range(min(columns, len(EVENTS)))])
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _once(segments: Iterable[Segment], aside: list[Aside]) -> Iterator[Segment]:
@@ -166,41 +188,48 @@ def _missing(done: Done | None, segments: list[Segment]) -> Iterator[str]:
 
 
 def verify(found: Look, progress: Progress = lambda what, done, of: None) -> list[str]:
-    """Read every page of what counts: its checksums, and that its rows belong there. Slow; the faults it found."""
+    """Read all that counts: its checksums, and that its rows belong there. Slow; the faults it found."""
     faults = []
     for at, segment in enumerate(found.segments):
         progress("lake", at, len(found.segments))
-        try:
-            _verify(segment)
-        except (OSError, pa.ArrowException) as error:
-            faults.append(f"{segment.path} is damaged: {str(error).splitlines()[0]}")
-        except _Unfit as error:
-            faults.append(f"{segment.path} is damaged: {error}")
+        why = _byte_fault(segment.path) or _row_fault(segment)
+        if why:
+            faults.append(f"{segment.path} is damaged: {why}")
     progress("lake", 1, 1)
     return faults
 
 
 def damage(path: Path) -> str:
-    """What is wrong with the pages of a file whose footer is sound; nothing: they have their checksums."""
+    """What is wrong with a file; nothing: its bytes are those that were written."""
+    why = _byte_fault(path)
+    return why and f"it is damaged: {why}"
+
+
+def _byte_fault(path: Path) -> str:
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            for group in range(file.num_row_groups):
-                file.read_row_group(group)
-    except (OSError, pa.ArrowException) as error:
-        return f"it is damaged: {str(error).splitlines()[0]}"
+        if not verify_segment(path):  # of an older program: its pages have checksums, and nothing else
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                for group in range(file.num_row_groups):
+                    file.read_row_group(group)
+    except Exception as error:  # noqa: BLE001 see above
+        return _first_line(error)
     return ""
 
 
-def _verify(segment: Segment) -> None:
+def _row_fault(segment: Segment) -> str:
     seen: set[int] = set()
-    with pq.ParquetFile(segment.path, page_checksum_verification=True) as file:
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group)
-            seen.update(table["seq"].to_pylist())
-            days = pc.min_max(table["at"]).as_py().values()
-            if any(date_named(day_of(at)).isoformat() != segment.date for at in days):
-                raise _Unfit("rows of another date are in it")
+    try:
+        with pq.ParquetFile(segment.path) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, ["seq", "at"])
+                seen.update(table["seq"].to_pylist())
+                days = pc.min_max(table["at"]).as_py().values()
+                if any(date_named(day_of(at)).isoformat() != segment.date for at in days):
+                    return "rows of another date are in it"
+    except Exception as error:  # noqa: BLE001 see above
+        return _first_line(error)
     if len(seen) != segment.rows:
-        raise _Unfit("a row is in it twice")
+        return "a row is in it twice"
     if seen and not (segment.first <= min(seen) >> SEQ_SHIFT and max(seen) >> SEQ_SHIFT <= segment.last):
-        raise _Unfit("rows of other batches are in it")
+        return "rows of other batches are in it"
+    return ""

@@ -1,6 +1,7 @@
 """What `crossdock lake status` tells: how far the lake is behind its journal, how large it is, and what is wrong."""
 
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ from crossdock.journal.reader import NoJournal
 from crossdock.lake import manifest
 from crossdock.lake.segments import Look
 from crossdock.lake.tail import OF_ANOTHER, Tail, is_of
+from crossdock.model.errors import Damaged
 from crossdock.model.events import decode_batch
 
 
@@ -29,7 +31,7 @@ class Status(msgspec.Struct):
     oldest: str = ""  #: date
     newest: str = ""
     first: int = 0  #: batch
-    last: int = 0
+    last: int = 0  #: 0: nothing is in it yet
     at: float = 0.0  #: of the newest event
     pending: int = 0  #: files that are just being written
     lag: Lag | None = None  #: None: there is no journal to compare it with
@@ -50,20 +52,26 @@ def status(found: Look, data: Path, *, on: bool) -> Status:
         told.first, told.last, told.at, told.gaps = done.first, done.last, done.at, done.gaps
         told.set_back = done.set_back
     try:
-        tail = Tail(data)
+        with closing(Tail(data)) as tail:
+            told.lag = lag(tail, told.last)
+            if done is not None and not is_of(done, tail):
+                told.faults = [f"{folder} {OF_ANOTHER}", *told.faults]
     except NoJournal:
-        return told
-    try:
-        told.lag = lag(tail, told.last)
-        if done is not None and not is_of(done, tail):
-            told.faults = [f"{folder} {OF_ANOTHER}", *told.faults]
-    finally:
-        tail.close()
+        pass
+    except Damaged as error:
+        told.faults = [f"how far behind the lake is cannot be told: {error}", *told.faults]
     return told
 
 
 def lag(tail: Tail, position: int) -> Lag:
     after = max(position, tail.first - 1)
     oldest = next(tail.read(after), None)
-    seconds = 0.0 if oldest is None else max(0.0, time.time() - decode_batch(oldest[1]).wall)
+    seconds = 0.0 if oldest is None else max(0.0, time.time() - _wall(*oldest))
     return Lag(max(0, tail.last - after), tail.behind(after), seconds)
+
+
+def _wall(seq: int, batch: bytes) -> float:
+    try:
+        return decode_batch(batch).wall
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"batch {seq} cannot be read: {error}; use a newer Crossdock, or restore a backup") from error

@@ -2,13 +2,17 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
+
+import apsw
 
 from crossdock.journal.folder import DATABASE
 from crossdock.journal.reader import Reader
 from crossdock.journal.sqlite import checksum
 from crossdock.lake.manifest import Done
+from crossdock.model.errors import Damaged
 
 
 class Source(Protocol):
@@ -39,26 +43,42 @@ def is_of(done: Done, source: Source) -> bool:
     return seq == done.last and checksum(seq, batch) == done.crc
 
 
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise Damaged(f"the journal cannot be read: {error}; restore a backup") from error
+
+
 class Tail:
+    """Each of its reads raises Damaged where the journal is."""
+
     def __init__(self, data: Path) -> None:
         self._reader = Reader(data)
         self._log = data / f"{DATABASE}-wal"
 
     @property
     def first(self) -> int:
+        with _readable():
+            return self._first()
+
+    def _first(self) -> int:
         base = self._reader.snapshot()
         return self._reader.first or max(self._reader.last, base.seq if base is not None else 0) + 1
 
     @property
     def last(self) -> int:
-        return self._reader.newest
+        with _readable():
+            return self._reader.newest
 
     def read(self, after: int) -> Iterator[tuple[int, bytes]]:
         return self._reader.read(after)
 
     def behind(self, seq: int) -> int:
         """Bytes of the batches behind that one."""
-        return self._reader.size_behind(seq)
+        with _readable():
+            return self._reader.size_behind(seq)
 
     def sync(self) -> None:
         """Under `everysec` a batch can be read before it is durable. SQLite syncs its log before it copies from it, so

@@ -48,7 +48,9 @@ class Writer:
             found = manifest.read_done(folder)
             # What the last writer renamed and did not sync before it was killed; of a new lake its own name.
             sync_folder(folder if found else folder.parent)
-            self.done = found or Done(manifest.FORMAT, secrets.token_hex(8), source.first, source.first - 1, 0)
+            first = source.first if found is None else found.last + 1
+            done = found or Done(manifest.FORMAT, secrets.token_hex(8), first, first - 1, 0)
+            self.done = replace(done, format=manifest.FORMAT, sealed_from=done.sealed_from or first)
             (folder / manifest.EVENTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
             self._drafts = Drafts(folder)
             self._begin()
