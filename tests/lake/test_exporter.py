@@ -16,6 +16,8 @@ from crossdock.lake.exporter import Exporter
 from crossdock.lake.options import Options, Position
 from crossdock.lake.segments import look
 from crossdock.lake.status import status
+from crossdock.model.clock import Now
+from crossdock.model.events import EVENT_VERSION, Batch, encode_batch
 from crossdock.server.lake import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
 from crossdock.settings import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
@@ -154,14 +156,69 @@ def test_the_settings_become_options(tmp_path: Path) -> None:
     assert folder_of(elsewhere) == Path("/mnt/lake")
 
 
-def test_the_journal_is_held_at_the_lakes_position(tmp_path: Path) -> None:
-    settings = Settings(server=ServerSettings(data=tmp_path))
+def journal(first: int, last: int, wall: float = 0.0) -> Any:
+    """Of a batch a second, up to `wall`."""
+
+    def read(after: int) -> Iterator[tuple[int, bytes]]:
+        for seq in range(max(first, after + 1), last + 1):
+            yield seq, encode_batch(Batch(EVENT_VERSION, wall - (last - seq), 0.0, []))
+
+    return SimpleNamespace(first=first, last=last, read=read, size_behind=lambda seq: 10 * (last - seq))
+
+
+def test_the_journal_is_held_at_the_lakes_position_once_that_is_confirmed(server: Writer) -> None:
+    """Until then the lake may turn out to be another journal's, and nothing is trimmed."""
+    settings = Settings(server=ServerSettings(data=server.path))
+    (server.path / "lake").mkdir()
+    manifest.write(server.path / "lake", manifest.Done(manifest.FORMAT, "x", 1, 50, 0))
     keeps, _, scribe = keeper(settings)
-    keeps.hold(41)
+    keeps.begin(journal(41, 60), 0.0)
+    assert (keeps.last, scribe.holds) == (50, [(HOLD, 40)])
     keeps._heard(Position(50, 0))
     keeps._heard(Position(50, 10))
     keeps._heard(Position(-1, 0, "it broke"))
     assert scribe.holds == [(HOLD, 40), (HOLD, 49)]
+
+
+def test_a_lake_that_has_more_than_the_journal_is_not_written_to(
+    server: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    (server.path / "lake").mkdir()
+    manifest.write(server.path / "lake", manifest.Done(manifest.FORMAT, "x", 1, 50, 0))
+    keeps, _, scribe = keeper(Settings(server=ServerSettings(data=server.path)))
+    keeps.begin(journal(1, 49), 0.0)
+    assert (keeps.last, scribe.holds) == (None, [(HOLD, 0)])
+    assert "another journal" in caplog.text
+
+
+@pytest.mark.parametrize(("seconds", "starts", "hurries"), [(30, False, False), (90, True, False), (500, True, True)])
+def test_what_waited_under_the_servers_before_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, starts: bool, hurries: bool
+) -> None:
+    """Else a server that is killed every minute never starts the process. The time it was down does not count."""
+    begun: list[Any] = []
+    monkeypatch.setattr("asyncio.create_task", begun.append)
+    keeps, _, _ = keeper(Settings(server=ServerSettings(data=tmp_path)), last=seconds)
+    keeps.begin(journal(1, seconds, wall=1e9), 1e9)
+    keeps.look()
+    assert (len(begun), keeps._child.hurried, keeps.behind) == (starts, hurries, 10 * seconds)
+    for run in begun:
+        run.close()
+
+
+def test_batches_that_processes_before_could_not_finish_are_published_at_once(server: Writer) -> None:
+    wall = server.story.now.wall
+    exporter = Exporter(options(server, segment_s=3_600.0), lambda position: None)
+    exporter.step()
+    exporter.close()
+    assert manifest.read_done(server.path / "lake") is None
+    server.story.now = Now(wall + 3_600.0, server.story.now.steady + 3_600.0)
+    server.push("an-hour-later")
+    exporter = Exporter(options(server, segment_s=3_600.0), lambda position: None)
+    exporter.step()
+    exporter.close()
+    done = manifest.read_done(server.path / "lake")
+    assert done is not None and done.last == server.journal.last
 
 
 @pytest.fixture

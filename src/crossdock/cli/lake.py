@@ -8,7 +8,7 @@ import msgspec
 
 from crossdock.cli.control import OperatorCommand, print_json, settings_of
 from crossdock.cli.show import age, size, some
-from crossdock.lake.manifest import SetBack, expect
+from crossdock.lake.manifest import DONE, SetBack, expect
 from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
@@ -39,7 +39,7 @@ def status(as_json: bool, **values: Any) -> int:
     if as_json:
         print_json({"sound": not told.faults, **msgspec.to_builtins(told)})
     else:
-        click.echo(_text(told))
+        click.echo(_text(told, settings.lake.segment_s))
     return 1 if told.faults else 0
 
 
@@ -59,7 +59,7 @@ def _moment(at: float) -> str:
         return f"{at:.0f} s after 1970"
 
 
-def _text(told: Status) -> str:
+def _text(told: Status, segment_s: float) -> str:
     idle = "none now; the server starts it when there is something to write" if told.on else "none: lake.on is false"
     writer = f"process {told.writer}" if told.writer else idle
     lines = [f"folder   {told.folder}", f"writer   {writer}"]
@@ -71,7 +71,9 @@ def _text(told: Status) -> str:
             f"newest   event of {newest}" + (f"; being written: {some(told.pending, 'file')}" if told.pending else ""),
         ]
     else:
-        lines.append("size     nothing yet")
+        waits = told.on and told.lag is not None and told.lag.batches
+        due = f": no {DONE} is there; its first segment is due when the oldest batch is {age(segment_s)} old"
+        lines.append(f"size     nothing yet{due if waits else ''}")
     if told.lag is not None:
         behind = f"{told.lag.batches:,} batches, {size(told.lag.bytes)}, the oldest {age(told.lag.seconds)} old"
         lines.append(f"behind   {behind if told.lag.batches else 'nothing: all of the journal is in it'}")

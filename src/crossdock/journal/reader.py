@@ -64,10 +64,6 @@ class Reader(SqliteJournal):
         """As `last`, as of now."""
         return int(self._scalar("select max(seq) from journal") or 0)
 
-    def size_behind(self, seq: int) -> int:
-        """Bytes of all batches behind that one."""
-        return int(self._scalar("select coalesce(sum(length(batch)), 0) from journal where seq > ?", seq))
-
     @property
     def previous(self) -> int:
         """The snapshot before the newest. Nothing behind it is ever trimmed."""

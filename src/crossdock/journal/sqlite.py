@@ -159,6 +159,10 @@ class SqliteJournal:
         """The oldest batch that is there, 0: none is."""
         return int(self._scalar("select min(seq) from journal") or 0)
 
+    def size_behind(self, seq: int) -> int:
+        """Bytes of all batches behind that one."""
+        return int(self._scalar("select coalesce(sum(length(batch)), 0) from journal where seq > ?", seq))
+
     @property
     def needless(self) -> int:
         """The last batch that may be trimmed: two snapshots hold it, and no reader wants it."""

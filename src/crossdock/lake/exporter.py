@@ -70,7 +70,8 @@ class Exporter:
                 self.report()
         if writer.bytes and not self._began:
             self._began = time.monotonic()
-        old = self._began and time.monotonic() - self._began >= options.segment_s
+        # The span counts, too: what the processes before this one had taken and could not finish may be old.
+        old = self._began and max(time.monotonic() - self._began, writer.span_s) >= options.segment_s
         if writer.bytes >= options.segment_bytes or old:
             writer.publish()
             self._began = 0.0

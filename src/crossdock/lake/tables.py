@@ -48,6 +48,7 @@ class Tables:
         self._payloads = payloads or Payloads()
         self.era = era  #: of the next row
         self.at = 0.0  #: of the last event
+        self.wall = 0.0  #: when the last batch was written, by the server's clock
         self.set_back: SetBack | None = None
         self.steady = 0.0  #: of the last batch
         self.newest: dict[int, float] = {}  #: day since 1970 → steady time of its newest batch
@@ -72,6 +73,7 @@ class Tables:
         """Raises Damaged if it has more rows than can be numbered."""
         if 0.0 < batch.wall < self.at - _SET_BACK_S:
             self.set_back = both(self.set_back, SetBack(seq, seq, 1, self.at - batch.wall))
+        self.wall = batch.wall
         first = number = seq << SEQ_SHIFT
         for event in batch.events:
             kind = _KINDS.get(type(event))

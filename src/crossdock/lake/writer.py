@@ -65,6 +65,7 @@ class Writer:
         self.read = self.done.last  #: the last batch that is in the drafts
         self._newest = b""  #: that batch
         self.bytes = 0  #: of the journal, in the drafts
+        self._since = 0.0  #: when the first batch in the drafts was written
 
     def _go_on(self) -> None:
         """After whatever the last writer left."""
@@ -89,11 +90,17 @@ class Writer:
         """Read on, until there is nothing more or it is enough; yields after each batch."""
         for seq, batch in self._source.read(self.read):
             self._tables.add(seq, batch)
+            self._since = self._since if self.bytes else self._tables.wall
             self.read, self._newest, self.steady = seq, batch, self._tables.steady
             self.bytes += len(batch)
             yield seq
             if enough():
                 return
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first batch in the drafts to the last, by the server's clock."""
+        return self._tables.wall - self._since
 
     def publish(self) -> Done:
         """Make all that was taken a part of the lake."""

@@ -15,10 +15,13 @@ from typing import Final
 import msgspec
 
 from crossdock.journal.disk import sync_folder
+from crossdock.journal.sqlite import SqliteJournal
 from crossdock.lake import manifest
 from crossdock.lake.options import Options, Position
 from crossdock.lake.quotes import Quotes
+from crossdock.lake.tail import OF_ANOTHER
 from crossdock.model.errors import Damaged
+from crossdock.model.events import decode_batch
 from crossdock.server import room
 from crossdock.server.child import Child
 from crossdock.server.scribe import Scribe
@@ -91,6 +94,7 @@ class LakeKeeper:
         self._rest_s = RETRY_S
         self._rest_until = 0.0
         self._waiting_since: float | None = None
+        self._held = -1  #: where the journal is held
         self._behind = 0  #: bytes it had not read when it last said so
         self._written = 0  #: by the server until then
         self._unheard_since = time.monotonic()  #: of what was written after that
@@ -109,9 +113,26 @@ class LakeKeeper:
         sync_folder(self._options.folder)  # a writer that was killed may have renamed it, and not synced
         return done.last
 
-    def hold(self, first: int) -> None:
-        """Before anything is trimmed. `first` is the oldest batch of the journal."""
-        self._scribe.hold(HOLD, max(self.last or 0, first, 1) - 1)
+    def begin(self, journal: SqliteJournal, wall: float) -> None:
+        """Before anything is trimmed. Nothing is, until the process has found the lake to be this journal's. `wall` is
+        when the newest batch was written."""
+        self._hold(max(journal.first, 1) - 1)
+        if self.last is None:
+            return
+        if self.last > journal.last:
+            log.error("the lake cannot be written to: %s %s", self._options.folder, OF_ANOTHER)
+            self.last = None
+            return
+        oldest = _oldest(journal, max(self.last, journal.first - 1))
+        if oldest is not None:
+            # What waited under the servers before counts, or one that is killed every minute never gets a segment.
+            self._unheard_since = self._waiting_since = time.monotonic() - max(0.0, wall - oldest)
+            self._written = -journal.size_behind(self.last)
+
+    def _hold(self, seq: int) -> None:
+        if seq != self._held:
+            self._held = seq
+            self._scribe.hold(HOLD, seq)
 
     def look(self) -> None:
         """Called every second."""
@@ -121,9 +142,11 @@ class LakeKeeper:
         if self._task is not None:
             self._set_priority(now)
         elif now >= self._rest_until and self.last is not None and self._last_seq() > self.last:
-            self._waiting_since = self._waiting_since or now
+            if self._waiting_since is None:
+                self._waiting_since = now
             enough = self._turn.written_bytes - self._written >= self._options.segment_bytes
             if enough or now - self._waiting_since >= self._options.segment_s:
+                self._set_priority(now)
                 self._task = asyncio.create_task(self._run())
 
     @property
@@ -132,11 +155,13 @@ class LakeKeeper:
         return self._behind + self._turn.written_bytes - self._written
 
     def _set_priority(self, now: float) -> None:
+        """Of the process that runs, or is about to be started."""
         child = self._child
         overdue = now - self._unheard_since > self._options.segment_s + OVERDUE_S
         hurry = overdue or self.behind > (BEHIND_BYTES // 4 if child.hurried else BEHIND_BYTES)
         if hurry is not child.hurried:
             child.hurry(hurry)
+            child.hurried = hurry
             word = "falls behind the journal; it now runs at the server's priority" if hurry else "has caught up"
             log.log(logging.WARNING if hurry else logging.INFO, "the lake %s", word)
 
@@ -168,15 +193,23 @@ class LakeKeeper:
             return
         self._behind, self._written = position.behind, self._turn.written_bytes
         self._unheard_since = time.monotonic()
+        self._hold(max(position.last, 1) - 1)  # the newest batch stays: by it the lake knows its journal again
         if position.last != self.last:
             self.last = position.last
             self._rest_s = RETRY_S
             self._waiting_since = None
-            # The newest batch stays: by it the lake knows its journal again.
-            self._scribe.hold(HOLD, max(position.last, 1) - 1)
 
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
             self._child.kill()
             await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _oldest(journal: SqliteJournal, after: int) -> float | None:
+    """When the batch behind that one was written; None: there is none, or the lake's process will say what it is."""
+    try:
+        found = next(journal.read(after), None)
+        return None if found is None else decode_batch(found[1]).wall
+    except (Damaged, msgspec.MsgspecError):
+        return None

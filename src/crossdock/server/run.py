@@ -104,7 +104,7 @@ class Server:
         self._lake: LakeKeeper | None = None
         if settings.lake.on:
             self._lake = LakeKeeper(settings, self.turn, self._scribe, lambda: journal.last)
-            self._lake.hold(journal.first)
+            self._lake.begin(journal, recovered.wall)
         else:
             self._scribe.release(HOLD)
         self._pulse = Pulse(

@@ -1,0 +1,135 @@
+"""`crossdock lake status` at any moment, while server and exporter are killed: the position never goes back, and a lake
+that has a segment is never said to have none. And a server that is killed again and again still fills its lake.
+
+`LAKE_KILLS` is how often something is killed; a few times by default.
+"""
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from crossdock.cli.main import main
+from crossdock.lake import manifest
+from tests.fault.test_lake_kills import Load, position, wait_for
+from tests.lake.source import rows_in
+from tests.support.command_line import Operator
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+KILLS: Final = int(os.environ.get("LAKE_KILLS", "8"))
+
+#: So many times the verb is called here for each time that it is a process of its own.
+HERE: Final = 40
+
+
+class Status:
+    """Asks again and again, as text or as JSON, and compares with what was said before."""
+
+    def __init__(self, data: Path, random: Random) -> None:
+        self._data = data
+        self._random = random
+        self._operator = Operator(data.parent, server_data=data)
+        self.last = 0
+        self.asked: Counter[str] = Counter()
+
+    def ask(self) -> None:
+        written = position(self._data / "lake")  # at least this must be told
+        form = self._random.choice([[], ["--json"]])
+        here = self._random.randrange(HERE) > 0
+        out, err, code = self._here(form) if here else self._operator.run("lake", "status", *form)
+        self.asked["--json" if form else "text"] += 1
+        self.asked["process"] += not here
+        if not written and "_done.json is gone" in err:
+            return  # the very first segments have their names, and the writer was killed before it vouched for them
+        assert code == 0, (code, out, err)
+        if form:
+            told = json.loads(out)
+            assert told["sound"] and told["last"] >= max(self.last, written), (self.last, written, out)
+            assert not told["last"] or told["segments"], out
+            self.last = told["last"]
+        elif self.last or written:
+            assert "nothing yet" not in out and " 0 segments" not in out, (self.last, written, out)
+
+    def _here(self, form: list[str]) -> tuple[str, str, int]:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main(["lake", "status", "--data", str(self._data), *form])
+        return out.getvalue(), err.getvalue(), code
+
+    def ask_for(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.ask()
+            time.sleep(self._random.random() * 0.1)  # the exporter takes only what others leave of the processors
+
+    def ask_during(self, act: threading.Thread) -> None:
+        act.start()
+        while act.is_alive():
+            self.ask()
+        act.join()
+
+
+def kill_exporter(server: Server) -> int:
+    killed = 0
+    for pid, _ in server._children():
+        with suppress(ProcessLookupError):  # it had ended by itself
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+    return killed
+
+
+def test_status_never_goes_back_whoever_is_killed_and_when(tmp_path: Path) -> None:
+    data, random = tmp_path / "data", Random(int.from_bytes(os.urandom(4)))
+    status, killed = Status(data, random), Counter[str]()
+    server = Server(data, {"lake.segment_s": 0.15, "lake.segment_mib": 1}, fault="short-tail").start()
+    with Load(server) as load:
+        for _ in range(KILLS):
+            status.ask_for(random.random() * 0.6)
+            whom = random.choice(["server", "exporter", "both"])
+            if whom != "server":
+                killed["exporter"] += kill_exporter(server)
+            if whom != "exporter":
+                killed["server"] += 1
+                status.ask_during(threading.Thread(target=server.restart))
+            if random.random() < 0.1:  # or there is never more than the beginning of a segment
+                before = position(data / "lake")
+                wait_for(lambda before=before: position(data / "lake") > before, "the lake goes on")  # type: ignore[misc]
+                status.ask()
+    until = status.last
+    wait_for(lambda: position(data / "lake") > until, "the lake goes on after the last kill")
+    status.ask()
+    assert server.stop() == 0
+    server.close()
+    rows_in(data / "lake")
+    done = manifest.read_done(data / "lake")
+    assert done is not None and (done.first, done.gaps) == (1, [])
+    assert len(load.settled) > 0 and status.asked["--json"] > 0 and status.asked["text"] > 0
+    print(f"{dict(killed)} killed, status asked {dict(status.asked)}, {done.last} batches in the lake")
+
+
+def test_a_server_that_never_lives_for_the_time_of_a_segment_still_fills_its_lake(tmp_path: Path) -> None:
+    """After many kills there was nothing in the lake: each start began to count the minute again."""
+    data, segment_s = tmp_path / "data", 3.0
+    server = Server(data, {"lake.segment_s": segment_s}).start()
+    lives = 0
+    with Load(server):
+        while not position(data / "lake"):
+            lives += 1
+            assert lives < 20, Operator(tmp_path, server_data="data").run("lake", "status")
+            time.sleep(segment_s / 4)
+            if server._children():  # the exporter runs: it is let finish, however long its start takes here
+                wait_for(lambda: position(data / "lake") > 0 or not server._children(), "a segment")
+            server.restart()
+    assert server.stop() == 0
+    server.close()
