@@ -17,6 +17,7 @@ from crossdock.model.commands import (
 )
 from crossdock.model.events import Removed
 from crossdock.model.job import Bound, Extra, Form, Links, Number, Spec
+from crossdock.model.moves import Pop
 from crossdock.model.mutations import PauseQueues
 from crossdock.model.records import Per
 from crossdock.model.rules import Backoff, Lapse, Rules, Then
@@ -63,6 +64,35 @@ def test_gone_in_whatever_state(bench: Bench, where: str) -> None:
     assert bench.memory.counters.evicted == (where != "complete")
     bench.do(Start())
     assert bench.memory.counters.evicted == 0
+
+
+@pytest.mark.parametrize("late", [0.0, 0.004])
+def test_a_job_is_not_leased_at_its_end_though_the_timer_is_late(bench: Bench, late: float) -> None:
+    push(bench, "a", ttl=100.0)
+    push(bench, "b", ttl=200.0)
+    bench.clock.pass_by(100.0 + late)
+    job = bench.do(LeaseNext("workq", ("q",), "", Terms(60.0, 0.001, 99.0)))
+    assert job is not None and job.jid == "b"
+    assert [job.jid for job in bench.memory.jobs.values()] == ["b"]
+    assert bench.memory.counters.evicted == 1, "as if the timer had removed it"
+
+
+def test_nor_by_a_pop_of_qless(bench: Bench) -> None:
+    push(bench, "a", ttl=100.0)
+    push(bench, "b", ttl=200.0)
+    bench.clock.pass_by(100.0)
+    jobs = bench.do(Pop("qless", bench.now.wall, "q", "w", 2, 60.0))
+    assert [job.jid for job in jobs] == ["b"]
+    assert [(event.why, len(event.rows)) for event in bench.events if isinstance(event, Removed)] == [("ttl", 1)]
+
+
+def test_one_that_expired_beside_one_that_ended(bench: Bench) -> None:
+    push(bench, "a", ttl=100.0)
+    bench.do(Enqueue("faktory", [spec("b", links=Links(expires=bench.now.wall + 50.0))]))
+    bench.clock.pass_by(100.0)
+    assert bench.nothing_to_lease("q")
+    removed = [event for event in bench.events if isinstance(event, Removed)]
+    assert [(event.why, [row.jid for row in event.rows]) for event in removed] == [("ttl", ["a"]), ("expired", ["b"])]
 
 
 def test_it_goes_on_over_a_restart(bench: Bench) -> None:

@@ -1,10 +1,11 @@
 """The turn: no reply, of a read either, leaves before its batch and every batch before it are durable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from crossdock.engine import engine
 from crossdock.engine.engine import Engine
@@ -13,15 +14,16 @@ from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
-from crossdock.model.job import Form, Held
+from crossdock.model.job import Extra, Form, Held, Links
 from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
 from crossdock.model.resqu_lists import Buffer
 from crossdock.server import ceiling
 from crossdock.server.clock import Clock
+from crossdock.server.pending import Waiting
 from crossdock.server.ticker import TICK_JOBS
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Ended, Wait
+from crossdock.wire.answer import Answer, Ended, Wait
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -38,6 +40,10 @@ class HeldScribe:
     def append(self, batch: bytes, durable: Callable[[], None]) -> None:
         self.batches.append(batch)
         self._waiting.append(durable)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._waiting)
 
     def synced(self) -> None:
         """The oldest batch is on disk."""
@@ -348,6 +354,56 @@ def test_who_waits_for_a_job_is_asked_when_a_lazy_deadline_comes(desk: Desk) -> 
     assert asked == [30.0]
 
 
+def _with_ttl(desk: Desk, jids: Sequence[str], ttl: float) -> None:
+    desk.turn.begin()
+    extra = Extra(links=Links(ttl_s=ttl))
+    desk.turn.do(Enqueue("workq", [replace(spec(jid), extra=extra) for jid in jids]))
+    desk.loop.run()
+    desk.scribe.synced()
+
+
+def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to_live(desk: Desk) -> None:
+    """Timers of the event loop are late by a millisecond or more. All requests go by the clock, not only leases."""
+    clock = Stopped(desk)
+    _with_ttl(desk, ["job-0001"], 10.0)
+    _with_ttl(desk, ["job-0002"], 10.0004)  # too near to the other one for a timer of its own
+    for at, left in ((9.9999, 2), (10.0, 1), (10.0003, 1), (10.0004, 0)):
+        clock.at = at
+        desk.turn.begin()
+        assert (at, len(desk.turn.memory.jobs)) == (at, left)
+        desk.loop.run()
+        if desk.scribe.waits:
+            desk.scribe.synced()
+
+
+def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossdock.server.ticker.TICK_JOBS", 10)
+    clock = Stopped(desk)
+    _with_ttl(desk, [f"job-{n:04}" for n in range(35)], 10.0)
+    clock.at = 11.0
+    left = []
+    for _ in range(4):
+        desk.turn.begin()
+        desk.turn.begin()
+        desk.loop.advance(11.0)
+        left.append(len(desk.turn.memory.jobs))
+        desk.loop.step()
+    assert left == [25, 15, 5, 0]
+
+
+def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(desk: Desk) -> None:
+    clock = Stopped(desk)
+    desk.push(Peer(), "job-0001", due=1_794_765_345.0 + 10.0)
+    desk.loop.run()
+    desk.scribe.synced()
+    answers: list[Answer] = []
+    wait = Wait(("default",), 10.0, lambda late: b"late" if late else b"a job")
+    waiting = Waiting(wait, desk.turn, desk.loop.as_loop(), answers.append)
+    clock.at = 10.0
+    waiting.too_late()
+    assert answers == [b"a job"]
+
+
 def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_said(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,6 +422,8 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
             desk.turn.do(LeaseNext("faktory", ("default",), "", REGISTERS))
     desk.loop.run()
     assert (len(failures), desk.scribe.batches, peer.heard) == (1, [], [])
+    desk.loop.advance(1e6)
+    desk.turn.begin()  # nothing is due any more either
 
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def _is_held(memory: Memory, name: str, now: Now) -> bool:
     if not held.holder:
         return True  # a connection is about to push the job that will hold it
     holder = memory.jobs[held.holder]
-    return holder.lease is not None or not links.expired(holder, now)
+    return holder.lease is not None or not links.expired(memory, holder, now)
 
 
 def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:

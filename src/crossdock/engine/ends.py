@@ -4,11 +4,14 @@
 wall clock that was set adds to that is not counted: a wrong one must not end a job.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
+from crossdock.engine.decision import later, purge_clock
 from crossdock.engine.memory import Memory
+from crossdock.engine.standing import row
 from crossdock.model.clock import Now
+from crossdock.model.events import Removed
 from crossdock.model.job import Job
 from crossdock.model.states import State
 
@@ -42,6 +45,16 @@ def readied(jobs: Sequence[Job], now: Now, looked: float = -inf) -> tuple[float,
     """Of several, one each; empty when none has one."""
     ends = [begun(job, now, looked) for job in jobs]
     return tuple(ends) if any(ends) else ()
+
+
+def removals(memory: Memory, jobs: Sequence[Job], now: Now) -> Iterator[Removed]:
+    """Jobs that a lease found in a queue after their time to live, or after they had expired."""
+    at, purge = later(memory, now), purge_clock(memory, now)
+    ended = [job for job in jobs if 0 < job.end <= purge]
+    if ended:
+        yield Removed(at, "ttl", "", [row(job) for job in ended])
+    if len(ended) < len(jobs):
+        yield Removed(at, "expired", "", [row(job) for job in jobs if not 0 < job.end <= purge])
 
 
 def over(memory: Memory, steady: float, limit: int) -> list[Job]:

@@ -5,17 +5,16 @@ from functools import lru_cache
 from math import inf
 from random import Random
 
-from crossdock.engine import faces, links, placing, throttles
+from crossdock.engine import ends, faces, links, placing, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
 from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
-from crossdock.engine.standing import row
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
 from crossdock.model.commands import LeaseNext
-from crossdock.model.events import AnyEvent, Leased, QueueSeen, Removed, Row
+from crossdock.model.events import AnyEvent, Leased, QueueSeen
 from crossdock.model.job import Job, Lease
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.resqu_lists import LeaseLane
@@ -69,7 +68,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
             job = memory.jobs[number]
         extra = job.extra
         if extra is not None and (
-            (extra.links is not None and links.expired(job, now)) or (extra.throttles and memory.throttles)
+            (extra.links is not None and links.expired(memory, job, now)) or (extra.throttles and memory.throttles)
         ):
             again = emptied is not None and name in emptied
             fresh = None if again else _next_fresh(memory, queue, command, now, events)
@@ -146,14 +145,14 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
-    stale: list[Row] = []
+    stale: list[Job] = []
     held: list[AnyEvent] = []
     found: Job | None = None
     places = throttles.Places(memory, command.worker, now)
     for place in queue.ready.front(EXPIRED_AT_MOST):
         job = memory.jobs[place[4]]
-        if links.expired(job, now):
-            stale.append(row(job))
+        if links.expired(memory, job, now):
+            stale.append(job)
             continue
         named = job.extra.throttles if job.extra is not None else ()
         full = places.full(named)
@@ -161,8 +160,7 @@ def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, even
             found = job
             break
         held.append(throttles.held(memory, job, full, command.via, now.wall, now))
-    if stale:
-        events.append(Removed(later(memory, now), "expired", "", stale))
+    events += ends.removals(memory, stale, now)
     events += held
     return found
 
@@ -177,7 +175,7 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
         full = throttle is not None and throttle.full(command.worker, now.steady)
         job = memory.jobs[queue.ready.first()[4]]
         throttled = memory.throttles and job.extra is not None and job.extra.throttles
-        if not full and (throttled or links.expired(job, now)):
+        if not full and (throttled or links.expired(memory, job, now)):
             return True
     return False
 

@@ -6,6 +6,7 @@ track that changed, are noted in `memory.touched`, and `Engine.carry_out` decide
 
 from math import inf
 
+from crossdock.engine.decision import purge_clock
 from crossdock.engine.memory import Lock, Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Touched
@@ -21,10 +22,15 @@ MONITORED_S = 86_400.0
 _OVER = frozenset({State.DEAD, State.FAILED})
 
 
-def expired(job: Job, now: Now) -> bool:
-    """It will not be leased any more. Both clocks must say so: a wall clock that is wrong must not delete it."""
+def expired(memory: Memory, job: Job, now: Now) -> bool:
+    """It must not be leased any more: it has expired, or its time to live is over. The timer may not have run yet.
+
+    Of `expires` both clocks must say so: a wall clock that is wrong must not delete a job."""
     links = job.extra.links if job.extra is not None else None
-    return links is not None and 0 < links.expires <= now.wall and links.expires_steady <= now.steady
+    if links is None:
+        return False
+    by_both = 0 < links.expires <= now.wall and links.expires_steady <= now.steady
+    return by_both or 0 < job.end <= purge_clock(memory, now)
 
 
 def entered(memory: Memory, job: Job, links: Links, at: float) -> None:

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from crossdock.engine import faces, links, surfacing, throttles
+from crossdock.engine import ends, faces, links, surfacing, throttles
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.lease import EXPIRED_AT_MOST
 from crossdock.engine.memory import Memory
 from crossdock.engine.portion import PORTION_BYTES, portion, size
 from crossdock.engine.resqu import lanes
-from crossdock.engine.standing import row
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command
-from crossdock.model.events import AnyEvent, Leased, Removed, Row, Surfaced, WorkerSeen
+from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
 from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.moves import CatchUp, LeaseThese, Pop
@@ -61,7 +60,7 @@ def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
     jobs = [known[ready.first()[4]]] if count == 1 else portion([known[place[4]] for place in ready.front(count)])
     for job in jobs:
         extra = job.extra
-        if extra is not None and extra.links is not None and links.expired(job, now):
+        if extra is not None and extra.links is not None and links.expired(memory, job, now):
             return None
     return _leases(memory, command, jobs, now, bool(command.abrupt)), jobs, ()
 
@@ -153,7 +152,7 @@ def room(memory: Memory, name: str, t: float) -> float:
 
 
 def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
-    stale: list[Row] = []
+    stale: list[Job] = []
     numbers = command.numbers
     jobs = [memory.jobs[number] for number in numbers]
     jobs += portion(_next(memory, command, now, stale), PORTION_BYTES - sum(map(size, jobs)))
@@ -172,12 +171,11 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     events = _leases(memory, command, leased, now, command.whole, numbers)
     for at, held in kept.items():
         events.insert(at, held)
-    if stale:
-        events.append(Removed(later(memory, now), "expired", "", stale))
+    events += ends.removals(memory, stale, now)
     return events, leased, ()
 
 
-def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> Iterator[Job]:
+def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Job]) -> Iterator[Job]:
     """The first of the queue besides those that are handed over; what has expired there goes to `stale` instead."""
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
@@ -187,8 +185,8 @@ def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Row]) -> It
     for number in first if queue.lanes is None else lanes.in_turn(queue):
         job = memory.jobs[number]
         if number not in handed:
-            if links.expired(job, now):
-                stale.append(row(job))
+            if links.expired(memory, job, now):
+                stale.append(job)
                 if len(stale) == EXPIRED_AT_MOST:
                     return
                 continue

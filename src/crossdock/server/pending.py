@@ -16,18 +16,23 @@ class Waiting:
         self._answered = answered
         self._waiter = turn.waits.add(wait, self._stirred)
         self._deadline = loop.call_later(max(0.0, wait.until - turn.now.steady), self.too_late)
+        self._over = False
 
     def _stirred(self, answer: Answer) -> None:
+        self._over = True
         self._deadline.cancel()
         self._answered(answer)
 
     def too_late(self) -> None:
         self._turn.begin()
+        if self._over:  # what was due by now was what it waited for
+            return
         self._turn.waits.remove(self._waiter)
         self._stirred(self._waiter.wait.ask(True))
 
     def leave(self) -> None:
         """Unheard: nobody asks this one any more."""
+        self._over = True
         self._turn.waits.remove(self._waiter)
         self._deadline.cancel()
 

@@ -1,4 +1,8 @@
-"""One timer, for whatever is due first: jobs whose time has come, leases that ran out, kept jobs that may go."""
+"""One timer, for whatever is due first: jobs whose time has come, leases that ran out, kept jobs that may go.
+
+A timer of the event loop may be milliseconds late. A request that comes before it must not see what is over by then, so
+`Turn.begin` runs what is due before the first request of a pass.
+"""
 
 import asyncio
 import time
@@ -38,6 +42,8 @@ class Ticker:
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
         self._at = inf  #: steady; when it looks next
+        self.due = inf  #: steady; the first deadline, exactly, or when the clocks are to be looked at
+        self._stopped = False
         self._looked = -inf  #: steady; when nothing was due
         self.done = Ticked()  #: since the start
 
@@ -50,22 +56,37 @@ class Ticker:
         """What is due first may have changed. A timer that comes too early finds nothing, which costs less than to set
         it anew after every batch."""
         now = self._turn.now
-        due_in = self._engine.due_in(now)
+        due_in = None if self._stopped else self._engine.due_in(now)
         if due_in != 0.0:
             self._looked = now.steady
         if due_in is None:
+            self.due = inf
             return
         wait = min(due_in, _LOOK_S)
+        self.due = now.steady + wait
         if now.steady + wait < self._at - _NEARLY_S:
             if self._timer is not None:
                 self._timer.cancel()
             self._at = now.steady + wait
-            self._timer = self._loop.call_later(wait, self._tick)
+            self._timer = self._loop.call_later(wait, self._ring)
 
-    def _tick(self) -> None:
-        started = time.perf_counter()
+    def _ring(self) -> None:
+        """Once in a pass is enough: a flood of what is due must leave time for requests. The rest comes with the next
+        pass."""
         self._timer, self._at = None, inf
         self._turn.begin()
+        self.arm()
+
+    def stop(self) -> None:
+        """A change failed in the middle: nothing more is decided, by time neither."""
+        self._stopped, self.due = True, inf
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._at = None, inf
+
+    def tick(self) -> None:
+        started = time.perf_counter()
+        self.due = inf
         more, done = self._turn.do(Tick(TICK_JOBS, self._turn.ceiling.free_places(), self._looked)), self.done
         done.scheduled += more.scheduled
         done.retried += more.retried

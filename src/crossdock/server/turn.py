@@ -125,11 +125,15 @@ class Turn:
 
     def begin(self) -> None:
         """A connection has requests, or a timer is due: what follows happens now. One reading of the clocks serves
-        all that happens in one pass of the event loop."""
+        all that happens in one pass of the event loop. What is over by then is carried out first, even if the timer
+        is late: no request sees a job after its time to live."""
         if not self.fresh:
             self.fresh = True
-            self.now = self._clock.now()
+            now = self.now = self._clock.now()
             self._loop.call_soon(self._stale)
+            ticker = self._ticker
+            if ticker.due <= now.steady:
+                ticker.tick()
 
     def held_up(self) -> float:
         return self._clock.now().steady - self.now.steady
@@ -181,6 +185,7 @@ class Turn:
 
         self._carry_out = refuse
         self._in_flight = True  # for ever: what was decided in this turn is not written either
+        self._ticker.stop()
         self.on_failure(error)
 
     def _free(self) -> None:

@@ -42,7 +42,8 @@ class Life:
     def has_expired(self, now: Now) -> bool:
         links = self.spec.extra.links if self.spec.extra else None
         by_wall = bool(links and 0 < links.expires <= now.wall)
-        return self.lease is None and by_wall and bool(links and links.expires_steady <= now.steady)
+        expired = by_wall and bool(links and links.expires_steady <= now.steady)
+        return self.lease is None and (expired or 0 < self.age <= now.steady)
 
     @property
     def group(self) -> str:

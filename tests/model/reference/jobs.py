@@ -93,5 +93,7 @@ def next_time(job: Job) -> float:
     return job.waits if job.state in (State.RETRYING, State.DEAD) else job.due
 
 
-def expired(job: Job, now: Now) -> bool:
-    return 0 < job.links.expires <= now.wall and job.links.expires_steady <= now.steady
+def is_over(job: Job, now: Now, purge: float) -> bool:
+    """It must not be leased any more."""
+    by_both = 0 < job.links.expires <= now.wall and job.links.expires_steady <= now.steady
+    return by_both or 0 < job.end <= purge

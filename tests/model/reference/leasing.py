@@ -9,7 +9,7 @@ from crossdock.model.job import Held, Number, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from tests.model.reference.fates import Fates
-from tests.model.reference.jobs import Job, Lease, expired
+from tests.model.reference.jobs import Job, Lease, is_over
 
 
 class Leasing(Fates):
@@ -27,8 +27,9 @@ class Leasing(Fates):
                 and not self._is_throttled(name, command.worker, now)
             ):
                 for job in self.ready(name):
-                    if not expired(job, now):
+                    if not is_over(job, now, self.purge(now)):
                         return self._lease(job, command, now)
+                    self.evicted += 0 < job.end <= self.purge(now) and not job.links.foreground
                     self._gone(job, self._happens(now), success=False)
         return None
 

@@ -5,7 +5,7 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Links, Spec
 from crossdock.model.states import State
 from tests.model.reference.fates import Fates
-from tests.model.reference.jobs import ENDED, Job, expired
+from tests.model.reference.jobs import ENDED, Job, is_over
 
 
 class Pushing(Fates):
@@ -27,7 +27,7 @@ class Pushing(Fates):
         if not held or held.end <= now.steady:
             return None
         holder = self.jobs[held.holder]
-        over = expired(holder, now) and not holder.lease
+        over = is_over(holder, now, self.purge(now)) and not holder.lease
         return None if over else c.Refused.NOT_UNIQUE
 
     def _push(self, spec: Spec, via: str, at: float, wall: float, first: int = 0, now: Now | None = None) -> None:
