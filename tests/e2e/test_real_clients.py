@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from crossdock.client.control import ControlClient
 from tests.e2e.program import Program
 from tests.support.faktory_client import Client
 from tests.support.patience import wait_until
@@ -125,6 +126,22 @@ def test_a_job_from_its_push_to_its_end(server: Server, user: User) -> None:
         assert beat == b'{"state":"terminate"}'
         worker.end()  # its next heartbeat tells it
         wait_until(lambda: not client.info()["faktory"]["tasks"]["Workers"]["size"], "its registration goes with it")
+
+
+def test_plain_errors_of_node_are_grouped_by_their_first_words(tmp_path: Path) -> None:
+    """The client sends the error's code as its type, and a plain error has none: the type is the word undefined."""
+    user = npm_faktory_worker()
+    with Server(tmp_path / "data") as server, server.client() as client:
+        for number, kind in enumerate(("broken", "broken", "coded")):
+            client.push(f"plain-{number:04}", jobtype=kind, args=[4_711 + number], retry=-1)
+        with Program([*user.command, "work", server.url, "worker-0001"], user.environment):
+            wait_until(lambda: client.sizes()["dead"] == 3, "all failures are reported")
+        with ControlClient(server.data) as control:
+            groups = {row["failure"]: row["jobs"] for row in control.rows("failures")}
+            [newest] = [row["newest"] for row in control.rows("failures") if row["jobs"] == 2]
+            raw = control.job("plain-0000")["job"]["error"]
+    assert groups == {"order N has no address": 2, "ECONNREFUSED": 1}
+    assert newest["error"].startswith("order 47") and raw["group"] == "undefined"
 
 
 def test_a_wrong_password_is_told_apart(tmp_path: Path, user: User) -> None:

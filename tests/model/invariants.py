@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of, shelf_key
+from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, listed_in, needs_of, shelf_key
 from crossdock.model.job import ResquFace
 from crossdock.model.records import Phase
 from crossdock.model.states import State
@@ -184,7 +184,7 @@ def lists_are_whole(memory: Memory) -> None:
     failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
     assert sorted((group, *key) for group, order in memory.failed_in.items() for key in order) == sorted(failed)
     assert all(memory.failed_in.values())
-    ended = [(group_of(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
+    ended = [(listed_in(job), job.number) for job in jobs if job.state in (State.FAILED, State.DEAD)]
     assert sorted((group, key[1]) for group, order in memory.failures.groups.items() for key in order) == sorted(ended)
     assert all(memory.failures.groups.values())
     blocked = [(job.queue, *blocked_key(job)) for job in jobs if job.state is State.BLOCKED]

@@ -203,7 +203,7 @@ def test_a_failure_without_words_is_shown_as_one(desk: PlainDesk, peer: ControlP
     desk.do(Enqueue("masenko", [spec("job-0001")]))
     desk.do(LeaseNext("masenko", ("default",), "", Terms(60.0, 1.0, 60.0)))
     desk.do(Fail("job-0001", Claim("masenko", ""), "", ""))
-    assert peer.ask("jobs")["jobs"][0]["error"] == "failed, without a word why"
+    assert peer.ask("jobs")["jobs"][0]["error"] == "failed (no reason given)"
 
 
 def test_a_replay_names_what_it_repeats(desk: PlainDesk, peer: ControlPeer) -> None:

@@ -23,7 +23,9 @@ def failures(top: int | None, as_json: bool, **values: Any) -> None:
     """List failed and dead jobs by group.
 
     Jobs of all doors, and of each group the newest. The group is what the worker called it: Faktory's errtype, qless'
-    group. Workers of Workq and Masenko name none: failed, and ''. LAST is how long ago the newest one failed.
+    group. If the errtype is empty, missing or undefined, as Node clients send it, the group is the first words of the
+    message, with N for numbers. Workers of Workq and Masenko name none: failed, and ''. LAST is how long ago the newest
+    one failed.
     """
     with server(values) as client:
         rows = (

@@ -1,7 +1,7 @@
 """Jobs that ended in failure, kept or dead, by the group of their last error: whatever door they came by."""
 
 from crossdock.engine.order import Order, entry
-from crossdock.engine.standing import group_of
+from crossdock.engine.standing import listed_in
 from crossdock.model.job import Job, Number
 from crossdock.model.rules import DEAD_FOR
 
@@ -19,10 +19,10 @@ class Failures:
         self.groups: dict[str, Order[tuple[float, Number]]] = {}  #: minus the time, number
 
     def add(self, job: Job) -> None:
-        entry(self.groups, group_of(job)).add(key(job))
+        entry(self.groups, listed_in(job)).add(key(job))
 
     def take(self, job: Job) -> None:
-        group = group_of(job)
+        group = listed_in(job)
         order = self.groups[group]
         order.take(key(job))
         if not order:

@@ -24,7 +24,13 @@ def edges_of(job: Job) -> tuple[Number, ...]:
 
 
 def group_of(job: Job) -> str:
+    """As its worker named it."""
     return job.extra.error.group if job.extra is not None and job.extra.error is not None else ""
+
+
+def listed_in(job: Job) -> str:
+    """The group of failures an operator finds it in."""
+    return job.extra.error.listed_in if job.extra is not None and job.extra.error is not None else ""
 
 
 def face_of(job: Job) -> QlessFace | None:

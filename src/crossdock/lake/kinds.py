@@ -105,8 +105,10 @@ def failed(date: Rows, seq: int, event: e.Failed) -> int:
         rows.book(failures=1, failed=1 if kept else 0)
     failure = event.shown or event.failure
     rows.beside("lost", event.lost)
-    rows.beside("error_group", failure.group)
-    if rows.payloads.whole_errors:
+    if not rows.payloads.whole_errors:
+        rows.beside("error_group", failure.group)
+    else:
+        rows.beside("error_group", failure.listed_in)
         rows.beside("error_message", failure.message)
         rows.beside("backtrace", "\n".join(failure.backtrace) or None)
     rows.beside("to_queue", event.to_queue or None)

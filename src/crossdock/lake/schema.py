@@ -69,7 +69,7 @@ EVENTS: Final = pa.schema(
         _column("to_queue", _S, "the queue it went on to"),
         _column("failed_at", _F, "of a kept failure that is removed or put anew: when it failed, as booked"),
         _column("lost", _B, "of a failed row: nobody reported it, the lease ran out"),
-        _column("error_group", _S, "Faktory's error type, qless' group; by `lake.redact`"),
+        _column("error_group", _S, "Faktory's errtype, qless' group, or the message's first words; by `lake.redact`"),
         _column("error_message", _S, "of a failed row; by `lake.redact` and `lake.errors`"),
         _column("backtrace", _S, "of a failed row, a line each; by `lake.redact` and `lake.errors`"),
         _column("group_name", _S, "the group (Faktory's batch) it is a member of, or the row is about"),

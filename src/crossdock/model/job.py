@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from crossdock.model.error_groups import error_group, has_type
 from crossdock.model.faces import Entry, QlessFace, Tag
 from crossdock.model.faces import FaktoryFace as FaktoryFace
 from crossdock.model.faces import ResquFace as ResquFace
@@ -75,7 +76,14 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """For people. Masenko's workers and Workq's name neither group nor message."""
-        return ": ".join(filter(None, (self.group, self.message))) or "failed, without a word why"
+        if self.message and not has_type(self.group):
+            return self.message
+        return ": ".join(filter(None, (self.group, self.message))) or "failed (no reason given)"
+
+    @property
+    def listed_in(self) -> str:
+        """The group an operator finds it in. qless lists it under `group`."""
+        return error_group(self.group, self.message)
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True, gc=False):

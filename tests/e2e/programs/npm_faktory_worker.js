@@ -35,6 +35,12 @@ async function work(url, wid) {
     }
     console.log("worked", name);
   });
+  faktory.register("broken", (id) => {
+    throw new Error(`order ${id} has no address in ${id}`);
+  });
+  faktory.register("coded", () => {
+    throw Object.assign(new Error("connect failed"), { code: "ECONNREFUSED" });
+  });
   const worker = await faktory.work({ url, wid, concurrency: 2, beatInterval: 0.5 });
   worker.on("error", (error) => console.error(error));
 }

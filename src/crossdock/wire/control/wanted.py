@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import group_of
+from crossdock.engine.standing import listed_in
 from crossdock.model.job import Job
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
@@ -65,7 +65,7 @@ def sieve(jobs: list[Job], state: State | None, wanted: Wanted) -> list[Job]:
     if state is None:
         jobs = [job for job in jobs if job.state in wanted.states]
         if wanted.failure is not None:
-            jobs = [job for job in jobs if group_of(job) == wanted.failure]
+            jobs = [job for job in jobs if listed_in(job) == wanted.failure]
     if wanted.queue and state is not State.READY:
         jobs = [job for job in jobs if job.queue == wanted.queue]
     if wanted.kind:
