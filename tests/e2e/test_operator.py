@@ -257,7 +257,7 @@ def test_the_how_to_is_true(tmp_path: Path) -> None:
         for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         for example in re.findall(r"^\$ crossdock (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
     ]
-    assert len(examples) == 32
+    assert len(examples) == 36
     with Server(tmp_path / "data", {"config": tmp_path / "crossdock.toml"}):
         operator = Operator(tmp_path)
         for command, expected in examples:

@@ -74,7 +74,14 @@ def test_by_id_tells_what_was_not_done(client: Conversation, peer: ControlPeer) 
     assert peer.ask("retry", ids=["job-00001", 3, "5", "nobody", 77]) == {
         "done": 2,
         "unknown": ["nobody", 77],
-        "refused": [{"id": "job-00001", "number": 1, "state": "leased"}],
+        "refused": [
+            {
+                "id": "job-00001",
+                "number": 1,
+                "state": "leased",
+                "why": "to w1 until 2026-11-15T18:25:45Z; if the worker is gone, crossdock release 1 ends the lease",
+            }
+        ],
         "states": ["retrying", "scheduled", "dead"],
     }
 

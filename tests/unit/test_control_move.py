@@ -122,7 +122,7 @@ def test_what_cannot_be_moved_is_named_with_the_cure(floor: Floor, peer: Control
     answer = peer.ask("move", ids=["leased-00", "dead-0000", "there-000", "nobody"], to="there")
     assert (answer["done"], answer["unknown"]) == (0, ["nobody"])
     assert [(each["state"], each["why"]) for each in answer["refused"]] == [
-        ("leased", "being worked on: move it when it comes back, or delete it"),
+        ("leased", "to w until 2026-11-15T18:25:45Z; if the worker is gone, crossdock release 1 ends the lease"),
         ("dead", "not waiting: unfail brings it to any queue"),
         ("ready", "and in that queue already"),
     ]

@@ -25,6 +25,7 @@ VERBS: Final = {
     "retry": "Make jobs ready now, by ID or filter.",
     "kill": "Move waiting jobs to the dead, by ID or filter.",
     "move": "Take waiting jobs to another queue, by ID or filter.",
+    "release": "End leases whose workers are gone, by ID or filter.",
     "delete": "Delete jobs for good, by ID or filter.",
     "replay": "Choose jobs from the lake's history and push them again, each exactly once.",
     "pause": "Let no more jobs out of queues.",

@@ -17,13 +17,12 @@ from crossdock.model.events import Buried
 from crossdock.model.job import Job
 from crossdock.model.mutations import Bury
 from crossdock.model.rules import DEAD_FOR
-from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, LEASED, READY, RETRYING, SCHEDULED, move
+from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED, move
 
 #: In which a job can be buried; to bury a dead one anew keeps it for longer.
 BURIED_FROM = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD, DEAD})
 
 _HINDRANCES = {
-    LEASED: "being worked on: kill it when its lease is over, or delete it",
     COMPLETE: "and will not be worked on: delete takes it away",
     FAILED: "and will not be worked on: unfail brings it back, delete takes it away",
     DEAD: "and was before: retry brings it back, delete takes it away",

@@ -17,21 +17,15 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.portion import PORTION_BYTES, size
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
-from crossdock.engine.tries import Told, exhausted, out_of_retries, put_off
+from crossdock.engine.tries import Told, exhausted, lapse_backoff, out_of_retries, put_off
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
-from crossdock.model.faces import AS_CONFIGURED, What
+from crossdock.model.faces import What
 from crossdock.model.job import Extra, Job, Lease, Number
 from crossdock.model.moves import CatchUp
 from crossdock.model.rules import Lapse
 
 GRACE_S = 10.0
-
-#: By what the wait of the PHP fork grows.
-BACKOFF_FACTOR = 3.0
-
-#: A job that keeps failing is tried once a year at least.
-BACKOFF_AT_MOST = 31_536_000.0
 
 #: Jobs that one call carries something out on, whatever it asks for: others want their turn.
 AT_MOST = 1_000
@@ -113,7 +107,7 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
         events.append(Warned(*head, *size, lease.token, t, t + grace, now.steady + max(0.0, grace)))
         if grace > 0:
             return []
-    delay = _backoff(memory, job, configured=command.php)
+    delay = lapse_backoff(memory, job, configured=command.php)
     if job.failures < job.rules.max_failures and delay > 0:
         told = Told(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
         events.append(put_off(job, lease, at, now, told))
@@ -127,24 +121,6 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
     told = told._replace(unbooked=command.unbooked, named=told.named or command.php)
     events.append(exhausted(job, lease, at, now, told))
     return []
-
-
-def _backoff(memory: Memory, job: Job, *, configured: bool) -> float:
-    """How long it waits before it is tried again; 0: it can be leased at once."""
-    face = face_of(job)
-    if face is None or (face.backoff is None and not configured):
-        return 0.0
-    first, factor = face.backoff or (AS_CONFIGURED, AS_CONFIGURED)
-    if first < 0:
-        first = faces.number(memory, "backoff-initial-delay", 0.0) if configured else 0.0
-    if first <= 0:
-        return 0.0
-    if factor < 0:
-        factor = faces.number(memory, "backoff-factor", BACKOFF_FACTOR)
-    try:
-        return min(BACKOFF_AT_MOST, first * factor ** (job.failures + 1))
-    except OverflowError:
-        return BACKOFF_AT_MOST
 
 
 def warned(memory: Memory, event: Warned) -> None:

@@ -14,7 +14,7 @@ from crossdock.engine.releasing import end_lease, to_old_place
 from crossdock.engine.settle import DONE, claimed, room
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import FAILED, FAILURE, RETRY
-from crossdock.engine.tries import Told, exhausted, failure, out_of_retries, used_up
+from crossdock.engine.tries import Told, exhausted, failure, lapse_backoff, out_of_retries, put_off, used_up
 from crossdock.model.clock import Now
 from crossdock.model.commands import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
@@ -84,6 +84,10 @@ def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> 
         return Lapsed(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
     if rules.lapse is Lapse.LAZY:  # its holder is gone for certain: there is nobody to warn
         if job.failures < rules.max_failures:
+            delay = lapse_backoff(memory, job)
+            if delay > 0:
+                told = Told(via, lease.worker, "", "", lost=True, said=False, delay=delay)
+                return put_off(job, lease, at, now, told)
             return Lapsed(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
         return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
     counted = rules.lapse is Lapse.FAILURE

@@ -27,7 +27,7 @@ MOVABLE = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD})
 def hindrance(memory: Memory, job: Job, queue: str) -> str:
     """Why it cannot be taken to that queue, as what follows its state, with what could be done; empty: it can."""
     if job.state is LEASED:
-        return "being worked on: move it when it comes back, or delete it"
+        return "with its worker: move it when its lease is over, or delete it"
     if job.state not in MOVABLE:
         return (
             "and will not be worked on" if job.state is State.COMPLETE else "not waiting: unfail brings it to any queue"

@@ -4,6 +4,7 @@ from math import floor
 from random import Random
 from typing import NamedTuple
 
+from crossdock.engine import faces
 from crossdock.engine.closing import closing, leased_via, unleased
 from crossdock.engine.decision import just_after, later
 from crossdock.engine.ends import kept
@@ -12,9 +13,16 @@ from crossdock.engine.settle import ENDS
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.events import Failed
+from crossdock.model.faces import AS_CONFIGURED
 from crossdock.model.job import Failure, Job, Lease
 from crossdock.model.rules import DEAD_FOR, Backoff, Then
 from crossdock.model.states import GONE, READY, State
+
+#: A job that keeps failing is tried once a year at least.
+BACKOFF_AT_MOST = 31_536_000.0
+
+#: By what the wait of the PHP fork grows.
+BACKOFF_FACTOR = 3.0
 
 
 class Told(NamedTuple):
@@ -137,6 +145,25 @@ def _event(
         event.due_t = None if t is None or then is READY else t + told.delay
         event.said = told.said
     return event
+
+
+def lapse_backoff(memory: Memory, job: Job, *, configured: bool = False) -> float:
+    """How long a job of qless waits after its lease ran out; 0: it can be leased at once. `configured`: the settings of
+    the PHP fork stand for what the job does not say."""
+    face = face_of(job)
+    if face is None or (face.backoff is None and not configured):
+        return 0.0
+    first, factor = face.backoff or (AS_CONFIGURED, AS_CONFIGURED)
+    if first < 0:
+        first = faces.number(memory, "backoff-initial-delay", 0.0) if configured else 0.0
+    if first <= 0:
+        return 0.0
+    if factor < 0:
+        factor = faces.number(memory, "backoff-factor", BACKOFF_FACTOR)
+    try:
+        return min(BACKOFF_AT_MOST, first * factor ** (job.failures + 1))
+    except OverflowError:
+        return BACKOFF_AT_MOST
 
 
 def delay(backoff: Backoff, failures: int, random: Random) -> float:

@@ -16,7 +16,7 @@ from crossdock.model.moves import Revive
 from crossdock.model.mutations import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
-from crossdock.wire.control import choose, cursor, holders, messages
+from crossdock.wire.control import choose, cursor, holders, messages, releases
 from crossdock.wire.control.messages import reply
 from crossdock.wire.control.reads import counted
 from crossdock.wire.control.request import Invalid
@@ -44,6 +44,7 @@ _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
 _UNBEGUN: Final = (State.READY, *_AT_REST, State.BLOCKED, State.HELD)
 _ENDED: Final = (State.FAILED, State.DEAD)
 _DONE_WITH: Final = (*_UNBEGUN, *_ENDED)
+_HELD: Final = (State.LEASED,)
 _REMOVABLE: Final = (*_DONE_WITH, State.LEASED, State.COMPLETE)
 
 
@@ -72,7 +73,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         _UNBEGUN,
         lambda memory, request, job: burying.hindrance(job),
     ),
-    # A leased job is being worked on, a complete one is kept for who asks: to take it away must be asked for.
+    # A leased job is its worker's, a complete one is kept for who asks: to take it away must be asked for.
     messages.Delete: _How(
         lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
         _REMOVABLE,
@@ -88,8 +89,23 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
 }
 
 
+def release(desk: Desk, workers: Workers, request: messages.Release) -> Answer:
+    """Its own way: whether a worker is gone is known to the registry, not to the engine."""
+    but = releases.connected(workers, force=request.force)
+    how = _How(
+        lambda desk, request, jobs: releases.release(desk, VIA, jobs, but),
+        _HELD,
+        _HELD,
+        lambda memory, request, job: releases.hindrance(job, but),
+    )
+    return _act(desk, request, how, but)
+
+
 def act(desk: Desk, request: messages.Act) -> Answer:
-    how = _HOW[type(request)]
+    return _act(desk, request, _HOW[type(request)])
+
+
+def _act(desk: Desk, request: messages.Act, how: _How, but: frozenset[str] | None = None) -> Answer:
     given = (request.tag, request.failure, request.older_than)
     filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in given))
     if isinstance(request, messages.Unfail | messages.Move) and request.to is not None:
@@ -104,7 +120,7 @@ def act(desk: Desk, request: messages.Act) -> Answer:
     as_of = choose.instant(memory, now) if request.as_of is None else request.as_of
     chosen = choose.wanted(request, memory, now, how.states if request.states else how.unless_told)
     to = request.to if isinstance(request, messages.Move) else ""
-    wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0), to=to)
+    wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0), to=to, but=but)
     spot = cursor.read(request)
     return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, request, wanted, spot, as_of)
 
@@ -136,7 +152,8 @@ def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -
             if not jobs:
                 unknown.append(each)
             for job in jobs:
-                why = how.hindrance(desk.memory, request, job)
+                leased = job.state is State.LEASED and State.LEASED not in how.states
+                why = releases.held_by(job, desk.now) if leased else how.hindrance(desk.memory, request, job)
                 if job.state in how.states and not why:
                     found.append(job)
                 else:

@@ -23,7 +23,12 @@ _ALLOCATOR: Final = "allocator:"
 def names(memory: Memory) -> list[str]:
     """A worker by its id, an allocator by the key of its buffer."""
     keys = [key for key in memory.resqu.buffers if reads.in_hand(memory, key) is not None]
-    return [key.removeprefix(_WORKER) for key in keys]
+    return [name(key) for key in keys]
+
+
+def name(key: str) -> str:
+    """The owner of that buffer."""
+    return key.removeprefix(_WORKER)
 
 
 def _key(name: str) -> str:

@@ -109,6 +109,10 @@ class Move(Act, tag="move", kw_only=True):
     to: Name  #: the queue
 
 
+class Release(Act, tag="release"):
+    force: bool = False  #: also of workers that are connected
+
+
 class Signal(Request):
     workers: Names = msgspec.field(default_factory=list)
     all: bool = False
@@ -156,6 +160,7 @@ AnyRequest = (
     | Resume
     | Unfail
     | Move
+    | Release
     | r.Tags
     | r.Tag
     | r.Untag

@@ -61,6 +61,9 @@ class ControlSession:
     def _plan_add(self, request: messages.PlanAdd) -> Answer:
         return plans.add(self._desk, self._specs, request)
 
+    def _release(self, request: messages.Release) -> Answer:
+        return acts.release(self._desk, self._workers, request)
+
     def _signal(self, request: messages.Quiet | messages.Terminate) -> Answer:
         return acts.signal(self._desk, self._workers, request)
 
@@ -90,6 +93,7 @@ _VERBS: Final[dict[type[Request], Callable[[ControlSession, Any], Answer]]] = {
     messages.Resume: _on_desk(acts.switch),
     messages.Unfail: _on_desk(acts.act),
     messages.Move: _on_desk(acts.act),
+    messages.Release: ControlSession._release,
     r.Tags: _on_desk(labels.tags),
     r.Tag: _on_desk(labels.retag),
     r.Untag: _on_desk(labels.retag),

@@ -10,12 +10,18 @@ from typing import Any
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.faces import What
-from crossdock.model.job import Job
+from crossdock.model.job import Job, Lease
 from crossdock.model.rules import DEAD_FOR
 from crossdock.model.states import State
 from crossdock.wire.faktory.times import stamp
 
 _AHEAD = {State.SCHEDULED: "due", State.RETRYING: "next try", State.DEAD: "purged"}
+
+
+def lease_end(lease: Lease, now: Now) -> float:
+    """Wall: when it runs out; 0: it has no end. One of qless runs out when its queue is next asked for work."""
+    at = lease.end if lease.late is None else lease.late
+    return now.wall + at - now.steady if at < inf else 0.0
 
 
 def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
@@ -34,7 +40,7 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
         steps.append((error.at, "failed", how))
     if job.lease is not None:
         steps.append((job.lease.at, "leased", f"to {job.lease.worker or 'a nameless worker'} through {job.lease.via}"))
-        steps.append((now.wall + job.lease.end - now.steady, "lease ends", ""))
+        steps.append((lease_end(job.lease, now), "lease ends", ""))
     if job.state is State.DEAD:
         steps.append((job.due - DEAD_FOR, "died", ""))
     if job.state in _AHEAD:

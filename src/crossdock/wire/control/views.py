@@ -16,7 +16,7 @@ from crossdock.model.clock import Now
 from crossdock.model.job import Form, Job
 from crossdock.model.records import Interval, Recurrence
 from crossdock.model.states import State
-from crossdock.wire.control.timeline import timeline
+from crossdock.wire.control.timeline import lease_end, timeline
 from crossdock.wire.control.wanted import entered
 from crossdock.wire.faktory.times import stamp
 from crossdock.wire.faktory.workers import RUNNING, Worker
@@ -135,7 +135,7 @@ def _lease(job: Job, now: Now) -> View | None:
         "worker": lease.worker,
         "via": lease.via,
         "at": stamp(lease.at),
-        "ends": when(ends(job, now)),
+        "ends": when(lease_end(lease, now)),
         "token": lease.token,
         "bound": lease.bound.name.lower(),
         "beats": lease.beats,

@@ -18,6 +18,7 @@ from crossdock.engine.resqu import reads
 from crossdock.engine.standing import shelf_key
 from crossdock.model.job import Job
 from crossdock.model.states import State
+from crossdock.wire.control import releases
 from crossdock.wire.control.cursor import Spot
 from crossdock.wire.control.wanted import ENDED, ORDER, Wanted, sieve, states
 
@@ -175,6 +176,8 @@ def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _C
         found = sieve(jobs, spot.state, wanted)
         if wanted.to:
             found = [job for job in found if not hindrance(memory, job, wanted.to)]
+        if wanted.but is not None:
+            found = [job for job in found if not releases.hindrance(job, wanted.but)]
         yield Looked(found, len(keys), spot)
         if len(keys) < size:
             return

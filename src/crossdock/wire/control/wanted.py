@@ -45,6 +45,7 @@ class Wanted(msgspec.Struct, frozen=True):
     failure: str | None = None  #: failed or dead, in this group
     before: float | None = None  #: wall; in its state since then or longer
     to: str = ""  #: only those that can be taken to this queue
+    but: frozenset[str] | None = None  #: only those whose lease can be released: of none of these workers
 
 
 def entered(job: Job) -> float:
