@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from crossdock.lake.choosing import Filter, LakeNotWhole, choose, jobs
+from crossdock.lake.choosing import Filter, LakeNotWhole, choose, has, jobs
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.model import commands as c
@@ -68,6 +68,12 @@ def test_what_is_meant(past: tuple[Path, Bench], which: Filter, found: list[str]
     assert [each.jid for each in jobs(chosen)] == found
     assert (len(chosen.numbers), chosen.unknown, chosen.bare) == (len(found), 0, 0)
     assert [each.jid for each in jobs(chosen, 1)] == found[:1]
+
+
+def test_which_names_history_knows(past: tuple[Path, Bench]) -> None:
+    folder, _ = past
+    assert [has(folder, "queue", name) for name in ("mail", "moves", "nope")] == [True, True, False]
+    assert [has(folder, "error_group", name) for name in ("Group", "mail")] == [True, False]
 
 
 def test_by_time(past: tuple[Path, Bench]) -> None:

@@ -135,9 +135,53 @@ def test_a_port_that_is_taken_is_told_without_what_to_do(tmp_path: Path) -> None
 def test_a_wrong_cron_line_stops_up_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "crossdock.toml").write_text('[[cron]]\nschedule = "61 * * * *"\n[cron.job]\ntype = "sweep"\n', "utf-8")
     ended = run(["up", "--data", "jobs", "--listen", "faktory=off"], tmp_path)
-    assert (ended.code, ended.out) == (1, "")
+    assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith('crossdock: cron "sweep 61 * * * *": schedule "61 * * * *" in time zone "UTC" is wrong')
     assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "variable", "flags"),
+    [
+        ("[throttles]\nmail = { }", "", ()),
+        ('[throttles]\n"" = { worker = 1 }', "", ()),
+        ("[throttles]\nmail = { worker = 0 }", "", ()),
+        ('[[cron]]\nschedule = "nope"\njob = { type = "a" }', "", ()),
+        ('[[cron]]\nschedule = "* * * * *"\njob = { type = "a", queue = "b c" }', "", ()),
+        ('[mapping.static.shop]\na = "b"', "", ()),
+        ("x = [", "", ()),
+        ("[server]\nnope = 1", "", ()),
+        ("", "CROSSDOCK_LIMITS_JOBS=many", ()),
+        ("", "CROSSDOCK_LISTEN_FAKTORY=7419", ()),
+        ("", "CROSSDOCK_SERVER_FLUSH=perhaps", ()),
+        ("", "", ("--listen", "faktory=nope")),
+        ("", "", ("--listen", "faktory=0.0.0.0:0")),
+        ("", "", ("--listen", "workq=0.0.0.0:0")),
+        ("", "", ("--listen", "http=127.0.0.1:0")),
+        ("", "", ("--listen", "nope=127.0.0.1:0")),
+        ("", "", ("--limits-jobs", "0")),
+    ],
+)
+def test_bad_settings_end_with_code_2_and_leave_no_folder(
+    file: str,
+    variable: str,
+    flags: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("CROSSDOCK_")]:
+        monkeypatch.delenv(name)
+    if variable:
+        monkeypatch.setenv(*variable.split("="))
+    Path("some.toml").write_text(file, "utf-8")
+    told = ["--config", "some.toml", "--data", "new/jobs", *flags]
+    assert main(["up", *told]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.startswith("crossdock: ") and shown.err.count("\n") == 1
+    assert main(["doctor", *told]) == 2
+    assert not Path("new").exists()
 
 
 def test_a_warning_of_up_is_logged_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
 """The control door's changes: on named jobs, on many at a time, on queues and on workers."""
 
+from typing import Any
+
 import pytest
 
 from crossdock.model.events import Ended, Removed
+from crossdock.model.mutations import ForgetQueue, PauseQueues
 from crossdock.wire.control import acts
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker
@@ -225,3 +228,29 @@ def test_a_server_without_workers(desk: PlainDesk) -> None:
     peer = ControlPeer(desk)
     assert peer.ask("workers") == {"workers": [], "after": None}
     assert peer.ask("quiet", all=True) == {"done": [], "unknown": []}
+
+
+def test_a_queue_or_failure_group_that_is_not_there_is_named_once(
+    desk: PlainDesk, client: Conversation, peer: ControlPeer
+) -> None:
+    """Empty is not the same as unknown. A later page says nothing: its own request may have emptied the queue."""
+    five_jobs(client)
+    desk.do(PauseQueues(["paused"], any_name=True))
+    assert peer.ask("count", queue="nowhere")["missing"] == ["queue"]
+    assert peer.ask("delete", queue="nowhere", failure="Nobody", dry=True)["missing"] == ["queue", "failure"]
+    assert peer.ask("delete", queue="nowhere")["missing"] == ["queue"]
+    assert peer.ask("jobs", failure="Nobody")["missing"] == ["failure"]
+    known: list[dict[str, Any]] = [
+        {"queue": "paused"},
+        {"queue": "mail", "kind": "nobody"},
+        {"queue": "nowhere", "as_of": 1.0},
+    ]
+    assert [peer.ask("count", **filters).get("missing") for filters in known] == [None] * 3
+
+
+def test_dead_jobs_of_a_forgotten_queue_are_found(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
+    five_jobs(client)
+    peer.ask("kill", queue="mail")
+    desk.do(ForgetQueue("mail"))
+    answer = peer.ask("count", queue="mail", states=["dead"])
+    assert answer["count"] > 0 and answer["missing"] == ["queue"]

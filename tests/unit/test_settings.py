@@ -121,6 +121,22 @@ def test_an_empty_variable_counts_as_not_set() -> None:
             '[listen]\nfaktory = "7419"',
             "listen.faktory = '7419' (file some.toml) is not allowed; it must be HOST:PORT, unix:PATH or off",
         ),
+        (
+            '[throttles]\nmail = { concurrency = "x" }',
+            "some.toml: throttles.mail: concurrency: Expected `int | null`, got `str`; docs/reference/settings.md",
+        ),
+        ("[throttles]\nmail = 3", "some.toml: throttles.mail: Expected `object`, got `int`;"),
+        ("[throttles]\nmail = { wroker = 3 }", "some.toml: throttles.mail: Object contains unknown field `wroker`;"),
+        ("throttles = 3", "some.toml: throttles: Expected `object`, got `int`;"),
+        ('[[cron]]\nschedule = "x"\n', "some.toml: cron entry 1: Object missing required field `job`;"),
+        (
+            '[[cron]]\nschedule = "x"\njob = { type = "a" }\n[[cron]]\nname = "b"\nschedule = "x"\njob = { type = 5 }',
+            'some.toml: cron "b": job.type: Expected `str`, got `int`;',
+        ),
+        ("cron = [1]", "some.toml: cron entry 1: Expected `object`, got `int`;"),
+        ("[mapping.static.shop]\na = 5", "some.toml: mapping.static.shop: Expected `str`, got `int`;"),
+        ("[mapping]\nstatic = 5", "some.toml: mapping: static: Expected `object`, got `int`;"),
+        ("[mapping.statik.shop]\na = 'b'", "some.toml: mapping: Object contains unknown field `statik`;"),
         ("[[[", "the configuration file some.toml is not TOML: Invalid initial character"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server, tell
-from crossdock.cli.filters import chosen, filtered
+from crossdock.cli.filters import Name, chosen, expect, filtered
 from crossdock.cli.show import clean, some
 from crossdock.client.control import ControlClient
 from crossdock.model.errors import CrossdockError
@@ -32,7 +32,7 @@ def acting(verb: Verb) -> click.Command:
     """The command of a verb that changes jobs."""
 
     @click.command(verb.do, cls=OperatorCommand, help=verb.about, epilog=verb.examples)
-    @click.argument("ids", nargs=-1, metavar="[ID]...")
+    @click.argument("ids", type=Name(), nargs=-1, metavar="[ID]...")
     @filtered(*verb.states)
     @click.option("--all", "everything", is_flag=True, help="All jobs, whatever they are.")
     @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -75,10 +75,9 @@ def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], more: dict[s
 
 def _by_filter(client: ControlClient, verb: Verb, filters: dict[str, Any], yes: bool, as_json: bool) -> None:
     """Acts on those alone that were counted: what comes meanwhile is left for another time."""
-    matched, as_of = 0, None
-    for step in client.steps(verb.do, dry=True, **filters):
-        matched += step["count"]
-        as_of = step["as_of"]
+    steps = list(client.steps(verb.do, dry=True, **filters))
+    matched, as_of = sum(step["count"] for step in steps), steps[0]["as_of"]
+    expect(matched, steps[0], filters)
     done = 0
     if matched:
         tell(f"{some(matched, 'job')} to {verb.do}")

@@ -15,9 +15,9 @@ from crossdock.journal.disk import free_bytes
 from crossdock.journal.folder import existing, in_use_by, not_a_folder, widowed
 from crossdock.journal.reader import NoJournal, Reader
 from crossdock.journal.sqlite import LEAST_SQLITE
-from crossdock.model.errors import Damaged
+from crossdock.model.errors import BadSetting, Damaged
 from crossdock.server import room, standing
-from crossdock.server.doors import CannotStart, addresses
+from crossdock.server.doors import addresses
 from crossdock.server.lake import last_batch
 from crossdock.settings import Settings
 
@@ -33,8 +33,7 @@ def warnings(loaded: Loaded) -> list[str]:
     settings = loaded.settings
     return [
         *loaded.warnings,
-        *_doors(settings),
-        *_orders(settings),
+        *bad_settings(settings),
         *_secret_file(loaded),
         *_folder(settings),
         *_disk(settings),
@@ -56,19 +55,15 @@ def notes(settings: Settings) -> list[str]:
     return [f"the data folder {data} does not exist yet; crossdock up creates it"]
 
 
-def _doors(settings: Settings) -> Iterator[str]:
-    try:
-        addresses(settings)
-    except CannotStart as error:
-        yield f"the server will not start: {error}"
-
-
-def _orders(settings: Settings) -> Iterator[str]:
-    for read in (standing.throttles, standing.recurrences, standing.mapping):
+def bad_settings(settings: Settings) -> list[str]:
+    """What `crossdock up` refuses in settings that are well written each by itself."""
+    found = []
+    for read in (addresses, standing.throttles, standing.recurrences, standing.mapping):
         try:
             read(settings)
-        except standing.BadOrder as error:
-            yield f"the server will not start: {error}"
+        except BadSetting as error:
+            found.append(f"the server will not start: {error}")
+    return found
 
 
 def _secret_file(loaded: Loaded) -> Iterator[str]:

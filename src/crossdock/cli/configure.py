@@ -12,16 +12,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.cli.table import CONFIG_VARIABLE, LISTS, PREFIX, TABLE, Setting, sections
-from crossdock.model.errors import CrossdockError
+from crossdock.model.errors import BadSetting
 from crossdock.server import address
-from crossdock.settings import Settings
+from crossdock.settings import CronEntry, Settings, ThrottleEntry
 
 #: Read when no file is named, if it is there.
 CONFIG_FILE: Final = Path("crossdock.toml")
-
-
-class BadSetting(CrossdockError):
-    """The text says which one, where it was set and what is allowed."""
 
 
 class Found(NamedTuple):
@@ -78,11 +74,32 @@ def _content(file: Path) -> dict[str, Any]:
 
 
 def _list(file: Path | None, name: str, value: Any) -> Any:
+    """Entry by entry, so that an error names the entry and the key: msgspec does not name the keys of a table."""
     kind = {field.name: field.type for field in msgspec.structs.fields(Settings)}[name]
+    if name == "throttles" and isinstance(value, dict):
+        return {queue: _entry(file, f"throttles.{queue}", each, ThrottleEntry) for queue, each in value.items()}
+    if name == "cron" and isinstance(value, list):
+        return [_entry(file, _cron_name(at, each), each, CronEntry) for at, each in enumerate(value, 1)]
+    if name == "mapping" and isinstance(value, dict):
+        for section, sources in value.items():
+            for source, pools in sources.items() if isinstance(sources, dict) else ():
+                _entry(file, f"mapping.{section}.{source}", pools, dict[str, str])
+    return _entry(file, name, value, kind)
+
+
+def _cron_name(at: int, entry: Any) -> str:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return f'cron "{name}"' if isinstance(name, str) and name else f"cron entry {at}"
+
+
+def _entry(file: Path | None, name: str, value: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind)
     except ValueError as error:
-        raise BadSetting(f"{file}: {name}: {error}; docs/reference/settings.md shows how it is written") from error
+        why, _, path = str(error).partition(" - at `$")
+        keys = path.rstrip("`").lstrip(".")
+        where = f": {keys}" if keys and "..." not in keys else ""
+        raise BadSetting(f"{file}: {name}{where}: {why}; docs/reference/settings.md shows how it is written") from error
 
 
 def _found(file: Path | None, content: dict[str, Any]) -> dict[str, Found]:

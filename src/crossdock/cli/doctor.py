@@ -39,7 +39,8 @@ class Report(msgspec.Struct):
 def doctor(as_json: bool, **values: Any) -> int:
     """Show the settings in effect and warn of what endangers jobs.
 
-    Takes the flags of `crossdock up` and changes nothing. Exit code 0: no warnings, 1: there are, 2: a bad setting.
+    Takes the flags of `crossdock up` and changes nothing. Exit code 0: no warnings, 1: there are some, 2: a bad setting
+    keeps the server from starting.
     """
     found = loaded(values)
     report = Report(
@@ -54,6 +55,8 @@ def doctor(as_json: bool, **values: Any) -> int:
         warnings=checks.warnings(found),
     )
     click.echo(msgspec.json.format(msgspec.json.encode(report)).decode() if as_json else _text(report))
+    if checks.bad_settings(found.settings):
+        return 2
     return 1 if report.warnings else 0
 
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import click
 
+from crossdock.cli.show import clean
+from crossdock.client.errors import Refused
 from crossdock.model.states import State
 
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)", re.ASCII)
@@ -43,13 +45,14 @@ class Seconds(click.FloatRange):
 
 
 class Name(click.ParamType[str]):
-    """Never empty: a shell variable that is not set must not choose every job."""
+    """Never empty: a shell variable that is not set must neither choose every job nor name a new one."""
 
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value:
-            self.fail("it is empty; name one, or leave the flag out", param, ctx)
+            flag = isinstance(param, click.Option) and not param.required
+            self.fail(f"it is empty; name one{', or leave the flag out' if flag else ''}", param, ctx)
         return str(value)
 
 
@@ -75,6 +78,19 @@ def filtered(*states: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         return verb
 
     return add
+
+
+def expect(found: int, answer: dict[str, Any], filters: dict[str, Any]) -> None:
+    """`answer` is the first one to these filters. Raises Refused if nothing was found because a name is not there."""
+    missing = [f"there is no {_THINGS[name].format(clean(filters[name]))}" for name in answer.get("missing", ())]
+    if not found and missing:
+        raise Refused("; ".join(missing))
+
+
+_THINGS: Final = {
+    "queue": "queue {}; crossdock queues lists them",
+    "failure": "failure group {}; crossdock failures lists them",
+}
 
 
 def chosen(values: dict[str, Any]) -> dict[str, Any]:

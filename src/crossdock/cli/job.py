@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server
+from crossdock.cli.filters import Name
 from crossdock.cli.show import age, clean
 
 _EXAMPLES = """\b
@@ -20,7 +21,7 @@ _NESTED = ("lease", "error", "lock", "callback", "track", "rules")
 
 
 @click.command("job", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.argument("ident", metavar="ID")
+@click.argument("ident", type=Name(), metavar="ID")
 def job(ident: str, as_json: bool, **values: Any) -> None:
     """Show everything known of one job.
 

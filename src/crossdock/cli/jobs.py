@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server, tell
-from crossdock.cli.filters import STATES, chosen, filtered
+from crossdock.cli.filters import STATES, chosen, expect, filtered
 from crossdock.cli.show import age, columns, cut, number, some
 from crossdock.client.control import ControlClient
 
@@ -37,7 +37,9 @@ def jobs(as_json: bool, limit: int, after: str | None, count: bool, **values: An
     filters = chosen(values)
     with server(values) as client:
         if count:
-            counted = sum(step["count"] for step in client.steps("count", **filters))
+            steps = list(client.steps("count", **filters))
+            counted = sum(step["count"] for step in steps)
+            expect(counted, steps[0], filters)
             if as_json:
                 print_json({"count": counted})
             else:
@@ -74,11 +76,14 @@ def _page(
 ) -> tuple[list[dict[str, Any]], str | None]:
     """So many rows, however many requests they take: the server looks at a bounded number of jobs for each."""
     rows: list[dict[str, Any]] = []
+    first: dict[str, Any] | None = None
     while True:
         page = client.ask("jobs", limit=min(_PAGE, limit - len(rows)), after=after, **filters)
+        first = page if first is None else first
         rows += page["jobs"]
         after = page["after"]
         if after is None or len(rows) == limit:
+            expect(len(rows), first, filters)
             return rows, after
 
 

@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from crossdock import __version__
-from crossdock.cli.configure import BadSetting
-from crossdock.model.errors import CrossdockError
+from crossdock.model.errors import BadSetting, CrossdockError
 
 #: In the order of the help, and what it says of each. A verb's module, of the same name, is imported when it is called:
 #: neither a look at the queues nor the help should wait for the code of server and lake to load.

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server
+from crossdock.cli.filters import Name
 from crossdock.cli.show import clean, some
 from crossdock.client.errors import Refused
 
@@ -37,7 +38,7 @@ def naming(verb: Verb) -> click.Command:
             raise Refused(f"there is no {verb.thing} {missing}; crossdock {verb.listed_by or member} lists them")
 
     word = "ID" if verb.member == "ids" else verb.thing.upper()
-    params: list[click.Parameter] = [click.Argument(["names"], nargs=-1, metavar=f"[{word}]...")]
+    params: list[click.Parameter] = [click.Argument(["names"], type=Name(), nargs=-1, metavar=f"[{word}]...")]
     if verb.has_all:
         about_all = f"Every {verb.thing} there is."
         params.append(click.Option(["--all", "everything"], is_flag=True, help=about_all))

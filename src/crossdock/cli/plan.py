@@ -8,7 +8,7 @@ import click
 
 from crossdock.cli.acting import NothingDone
 from crossdock.cli.control import OperatorCommand, print_json, server
-from crossdock.cli.filters import span
+from crossdock.cli.filters import Name, span
 from crossdock.cli.show import clean
 from crossdock.cli.values import json_text
 
@@ -38,14 +38,14 @@ def plan() -> None:
 
 
 @plan.command("add", cls=OperatorCommand, epilog=_ADD_EXAMPLES)
-@click.argument("source")
+@click.argument("source", type=Name())
 @click.argument("interval")
-@click.argument("kind", metavar="CLASS")
+@click.argument("kind", type=Name(), metavar="CLASS")
 @click.argument("args", required=False, metavar="[ARGS_JSON]")
-@click.option("--id", "ident", metavar="ID", help="What it is called; without it a random name.")
+@click.option("--id", "ident", type=Name(), metavar="ID", help="What it is called; without it a random name.")
 @click.option("--start", metavar="TIME|SPAN", help="The first run: 2026-12-01T03:00:00Z, or 10m from now. [now]")
-@click.option("--name", metavar="NAME", help="The job's name, which chooses its pool. [the class]")
-@click.option("--uid", metavar="UID", help="Its unique id: while one such job waits or runs, no other is enqueued.")
+@click.option("--name", type=Name(), metavar="NAME", help="The job's name, which chooses its pool. [the class]")
+@click.option("--uid", type=Name(), metavar="UID", help="Its unique id: only one such job waits or runs at a time.")
 @click.option("--deferrable-by", type=int, metavar="SECONDS", help="With --uid: one may wait for the running one.")
 def add(source: str, interval: str, kind: str, args: str | None, as_json: bool, **values: Any) -> None:
     """Add a plan and print its name once it is on disk.
@@ -77,7 +77,7 @@ def add(source: str, interval: str, kind: str, args: str | None, as_json: bool, 
 
 
 @plan.command("rm", cls=OperatorCommand, epilog=_RM_EXAMPLES)
-@click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
+@click.argument("plans", type=Name(), nargs=-1, required=True, metavar="PLAN...")
 def rm(plans: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Remove plans. What they have enqueued stays."""
     with server(values) as client:

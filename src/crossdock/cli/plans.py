@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server
+from crossdock.cli.filters import Name
 from crossdock.cli.show import age, columns
 
 _EXAMPLES = """\b
@@ -15,7 +16,7 @@ Examples:
 
 
 @click.command("plans", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.option("--source", metavar="SOURCE", help="Of this source only (Resqu's sourceId).")
+@click.option("--source", type=Name(), metavar="SOURCE", help="Of this source only (Resqu's sourceId).")
 def plans(source: str | None, as_json: bool, **values: Any) -> None:
     """List the plans with their next run.
 

@@ -8,7 +8,7 @@ import click
 
 from crossdock.cli.control import OperatorCommand, print_json
 from crossdock.cli.doors import WORKERS, faktory, masenko, qless, workq
-from crossdock.cli.filters import Span
+from crossdock.cli.filters import Name, Span
 from crossdock.cli.values import delay, given, json_text, moment, whole_second
 
 _EXAMPLES = """\b
@@ -26,7 +26,7 @@ Examples:
 @click.command("push", cls=OperatorCommand, epilog=_EXAMPLES)
 @click.argument("words", nargs=-1, required=True, metavar="QUEUE KIND ARGS_JSON")
 @click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The door. [faktory]")
-@click.option("--jid", metavar="JID", help="Its name; without it a random one. Workq: a UUID.")
+@click.option("--jid", type=Name(), metavar="JID", help="Its name; without it a random one. Workq: a UUID.")
 @click.option("--priority", type=int, metavar="N", help="Higher first. Faktory: 1 to 9 [5]; others: any [0].")
 @click.option("--at", metavar="TIME|SPAN", help="Not before: 2026-12-01T03:00:00Z, or 45s, 10m, 2h, 7d from now.")
 @click.option(
@@ -35,8 +35,10 @@ Examples:
 @click.option("--reserve-for", type=int, metavar="SECONDS", help="How long a worker may take. [Faktory 1800, Workq 60]")
 @click.option("--ttl", type=Span(), metavar="SPAN", help="Workq: job and result are gone after this. [1d]")
 @click.option("--custom", metavar="JSON", help="Faktory: unique_for, expires_in, bid, track, or the worker's own.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="qless: to find it by. May be repeated.")
-@click.option("--needs", multiple=True, metavar="JID", help="qless: not before this job is done. May be repeated.")
+@click.option("--tag", "tags", type=Name(), multiple=True, metavar="TAG", help="qless: to find it by. May be repeated.")
+@click.option(
+    "--needs", type=Name(), multiple=True, metavar="JID", help="qless: not before this job is done. May be repeated."
+)
 @click.option("--listen", multiple=True, metavar="DOOR=ADDRESS", help="Where the door is; else as the settings say.")
 def push(words: tuple[str, ...], via: str, as_json: bool, **values: Any) -> None:
     """Push one job and print its jid once it is on disk.
@@ -60,6 +62,7 @@ def _faktory(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     if not 1 <= options.get("priority", 5) <= 9:
         raise click.BadParameter("through Faktory it is 1 to 9", param_hint="--priority")
     queue, kind, args = words
+    _expect_names(QUEUE=queue, KIND=kind)
     job = {"jid": str(uuid.uuid4()), "queue": queue, "jobtype": kind} | options
     job["args"] = json_text("ARGS_JSON", args, "[")
     if "custom" in options:
@@ -78,9 +81,11 @@ def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     if options.get("retry", 0) < 0:
         raise click.UsageError("through Workq, --retry is 0 or more")
     name, payload = words
+    _expect_names(NAME=name)
     jid = options.get("jid") or str(uuid.uuid4())
     flags = [f"-priority={options['priority']}"] if "priority" in options else []
     flags += [f"-max-fails={options['retry'] + 1}"] if "retry" in options else []
+    time = whole_second(moment(options["at"])) if "at" in options else ""
     with workq(values) as client:
         client.add(
             jid,
@@ -88,7 +93,7 @@ def _workq(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
             payload.encode("utf-8", "surrogateescape"),
             ttr_ms=options.get("reserve_for", 60) * 1_000,
             ttl_ms=round(options.get("ttl", 86_400.0) * 1_000),
-            time=whole_second(moment(options["at"])) if "at" in options else "",
+            time=time,
             flags=" ".join(flags),
         )
     return {"jid": jid}
@@ -98,6 +103,7 @@ def _masenko(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     options = given(values, "masenko", "at", "retry")
     if len(words) not in (2, 3):
         raise click.UsageError("through Masenko give QUEUE NAME and maybe PAYLOAD_JSON, such as: mail welcome '[42]'")
+    _expect_names(QUEUE=words[0], NAME=words[1])
     task: dict[str, Any] = {"queue": words[0], "name": words[1]}
     if len(words) == 3:
         task["payload"] = json_text("PAYLOAD_JSON", words[2], "")
@@ -113,13 +119,22 @@ def _qless(words: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
     options = given(values, "qless", "jid", "priority", "at", "retry", "tags", "needs")
     if len(words) not in (2, 3):
         raise click.UsageError("through qless give QUEUE KIND and maybe DATA_JSON, such as: mail app.Welcome '{}'")
+    _expect_names(QUEUE=words[0], KIND=words[1])
     jid = options.get("jid") or uuid.uuid4().hex
     data = json_text("DATA_JSON", words[2] if len(words) == 3 else "{}", "")
     names = {"priority": "priority", "retry": "retries", "tags": "tags", "needs": "depends"}
     more = {name: options[option] for option, name in names.items() if option in options}
+    wait_s = delay(options["at"]) if "at" in options else 0.0
     with qless(values) as client:
-        client.put(words[0], jid, words[1], bytes(data), delay(options["at"]) if "at" in options else 0.0, **more)
+        client.put(words[0], jid, words[1], bytes(data), wait_s, **more)
     return {"jid": jid}
+
+
+def _expect_names(**names: str) -> None:
+    """Raises click.BadParameter for an empty one: a server may take it, and no flag would find the job again."""
+    for what, name in names.items():
+        if not name:
+            raise click.BadParameter("it is empty; name one", param_hint=what)
 
 
 #: How a job goes through each door: its words and options, and what it is called there.

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server
-from crossdock.cli.filters import Span
+from crossdock.cli.filters import Name, Span
 from crossdock.cli.recurring import shown
 from crossdock.cli.values import json_text
 
@@ -19,16 +19,16 @@ Examples:
 
 
 @click.command("recur", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.argument("ident", metavar="ID")
+@click.argument("ident", type=Name(), metavar="ID")
 @click.option("--every", type=Span(), metavar="SPAN", help="The interval: 45s, 10m, 2h, 7d.")
-@click.option("--queue", metavar="QUEUE", help="Where its jobs go.")
-@click.option("--kind", metavar="KIND", help="What its jobs are (qless klass).")
+@click.option("--queue", type=Name(), metavar="QUEUE", help="Where its jobs go.")
+@click.option("--kind", type=Name(), metavar="KIND", help="What its jobs are (qless klass).")
 @click.option("--payload", metavar="JSON", help="What its jobs are given. [{}]")
 @click.option("--priority", type=float, metavar="N", help="Higher first. [0]")
 @click.option("--retries", type=click.IntRange(0), metavar="N", help="How often each of its jobs is tried again. [5]")
 @click.option("--backlog", type=click.IntRange(0), metavar="N", help="Make up for so many missed ones; 0: all. [0]")
 @click.option("--in", "offset", type=Span(), metavar="SPAN", help="Of a new one: until its first job. [0s]")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Its jobs have these alone. May be repeated.")
+@click.option("--tag", "tags", type=Name(), multiple=True, metavar="TAG", help="Its jobs have these alone; repeatable.")
 @click.option("--no-tags", is_flag=True, help="Its jobs have no tags.")
 def recur(ident: str, as_json: bool, tags: tuple[str, ...], no_tags: bool, **values: Any) -> None:
     """Make or change a recurring job.

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from crossdock.cli.control import OperatorCommand, print_json, server
+from crossdock.cli.filters import Name
 from crossdock.cli.show import age, clean, columns, cut, number
 
 _EXAMPLES = """\b
@@ -17,7 +18,7 @@ Examples:
 
 
 @click.command("recurring", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.argument("ident", required=False, metavar="[ID]")
+@click.argument("ident", type=Name(), required=False, metavar="[ID]")
 def recurring(ident: str | None, as_json: bool, **values: Any) -> None:
     """List the recurring jobs of qless, or show one.
 

@@ -20,6 +20,7 @@ from crossdock.cli.filters import Name, span
 from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import session
 from crossdock.cli.show import clean, some
+from crossdock.client.errors import Refused
 from crossdock.client.loads import Loader, Told, calls
 from crossdock.lake.choosing import (
     LEASE_AT_MOST,
@@ -29,6 +30,7 @@ from crossdock.lake.choosing import (
     Filter,
     Past,
     choose,
+    has,
     jobs,
 )
 from crossdock.lake.manifest import expect
@@ -105,6 +107,8 @@ def replay(run: str | None, to_queue: str | None, dry: bool, yes: bool, as_json:
     expect(folder, settings.server.data)
     with _by_spark(folder, which, spark, values) if spark["master"] else _by_hand(folder, which) as found:
         _show(found)
+        if found.at and not found.many + found.unknown + found.bare:
+            _expect(folder, which)
         if not found.many or dry:
             _tell(as_json, {"matched": found.many, "id": run if found.many else None, "new": 0, "known": 0})
             return
@@ -116,6 +120,13 @@ def replay(run: str | None, to_queue: str | None, dry: bool, yes: bool, as_json:
                 raise NothingDone("nothing was changed")
             told = _send(door, found, run, to_queue or "")
     _tell(as_json, {"matched": found.many, "id": run, "new": told.total_new, "known": told.total_known})
+
+
+def _expect(folder: Path, which: Filter) -> None:
+    """Raises Refused if nothing was found because history has no such name."""
+    for thing, column, value in (("queue", "queue", which.queue), ("failure group", "error_group", which.group)):
+        if value and not has(folder, column, value):
+            raise Refused(f"there is no {thing} {clean(value)} in the lake's history")
 
 
 def _ended(before: Told, run: str) -> str:

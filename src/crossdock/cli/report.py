@@ -12,6 +12,7 @@ import msgspec
 
 from crossdock import __version__
 from crossdock.cli.control import print_json, tell
+from crossdock.cli.filters import Name
 from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import needs_spark
 from crossdock.cli.show import size, some
@@ -66,19 +67,19 @@ class ReportCommand(TablesCommand):
         ]
 
 
-_of_one = click.option("--queue", default="", metavar="QUEUE", help="Of this queue alone.")
+_of_one = click.option("--queue", type=Name(), metavar="QUEUE", help="Of this queue alone.")
 
 
 @report.command("queue", cls=ReportCommand, epilog=_EXAMPLES)
-@click.argument("queue", default="", metavar="[QUEUE]")
-def of_queue(queue: str, **values: Any) -> None:
+@click.argument("queue", type=Name(), required=False, metavar="[QUEUE]")
+def of_queue(queue: str | None, **values: Any) -> None:
     """Throughput, waits, runs, failures, cost of retries and time to empty, of all queues or one."""
     _report("queue" if queue else "queues", values, queue)
 
 
 @report.command("failures", cls=ReportCommand, epilog=_EXAMPLES)
 @_of_one
-def of_failures(queue: str, **values: Any) -> None:
+def of_failures(queue: str | None, **values: Any) -> None:
     """Groups of errors: since when, how often, on which days, and examples."""
     _report("failures", values, queue)
 
@@ -91,7 +92,7 @@ def of_workers(**values: Any) -> None:
 
 @report.command("slow", cls=ReportCommand, epilog=_EXAMPLES)
 @_of_one
-def of_slow(queue: str, **values: Any) -> None:
+def of_slow(queue: str | None, **values: Any) -> None:
     """The slowest kinds, the longest runs and waits, and flows by their longest way.
 
     Flows have jobs of many queues: with --queue there are none.
@@ -99,7 +100,7 @@ def of_slow(queue: str, **values: Any) -> None:
     _report("slow", values, queue)
 
 
-def _report(name: str, values: dict[str, Any], queue: str = "") -> None:
+def _report(name: str, values: dict[str, Any], queue: str | None = None) -> None:
     """`name` is that of the report's module, beneath pipeline.reports and beneath cli.reports, and of its function."""
     needs_spark()
     from crossdock.pipeline.reports.freshness import freshness

@@ -8,7 +8,7 @@ import click
 
 from crossdock.cli.control import OperatorCommand, print_json, tell
 from crossdock.cli.doors import WORKERS
-from crossdock.cli.filters import Span
+from crossdock.cli.filters import Name, Span
 from crossdock.cli.show import age, clean
 from crossdock.client.worker import Taken, Worker
 
@@ -23,7 +23,7 @@ Examples:
 
 
 @click.command("try", cls=OperatorCommand, epilog=_EXAMPLES)
-@click.argument("queues", nargs=-1, required=True, metavar="QUEUE...")
+@click.argument("queues", type=Name(), nargs=-1, required=True, metavar="QUEUE...")
 @click.option("--via", type=click.Choice(list(WORKERS)), default="faktory", help="The door. [faktory]")
 @click.option("--wait", type=Span(), default="2s", metavar="SPAN", help="Wait so long for a job. [2s]")
 @click.option("--done", is_flag=True, help="It succeeded.")

@@ -3,6 +3,7 @@
 import click
 
 from crossdock.cli.acting import Verb, acting
+from crossdock.cli.filters import Name
 
 _ABOUT = """Bring failed and dead jobs back to a queue, by ID or filter.
 
@@ -17,6 +18,6 @@ Examples:
   crossdock unfail 4711 4712 --to mail
 """
 
-_TO = click.Option(["--to"], metavar="QUEUE", help="The queue. Without it each goes back to its own.")
+_TO = click.Option(["--to"], type=Name(), metavar="QUEUE", help="The queue. Without it each goes back to its own.")
 
 unfail = acting(Verb("unfail", "revived", ("failed", "dead"), _ABOUT, _EXAMPLES, (_TO,)))

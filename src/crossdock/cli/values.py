@@ -42,26 +42,33 @@ _SHAPES: Final = {
 
 
 def moment(text: str) -> str:
-    """A time as it is written, or so long from now."""
+    """A time, or that long from now, in UTC as all protocols take it."""
     seconds = span(text)
-    if seconds is None:
-        return text  # the server says what is wrong with it
     try:
-        return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+        at = _instant(text) if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
+        return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except OverflowError as error:
         raise click.UsageError(f"--at {text!r} is beyond the calendar; write for example 10m or 7d") from error
 
 
 def delay(text: str) -> float:
-    """Seconds until a time as it is written, or that long from now."""
+    """Seconds until a time, or that long from now."""
     seconds = span(text)
-    if seconds is not None:
-        return seconds
+    return max(0.0, (_instant(text) - datetime.now(UTC)).total_seconds()) if seconds is None else seconds
+
+
+def _instant(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
-        return max(0.0, (at - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError) as error:  # TypeError: a time without its zone
-        raise click.UsageError(f"--at {text!r} is no time; write for example 2026-12-01T03:00:00Z, or 10m") from error
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        why = "is no time" if at is None else "names no time zone"
+        raise click.UsageError(
+            f"--at {text!r} {why}; write a date and time with its zone, 2026-12-01T03:00:00Z or "
+            "2026-12-01T03:00:00+01:00, or a span from now, 45s, 10m, 2h or 7d"
+        )
+    return at
 
 
 def whole_second(time: str) -> str:

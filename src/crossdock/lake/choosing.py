@@ -140,6 +140,12 @@ def choose(folder: Path, which: Filter, progress: Progress = lambda what, done, 
     return Chosen(name, at, numbers, payloads, len(meant) - known, bare, named, found.segments)
 
 
+def has(folder: Path, column: str, value: str) -> bool:
+    """Whether any row of the history has this value."""
+    where = pc.field(column) == value
+    return any(True for segment in look(folder).segments for _ in _scan(segment, ("number",), where))
+
+
 def jobs(chosen: Chosen, limit: int | None = None) -> Iterator[Past]:
     """In the order they were pushed."""
     left = len(chosen.numbers) if limit is None else limit

@@ -3,6 +3,7 @@
 CrossdockError
 ├── UsageError         our own caller broke a rule: a bug
 │   └── IllegalMove
+├── BadSetting         what the operator configured is not allowed; nothing was started
 ├── HalfDone           a change failed in the middle: memory is not what the journal says
 └── Damaged            stored data fails a check; the server stops and repairs nothing
 """
@@ -19,6 +20,10 @@ class UsageError(CrossdockError):
 class IllegalMove(UsageError):
     def __init__(self, before: object, after: object) -> None:
         super().__init__(f"a job cannot move from {before!r} to {after!r}")
+
+
+class BadSetting(CrossdockError):
+    """The text says which setting, where it was set and what is allowed."""
 
 
 class HalfDone(CrossdockError):

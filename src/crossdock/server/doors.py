@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Final
 
-from crossdock.model.errors import CrossdockError
+from crossdock.model.errors import BadSetting, CrossdockError
 from crossdock.server import address
 from crossdock.settings import Settings
 from crossdock.wire.session import Door
@@ -17,28 +17,28 @@ _OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
 
 
 class CannotStart(CrossdockError):
-    """The settings do not allow a start; the text says what to change."""
+    """A listener cannot be opened; the text says what to change."""
 
 
 def addresses(settings: Settings) -> dict[str, address.Address]:
-    """The doors to open. Raises CannotStart for one that is not built, badly written or open to others unprotected."""
+    """The doors to open. Raises BadSetting for one that is not built, badly written or open to others unprotected."""
     found: dict[str, address.Address] = {}
     for name in DOORS:
         try:
             where = address.parse(getattr(settings.listen, name))
         except ValueError as error:
-            raise CannotStart(f"listen.{name}: {error}") from error
+            raise BadSetting(f"listen.{name}: {error}") from error
         if where is None:
             continue
         if name not in BUILT:
-            raise CannotStart(f"the {name} door is not built yet; set listen.{name} = off")
+            raise BadSetting(f"the {name} door is not built yet; set listen.{name} = off")
         if not where.is_loopback and name in _OPEN:
-            raise CannotStart(
+            raise BadSetting(
                 f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
                 "password; listen on 127.0.0.1 or unix:PATH, and let others come through a tunnel (ssh -L, a VPN)"
             )
         if not where.is_loopback and not getattr(settings, name).password:
-            raise CannotStart(
+            raise BadSetting(
                 f"listen.{name} = {where} is reachable from other machines and has no secret; set {name}.password in "
                 f"the configuration file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
             )

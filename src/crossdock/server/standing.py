@@ -8,7 +8,7 @@ import msgspec
 from crossdock.engine.recur import next_run
 from crossdock.model.clock import Now
 from crossdock.model.commands import SetRecurrences, SetThrottles
-from crossdock.model.errors import CrossdockError
+from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Recurrence
 from crossdock.model.resqu import UNASSIGNED, SetMapping
 from crossdock.settings import CronEntry, Settings, ThrottleEntry
@@ -23,7 +23,7 @@ _FOR_ONE_JOB: Final = frozenset({"bid", "expires_at", "track"})
 _NAME_AT_MOST: Final = 255
 
 
-class BadOrder(CrossdockError):
+class BadOrder(BadSetting):
     """An entry of the configuration file that cannot be carried out; the text says which and why."""
 
 
@@ -32,6 +32,8 @@ def throttles(settings: Settings) -> SetThrottles:
 
 
 def _throttle(queue: str, entry: ThrottleEntry) -> tuple[str, int, Per, float]:
+    if not 0 < len(queue.encode()) <= _NAME_AT_MOST:
+        raise BadOrder(f'throttles: "{queue[:40]}" is no name of a queue; it has 1 to {_NAME_AT_MOST} bytes')
     if (entry.concurrency is None) == (entry.worker is None):
         raise BadOrder(f"throttles.{queue}: write either concurrency = N (in all) or worker = N (for each worker)")
     if entry.concurrency is not None:

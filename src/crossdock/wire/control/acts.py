@@ -18,7 +18,7 @@ from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, cursor, holders, messages, releases
 from crossdock.wire.control.messages import reply
-from crossdock.wire.control.reads import counted
+from crossdock.wire.control.reads import Missing, counted
 from crossdock.wire.control.request import Invalid
 from crossdock.wire.control.walk import PAUSE_S, Looked, go
 from crossdock.wire.control.wanted import Wanted
@@ -122,11 +122,20 @@ def _act(desk: Desk, request: messages.Act, how: _How, but: frozenset[str] | Non
     to = request.to if isinstance(request, messages.Move) else ""
     wanted = msgspec.structs.replace(chosen, before=as_of - (request.older_than or 0.0), to=to, but=but)
     spot = cursor.read(request)
-    return counted(memory, wanted, spot, as_of) if request.dry else _by_filter(desk, how, request, wanted, spot, as_of)
+    missing = choose.missing(request, memory)
+    if request.dry:
+        return counted(memory, wanted, spot, as_of, missing)
+    return _by_filter(desk, how, request, wanted, spot, as_of, missing)
 
 
 def _by_filter(
-    desk: Desk, how: _How, request: messages.Act, wanted: Wanted, spot: cursor.Spot | None, as_of: float
+    desk: Desk,
+    how: _How,
+    request: messages.Act,
+    wanted: Wanted,
+    spot: cursor.Spot | None,
+    as_of: float,
+    missing: Missing,
 ) -> Slices:
     done = 0
 
@@ -137,7 +146,7 @@ def _by_filter(
         return some.spot if done >= ACTED_AT_MOST else None
 
     looked, after = yield from go(desk.memory, wanted, spot, take, SLICE)
-    return reply({"done": done, "looked": looked, "as_of": as_of, "after": cursor.write(after)})
+    return reply({"done": done, "looked": looked, "as_of": as_of, "after": cursor.write(after)} | missing)
 
 
 def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -> Slices:

@@ -38,6 +38,18 @@ def wanted(request: Chosen, memory: Memory, now: Now, allowed: Iterable[State] |
     return Wanted(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
 
 
+def missing(request: Chosen, memory: Memory) -> dict[str, list[str]]:
+    """Filters that name a queue or a group of failures that is not there, for the first answer to a request. Jobs may
+    be found all the same: a dead one in a queue that was forgotten. A later page says nothing: what the request does
+    may have emptied them."""
+    if request.after is not None or request.as_of is not None:
+        return {}
+    queue = request.queue is not None and request.queue not in memory.queues
+    failure = request.failure is not None and request.failure not in memory.failures.groups
+    found = [name for name, is_missing in (("queue", queue), ("failure", failure)) if is_missing]
+    return {"missing": found} if found else {}
+
+
 def named(memory: Memory, name: int | str) -> list[Job]:
     """All live jobs that this means, oldest first: those of that jid, or else the one of that number."""
     if isinstance(name, str):

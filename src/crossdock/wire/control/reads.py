@@ -24,6 +24,9 @@ from crossdock.wire.faktory.workers import Workers
 #: Behind the names of all plans.
 NO_PLAN: Final = record_name("")[:-1] + ";"
 
+#: Names in the filters of a request that are not there; see `choose.missing`.
+Missing = dict[str, list[str]]
+
 #: Jobs of a state that are counted by queue or worker on the way to another answer.
 TALLIED_AT_MOST: Final = 20_000
 
@@ -52,10 +55,10 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
 
 def jobs(desk: Desk, request: messages.Jobs) -> Answer:
     wanted = choose.wanted(request, desk.memory, desk.now)
-    return _jobs(desk, wanted, cursor.read(request), request.limit)
+    return _jobs(desk, wanted, cursor.read(request), request.limit, choose.missing(request, desk.memory))
 
 
-def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> Slices:
+def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int, missing: Missing) -> Slices:
     rows: list[views.View] = []
 
     def take(some: Looked) -> cursor.Spot | None:
@@ -64,7 +67,7 @@ def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int) -> S
         return spot_of(some.jobs[room - 1], desk.memory, wanted) if len(some.jobs) >= room else None
 
     looked, after = yield from go(desk.memory, wanted, spot, take)
-    return reply({"jobs": rows, "looked": looked, "after": cursor.write(after)})
+    return reply({"jobs": rows, "looked": looked, "after": cursor.write(after)} | missing)
 
 
 def count(desk: Desk, request: messages.Count) -> Answer:
@@ -74,12 +77,13 @@ def count(desk: Desk, request: messages.Count) -> Answer:
     spot = cursor.read(request)
     as_of = choose.instant(memory, desk.now) if request.as_of is None else request.as_of
     known = count_at_once(memory, wanted) if spot is None else None
+    missing = choose.missing(request, memory)
     if known is not None:
-        return reply({"count": known, "looked": 0, "as_of": as_of, "after": None})
-    return counted(memory, wanted, spot, as_of)
+        return reply({"count": known, "looked": 0, "as_of": as_of, "after": None} | missing)
+    return counted(memory, wanted, spot, as_of, missing)
 
 
-def counted(memory: Memory, wanted: Wanted, spot: cursor.Spot | None, as_of: float) -> Slices:
+def counted(memory: Memory, wanted: Wanted, spot: cursor.Spot | None, as_of: float, missing: Missing) -> Slices:
     found = 0
 
     def take(some: Looked) -> None:
@@ -87,7 +91,7 @@ def counted(memory: Memory, wanted: Wanted, spot: cursor.Spot | None, as_of: flo
         found += len(some.jobs)
 
     looked, after = yield from go(memory, wanted, spot, take)
-    return reply({"count": found, "looked": looked, "as_of": as_of, "after": cursor.write(after)})
+    return reply({"count": found, "looked": looked, "as_of": as_of, "after": cursor.write(after)} | missing)
 
 
 def job(desk: Desk, request: messages.Job) -> bytes:
