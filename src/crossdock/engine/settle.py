@@ -17,7 +17,7 @@ from crossdock.model.events import Succeeded
 from crossdock.model.faces import QlessFace
 from crossdock.model.job import Bound, Job, Lease, Result
 from crossdock.model.rules import Then
-from crossdock.model.states import GONE, State
+from crossdock.model.states import COMPLETE, GONE, State
 
 ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
 
@@ -85,7 +85,7 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     event = Succeeded(*close, then, command.result, end, t, command.payload, command.under)
     if lease is not None and lease.via != claim.via:
         event.leased_via = lease.via
-    if job.extra is not None and type(job.extra.face) is QlessFace:
+    if then is COMPLETE:
         event.steady = now.steady
     return event
 

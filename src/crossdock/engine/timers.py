@@ -26,24 +26,24 @@ from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Remov
 from crossdock.model.job import Bound, Job, Number
 from crossdock.model.keys import KeysDropped
 from crossdock.model.rules import DEAD_FOR
-from crossdock.model.states import State
+from crossdock.model.states import DEAD, LEASED, RETRYING, SCHEDULED, State
 
 
 def due_in(memory: Memory, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
     shelves = memory.shelves
-    wall = [each.first()[0] for each in (shelves[State.SCHEDULED], memory.recurring) if each]
-    steady = [each.first()[0] for each in (shelves[State.LEASED], shelves[State.RETRYING], memory.lock_ends) if each]
-    kept = (shelves[State.DEAD], memory.job_ends, memory.group_ends, memory.track_ends, memory.resqu.stage_ends)
-    purges = [each.first()[0] for each in kept if each]
+    wall = [each.first()[0] for each in (shelves[SCHEDULED], memory.recurring) if each]
+    steady = [each.first()[0] for each in (shelves[LEASED], shelves[RETRYING], memory.lock_ends) if each]
+    kept = (shelves[DEAD], memory.job_ends, memory.group_ends, memory.track_ends, memory.resqu.stage_ends)
+    if any(kept):
+        end = min([each.first()[0] for each in kept if each])
+        steady.append(end if memory.counters.held_until <= now.steady else _purged_at(memory, end, now))
     if memory.loads.ends:
         steady.append(memory.loads.ends.first()[0])
     if memory.keys.ends:
         steady.append(memory.keys.ends.first()[0])
     if memory.throttles:
         steady.append(throttles.next_end(memory))
-    if purges:
-        steady.append(_purged_at(memory, min(purges), now))
     if mapping.waits(memory):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
@@ -53,8 +53,7 @@ def due_in(memory: Memory, now: Now) -> float | None:
 
 def _purged_at(memory: Memory, end: float, now: Now) -> float:
     """Steady: when what ends then is purged."""
-    counters = memory.counters
-    return end if end <= purge_clock(memory, now) else max(end, counters.held_until)
+    return end if end <= purge_clock(memory, now) else max(end, memory.counters.held_until)
 
 
 def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int) -> list[str]:
@@ -89,7 +88,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     left -= len(ended)
     over = {job.number for job in ended}
     readied: dict[State, int] = {}
-    for state, until in ((State.SCHEDULED, now.wall), (State.RETRYING, now.steady)):
+    for state, until in ((SCHEDULED, now.wall), (RETRYING, now.steady)):
         jobs = _due(memory, state, until, left, over)
         if jobs:
             begun = ends.readied(jobs, now, command.looked)
@@ -97,13 +96,13 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
             stirred.update((job.queue, None) for job in jobs)
         readied[state] = len(jobs)
         left -= len(jobs)
-    lapsed = _due(memory, State.LEASED, now.steady, left, over)
+    lapsed = _due(memory, LEASED, now.steady, left, over)
     for job in lapsed:
         event = lapse(memory, job, now, random)
         events.append(event)
         stirred.update((queue, None) for queue in stirred_by(event, job))
     left -= len(lapsed)
-    purged = _due(memory, State.DEAD, purge, left, over)
+    purged = _due(memory, DEAD, purge, left, over)
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
@@ -122,8 +121,8 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
         events.append(KeysDropped(at, keys))
         left -= len(keys)
     done = Ticked(
-        readied[State.SCHEDULED],
-        readied[State.RETRYING],
+        readied[SCHEDULED],
+        readied[RETRYING],
         len(lapsed),
         len(purged),
         len(spawned),
@@ -171,7 +170,7 @@ def expired(memory: Memory, event: Expired) -> None:
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
     at = later(memory, now)
-    fallen = [job for _, number in memory.shelves[State.LEASED] if _falls_back(job := memory.jobs[number])]
+    fallen = [job for _, number in memory.shelves[LEASED] if _falls_back(job := memory.jobs[number])]
     counters = memory.counters
     started = Started(at, counters.epoch + 1, now.steady, last_rows(fallen, at), command.boot, command.offset)
     if command.hold_at is not None:
@@ -202,7 +201,7 @@ def started(memory: Memory, event: Started) -> None:
     counters.boot, counters.offset = event.boot, event.offset
     counters.held_at, counters.held_until = event.held_at, event.held_until
     _date(memory, event)
-    for job in [memory.jobs[number] for _, number in memory.shelves[State.LEASED]]:
+    for job in [memory.jobs[number] for _, number in memory.shelves[LEASED]]:
         if not _falls_back(job):
             continue
         job.attempts -= 1
@@ -216,10 +215,10 @@ def started(memory: Memory, event: Started) -> None:
 def _date(memory: Memory, event: Started) -> None:
     """Give retrying and dead jobs of an older journal their time on the steady clock. How much of it has passed is not
     known for certain: a dead one is kept for the whole of it."""
-    for state in (State.RETRYING, State.DEAD):
+    for state in (RETRYING, DEAD):
         for job in [memory.jobs[number] for _, number in memory.shelves[state].irange((inf, 0))]:
             if not job.due_steady:
-                left = max(0.0, job.due - event.at) if state is State.RETRYING else DEAD_FOR
+                left = max(0.0, job.due - event.at) if state is RETRYING else DEAD_FOR
                 placing.displace(memory, job)
                 job.due_steady = event.steady + left
                 placing.place(memory, job)

@@ -48,7 +48,7 @@ class Succeeded(ClosingEvent, tag="succeeded"):
     payload: bytes | None = None  #: put in place of what it was
     under: str = ""  #: the queue on which it is booked, if another than the job's
     leased_via: str = ""
-    steady: float = 0.0  #: then, of a job with qless' face; 0: an older journal
+    steady: float = 0.0  #: then, of a job that is kept; 0: an older journal
 
 
 class Failed(ClosingEvent, tag="failed"):
