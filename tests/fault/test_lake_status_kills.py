@@ -80,9 +80,20 @@ class Status:
         act.join()
 
 
+def exporters(server: Server) -> list[int]:
+    return [pid for pid, _ in server._children() if b"lake.exporter" in _command(pid)]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
 def kill_exporter(server: Server) -> int:
     killed = 0
-    for pid, _ in server._children():
+    for pid in exporters(server):
         with suppress(ProcessLookupError):  # it had ended by itself
             os.kill(pid, signal.SIGKILL)
             killed += 1
@@ -128,8 +139,8 @@ def test_a_server_that_never_lives_for_the_time_of_a_segment_still_fills_its_lak
             lives += 1
             assert lives < 20, Operator(tmp_path, server_data="data").run("lake", "status")
             time.sleep(segment_s / 4)
-            if server._children():  # the exporter runs: it is let finish, however long its start takes here
-                wait_for(lambda: position(data / "lake") > 0 or not server._children(), "a segment")
+            if exporters(server):  # it is let finish, however long its start takes here
+                wait_for(lambda: position(data / "lake") > 0 or not exporters(server), "a segment")
             server.restart()
     assert server.stop() == 0
     server.close()

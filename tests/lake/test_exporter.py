@@ -68,6 +68,22 @@ def test_a_segment_is_finished_when_it_is_large_enough(server: Writer) -> None:
     assert len({segment.first for segment in look(server.path / "lake").segments}) > 5
 
 
+def test_of_a_long_tail_the_oldest_part_is_finished_first(server: Writer) -> None:
+    """A process that is killed before it has read all of it gets on nevertheless."""
+    for n in range(20):
+        server.story.now = Now(server.story.now.wall + 60.0, server.story.now.steady + 60.0)
+        server.push(f"minute-{n:02d}")
+    told: list[Position] = []
+    exporter = Exporter(options(server, segment_s=300.0, segment_bytes=64), told.append)
+    exporter.step()
+    exporter.close()
+    assert 0 < told[-1].last < server.journal.last
+    exporter = Exporter(options(server, segment_s=300.0), told.append)
+    exporter.step()
+    exporter.close()
+    assert told[-1].last == server.journal.last, "a part that is too small is no segment of its own"
+
+
 def test_it_leaves_the_disks_last_room_to_the_journal(server: Writer) -> None:
     told: list[Position] = []
     exporter = Exporter(options(server, keep_free=1 << 60), told.append)

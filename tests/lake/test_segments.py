@@ -2,6 +2,7 @@
 
 import fcntl
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import EVENTS
 from crossdock.lake.segments import Look, look, verify
 from crossdock.lake.sums import BLANK, SUM_KEY, seal_segment
+from crossdock.lake.writer import Writer
 from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, rows_of, story, write_all
 
@@ -198,6 +200,15 @@ def test_files_that_are_just_being_written_do_not_count_yet(lake: Path) -> None:
     assert seen.faults == []
     assert sorted(map(str, seen.pending)) == sorted(str(lake / file) for file in files)
     assert counted(seen) == counted(before) - last
+
+
+def test_a_date_that_is_let_go_of_while_it_is_checked_is_no_fault(lake: Path) -> None:
+    seen = look(lake)
+    writer = Writer(lake, ListSource(story()))
+    writer.expire(0, datetime.fromisoformat(seen.segments[-1].date).replace(tzinfo=UTC))
+    writer.close()
+    assert not seen.segments[0].path.exists()
+    assert verify(seen) == []
 
 
 def test_rows_of_another_date_or_batch_or_twice_are_found(lake: Path) -> None:

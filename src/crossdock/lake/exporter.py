@@ -31,6 +31,9 @@ LOOK_S: Final = 1.0
 #: And between two words to the server while there is much to read.
 _TELL_S: Final = 2.0
 
+#: A segment whose batches are old enough is finished with this part of the usual size: 1 MiB of 64.
+_PART: Final = 64
+
 #: A server that was killed leaves a process behind for a moment.
 _PATIENCE_S: Final = 10.0
 
@@ -82,7 +85,12 @@ class Exporter:
         return writer.read != before
 
     def _taken(self) -> Iterator[int]:
-        return self._writer.take(lambda: self._writer.bytes >= self._options.segment_bytes)
+        return self._writer.take(self._is_enough)
+
+    def _is_enough(self) -> bool:
+        """Of a long tail the oldest part is finished first: a process that is killed again and again gets on."""
+        writer, most = self._writer, self._options.segment_bytes
+        return writer.bytes >= most or (writer.bytes >= most // _PART and writer.span_s >= self._options.segment_s)
 
     def report(self, trouble: str = "") -> None:
         self._told = time.monotonic()
