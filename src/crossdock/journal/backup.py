@@ -23,12 +23,13 @@ from typing import Final
 import msgspec
 
 from crossdock import __version__
-from crossdock.journal.copying import Progress, copy_file, is_full, seldom, write_journal
+from crossdock.journal.copying import Progress, copy_file, seldom, write_journal
 from crossdock.journal.disk import free_bytes, sync_folder, write_whole
 from crossdock.journal.folder import DATABASE
 from crossdock.journal.mark import MARK, RESTORED, write_mark
 from crossdock.journal.reader import Reader
 from crossdock.journal.recovery import Recovered, recover
+from crossdock.journal.sqlite import is_full
 from crossdock.model.errors import CrossdockError, Damaged
 
 MANIFEST: Final = "backup.json"

@@ -4,7 +4,6 @@ Written in one go and thrown away on any failure, so SQLite keeps no rollback jo
 one late sync does not stall the server's own.
 """
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import apsw
 
-from crossdock.journal.sqlite import checksum
+from crossdock.journal.sqlite import checksum, is_full
 
 _CHUNK: Final = 1024 * 1024
 _SYNC_EVERY: Final = 8 * 1024 * 1024
@@ -50,6 +49,10 @@ def write_journal(
                 if unsynced >= _SYNC_EVERY:
                     os.fdatasync(fd)
                     unsynced = 0
+        except apsw.IOError as error:
+            if is_full(error, db):  # the caller has no connection to ask
+                raise OSError(db.system_errno, os.strerror(db.system_errno), str(path)) from error
+            raise
         finally:
             db.close()
         settle(fd)
@@ -96,12 +99,6 @@ def settle(fd: int) -> None:
     """On the disk, and out of memory: who reads it next reads what the disk has."""
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def is_full(error: BaseException) -> bool:
-    return isinstance(error, apsw.FullError) or (
-        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    )
 
 
 def seldom(progress: Progress) -> Progress:

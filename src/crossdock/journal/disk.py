@@ -12,6 +12,9 @@ from typing import Final
 #: Sync this often while writing, so that one late sync does not stall the journal's own.
 _SYNC_EVERY: Final = 8 * 1024 * 1024
 
+#: A write fails with one of these when the disk is full or the owner's quota is used up.
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
 
 def write_whole(path: Path, chunks: Iterable[bytes], leave: int = 0) -> int:
     """Put the chunks into `path`, atomically and durably. Returns the number of bytes.
@@ -75,7 +78,7 @@ def has_room(folder: Path, size: int = 64 * 1024) -> bool:
     try:
         reserve(path, size)
     except OSError as error:
-        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+        return error.errno not in NO_ROOM
     path.unlink()
     return True
 

@@ -16,7 +16,7 @@ import apsw
 
 from crossdock.journal import tables
 from crossdock.journal.completeness import refuse_incomplete
-from crossdock.journal.disk import free_bytes, has_room
+from crossdock.journal.disk import NO_ROOM, free_bytes, has_room
 from crossdock.journal.folder import DATABASE, Folder, snapshot_name, widowed
 from crossdock.journal.mark import RESTORED, UNSYNCED, Mark
 from crossdock.journal.port import JournalFailed, Snapshot
@@ -37,6 +37,10 @@ _ROOM_PAGES: Final = 1_600
 #: While the disk is nearly full the log is no longer than this: a batch takes two pages of it, and in the database,
 #: once it is copied there, little more than its own bytes.
 _SHORT_PAGES: Final = 64
+
+#: What SQLite answers instead of SQLITE_FULL when a quota is used up, or when its shared memory file cannot grow. A
+#: failed sync is not among them: after one nobody knows what is on the disk.
+_UNWRITTEN: Final = frozenset({apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE})
 
 _INSERT: Final = "insert into journal values (?, ?, ?)"
 
@@ -119,10 +123,10 @@ class SqliteJournal:
         this one. False: it was not possible now, the log goes on where it ended."""
         try:
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-        except (apsw.FullError, apsw.BusyError) as error:
-            log.warning("the log was not restarted: %s", error)
-            return False
         except apsw.Error as error:
+            if isinstance(error, apsw.BusyError) or is_full(error, self._db):
+                log.warning("the log was not restarted: %s", error)
+                return False
             raise JournalFailed(f"checkpoint failed: {error}") from error
         return in_log == copied
 
@@ -134,10 +138,10 @@ class SqliteJournal:
             self._db.execute("insert into journal values (0, 0, zeroblob(?))", (_ROOM_PAGES * PAGE_BYTES,))
             self._db.execute("rollback")
             os.fdatasync(self._wal)
-        except apsw.FullError as error:  # has rolled back by itself
-            log.warning("no room for the log to grow in advance: %s", error)
         except (apsw.Error, OSError) as error:
-            raise JournalFailed(f"the log cannot be written: {error}") from error
+            if not is_full(error, self._db):  # if it is, SQLite has rolled back by itself
+                raise JournalFailed(f"the log cannot be written: {error}") from error
+            log.warning("no room for the log to grow in advance: %s", error)
 
     def _prepare(self, synchronous: str) -> None:
         tables.prepare(self._db, synchronous)
@@ -179,13 +183,15 @@ class SqliteJournal:
         try:
             try:
                 self._db.execute(_INSERT, (seq, checksum(seq, batch), batch))
-            except apsw.FullError:
+            except apsw.Error as error:
+                if not is_full(error, self._db):
+                    raise
                 # The log cannot grow. Copied into the database it begins anew, in the room that it has.
                 self._checkpoint()
                 self._db.execute(_INSERT, (seq, checksum(seq, batch), batch))
-        except apsw.FullError as error:
-            raise DiskFull(f"no room for batch {seq}: {error}") from error
         except apsw.Error as error:
+            if is_full(error, self._db):
+                raise DiskFull(f"no room for batch {seq}: {error}") from error
             raise JournalFailed(f"batch {seq} was not written: {error}") from error
         self._last = seq
         if self._always:
@@ -198,13 +204,13 @@ class SqliteJournal:
         """Copy the log into the database as far as readers allow; SQLite itself would hide a failure."""
         try:
             in_log, copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.FullError as error:
+        except apsw.Error as error:
+            if not is_full(error, self._db):
+                raise JournalFailed(f"checkpoint failed: {error}") from error
             if not self._no_room_told:
                 self._no_room_told = True
                 log.error("no room for a checkpoint (%s); the log keeps its pages, each batch tries again", error)
             return
-        except apsw.Error as error:
-            raise JournalFailed(f"checkpoint failed: {error}") from error
         self._wal_pages = max(0, in_log - copied)
         self._no_room_told = False
 
@@ -271,8 +277,8 @@ class SqliteJournal:
                     "insert or replace into meta select 'previous', value from meta where key = 'snapshot'"
                 )
                 self._db.execute("insert or replace into meta values ('snapshot', ?)", (snapshot.seq,))
-        except apsw.FullError as error:
-            raise DiskFull(f"no room to install a snapshot: {error}") from error
+        except apsw.Error as error:
+            raise self._not_done(error, "install a snapshot") from error
         kept = {snapshot_name(self._snapshot_seq(key)) for key in ("snapshot", "previous")}
         for path in self._folder.path.glob("snapshot-*"):
             if path.name not in kept:
@@ -281,15 +287,20 @@ class SqliteJournal:
     def hold(self, name: str, seq: int) -> None:
         try:
             self._db.execute("insert or replace into hold values (?, ?)", (name, seq))
-        except apsw.FullError as error:
-            raise DiskFull(f"no room to note what {name} has read: {error}") from error
+        except apsw.Error as error:
+            raise self._not_done(error, f"note what {name} has read") from error
 
     def release(self, name: str) -> None:
         if self._scalar("select 1 from hold where name = ?", name):
             try:
                 self._db.execute("delete from hold where name = ?", (name,))
-            except apsw.FullError as error:
-                raise DiskFull(f"no room to note that {name} reads no more: {error}") from error
+            except apsw.Error as error:
+                raise self._not_done(error, f"note that {name} reads no more") from error
+
+    def _not_done(self, error: apsw.Error, what: str) -> JournalFailed:
+        if is_full(error, self._db):
+            return DiskFull(f"no room to {what}: {error}")
+        return JournalFailed(f"cannot {what}: {error}")
 
     def trim(self, rows: int) -> int:
         try:
@@ -297,8 +308,8 @@ class SqliteJournal:
                 "delete from journal where seq in (select seq from journal where seq <= ? order by seq limit ?)",
                 (self.needless, rows),
             )
-        except apsw.FullError as error:
-            raise DiskFull(f"no room to trim the journal: {error}") from error
+        except apsw.Error as error:
+            raise self._not_done(error, "trim the journal") from error
         return self._db.changes()
 
     def close(self) -> None:
@@ -333,11 +344,21 @@ def _last_readable(path: Path) -> int:
 
 
 class DiskFull(JournalFailed):
-    """SQLITE_FULL: nothing was changed; the same may be tried again when there is room."""
+    """No room on the disk or in the quota: nothing was changed; the same may be tried again when there is room."""
+
+
+def is_full(error: BaseException, db: apsw.Connection | None = None) -> bool:
+    """Whether a write failed for want of room. `db` is the connection that failed, if one did.
+
+    SQLite answers SQLITE_FULL for ENOSPC alone; for EDQUOT it is an I/O error, and the connection knows the number. It
+    rolls both back in the same way: what was written of the transaction stays outside the log."""
+    if isinstance(error, apsw.IOError):
+        return getattr(error, "extendedresult", 0) in _UNWRITTEN and db is not None and db.system_errno in NO_ROOM
+    return isinstance(error, apsw.FullError) or (isinstance(error, OSError) and error.errno in NO_ROOM)
 
 
 def _cannot_open(path: Path, error: Exception) -> CrossdockError:
     """Without room for its log SQLite speaks of an I/O error, or of a file that it cannot open."""
-    if isinstance(error, apsw.FullError) or not has_room(path.parent):
+    if is_full(error) or not has_room(path.parent):
         return DiskFull(f"no room is left on the disk of {path}; free some space there and try again")
     return Damaged(f"cannot open {path}: {error}; nothing was changed, restore a backup")

@@ -26,7 +26,8 @@ _TRIM_ROWS: Final = 100
 _LOOK_EVERY: Final = 1024 * 1024
 _TIMES: Final = 2_000
 _USED_UP: Final = (
-    "the disk is full and the reserve is used up; free some space on the data folder's disk and start again"
+    "the disk is full and the reserve is used up; free some space on the data folder's disk, or raise its quota, and "
+    "start again"
 )
 
 
@@ -46,6 +47,7 @@ class Scribe:
         self._on_written = on_written  #: called about every MiB, so that a filling disk is noticed in time
         self._unseen = 0
         self.reserve_used = False  #: the ballast is gone and was not made anew yet
+        self._reserve_refused = False  #: it could not be made, which was logged
         self._failed = False
         self._trimming = True
         self._syncing: asyncio.Future[None] | None = None
@@ -148,6 +150,8 @@ class Scribe:
         try:
             reserve(self._ballast, BALLAST_BYTES)
         except OSError as error:  # the journal itself goes on
-            log.warning("no reserve could be made: %s", error)
+            if not self._reserve_refused:  # under a quota the disk looks empty, and this is tried every few seconds
+                log.warning("no reserve could be made: %s; it is tried again", error)
+            self._reserve_refused = True
             return
-        self.reserve_used = False
+        self.reserve_used = self._reserve_refused = False
