@@ -1,6 +1,7 @@
 """The command line. Whatever goes wrong ends as one sentence on stderr: exit code 2 for usage, 1 for the rest."""
 
 import difflib
+import signal
 import sys
 from importlib import import_module
 from keyword import iskeyword
@@ -105,6 +106,9 @@ def crossdock(ctx: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command line; the exit code."""
+    if (sys.argv[1:] if arguments is None else arguments)[:1] == ["up"]:
+        # Before the server's code is loaded, which takes a while; from then on server/run.py logs it.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         return crossdock.main(arguments, prog_name="crossdock", standalone_mode=False) or 0
     except click.Abort:

@@ -36,6 +36,7 @@ def up(**values: Any) -> None:
     CROSSDOCK_FAKTORY_PASSWORD, or faktory.password in the file.
 
     SIGTERM and Ctrl-C stop it: nothing that was answered is lost, workers keep their jobs over a restart.
+    SIGHUP is logged and ignored.
     """
     found = loaded(values)
     _log_to_stderr(found.settings.server.log)

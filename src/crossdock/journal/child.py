@@ -1,6 +1,15 @@
-"""The part of a process that a server keeps beside itself (server/child.py): it ends with the server."""
+"""The part of a process that a server keeps beside itself (server/child.py): it ends with the server, and not before.
+
+    python -m crossdock.journal.child MODULE ARGUMENT...
+
+A terminal that is closed sends SIGHUP to the server and to its children. It is ignored here before MODULE is imported:
+that may take a second, and a signal that is ignored by the server is reset when it starts a process.
+"""
 
 import os
+import runpy
+import signal
+import sys
 import threading
 
 
@@ -14,3 +23,13 @@ def _watch() -> None:
     while os.read(0, 4_096):
         pass
     os._exit(1)
+
+
+def main() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,9 @@ import os
 import sys
 from typing import Final
 
+#: Starts a module as a child process that ignores SIGHUP, as the server does.
+RUNNER: Final = "crossdock.journal.child"
+
 _IDLE: Final = (os.SCHED_IDLE, os.sched_param(0))
 _AS_SERVER: Final = (os.SCHED_OTHER, os.sched_param(0))
 
@@ -25,7 +28,7 @@ class Child:
         """Its output. Its stdin stays open as long as the server runs, and it ends when that does."""
         pipe = asyncio.subprocess.PIPE
         self.replaced = False
-        command = (sys.executable, "-m", self._module, *args)
+        command = (sys.executable, "-m", RUNNER, self._module, *args)
         self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
         if not self.hurried:
             self._set(self._process, _IDLE)

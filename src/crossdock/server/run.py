@@ -189,6 +189,10 @@ class Server:
                 connection.abort()
         self._stopping.set()
 
+    def hang_up(self) -> None:
+        """SIGHUP: a terminal was closed, or a log rotation signals every daemon. Nothing is read again."""
+        log.info("SIGHUP is ignored; restart the server to change its settings")
+
     async def serve(self) -> None:
         await self._stopping.wait()
 
@@ -221,13 +225,14 @@ class Server:
 
 
 def run(settings: Settings, on_ready: Callable[[Ready], None]) -> None:
-    """Serve until SIGTERM or SIGINT. Raises what made it stop otherwise."""
+    """Serve until SIGTERM or SIGINT; SIGHUP is ignored. Raises what made it stop otherwise."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
         server = Server(settings, loop)
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, server.stop)
+        loop.add_signal_handler(signal.SIGHUP, server.hang_up)
         ready = server.open()
         try:
             on_ready(Ready(await server.listen(), ready.recovered))

@@ -1,0 +1,67 @@
+"""SIGHUP, as from a terminal that was closed or from a log rotation: neither the server nor its children end."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.patience import IDLE_PATIENCE_S, wait_until
+from tests.support.server import Server
+
+pytestmark = pytest.mark.fault
+
+_HANGUP = 1 << (signal.SIGHUP - 1)
+
+
+def handles_hangup(pid: int) -> bool:
+    """Whether SIGHUP would not end this process."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigIgn", "SigCgt"))]
+    return any(int(mask, 16) & _HANGUP for mask in masks)
+
+
+def children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+
+
+def test_sighup_kills_the_server(tmp_path: Path) -> None:
+    """It did. Now it is logged and ignored, and what is under way goes on."""
+    with Server(tmp_path / "data") as server, server.client() as client:
+        client.push("job-0001")
+        for _ in range(3):
+            server.signal(signal.SIGHUP)
+        wait_until(lambda: "SIGHUP is ignored" in server.log(), "the line in the log")
+        client.push("job-0002")
+        assert client.fetch() is not None
+        assert server.stop() == 0
+
+
+def test_sighup_while_it_starts(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server, server.client() as client:
+        client.push("job-0001")
+        server.kill()
+        server.spawn()
+        pid = server.process.pid
+        wait_until(lambda: handles_hangup(pid), "the beginning of the command line")
+        os.kill(pid, signal.SIGHUP)
+        control = server.data / "control.sock"
+        control.unlink(missing_ok=True)
+        while not control.exists():
+            assert server.running, server.log()
+            os.kill(pid, signal.SIGHUP)
+        assert server.stop() == 0
+
+
+def test_sighup_kills_the_lake_process(tmp_path: Path) -> None:
+    """A terminal sends it to the children as well."""
+    with Server(tmp_path / "data", {"lake.segment_s": 0.01}) as server, server.client() as client:
+        client.push("job-0001")
+        wait_until(lambda: children(server.process.pid), "the lake's process", IDLE_PATIENCE_S)
+        (child,) = children(server.process.pid)
+        wait_until(lambda: handles_hangup(child), "its first line", IDLE_PATIENCE_S)
+        os.kill(child, signal.SIGHUP)
+        lake = server.data / "lake"
+        wait_until(lambda: list(lake.rglob("*.parquet")), "a segment", IDLE_PATIENCE_S)
+        assert children(server.process.pid) == [child], server.log()
+        assert "the lake's process ended" not in server.log()
