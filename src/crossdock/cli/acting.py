@@ -9,6 +9,7 @@ from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import Name, chosen, expect, filtered
 from crossdock.cli.show import clean, some
 from crossdock.client.control import ControlClient
+from crossdock.client.errors import ClientError
 from crossdock.model.errors import CrossdockError
 
 #: Ids of one request.
@@ -57,15 +58,23 @@ def acting(verb: Verb) -> click.Command:
 
 def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], more: dict[str, Any], as_json: bool) -> None:
     done, unknown, refused = 0, [], []
-    for first in range(0, len(ids), _IDS):
-        answer = client.ask(verb.do, ids=ids[first : first + _IDS], **more)
-        done += answer["done"]
-        unknown += answer["unknown"]
-        refused += answer["refused"]
+    cut: NothingDone | None = None
+    try:
+        for first in range(0, len(ids), _IDS):
+            answer = client.ask(verb.do, ids=ids[first : first + _IDS], **more)
+            done += answer["done"]
+            unknown += answer["unknown"]
+            refused += answer["refused"]
+    except (ClientError, KeyboardInterrupt) as error:
+        if not done:
+            raise
+        cut = _cut(verb, done, len(ids), error)
     if as_json:
         print_json({"done": done, "unknown": unknown, "refused": refused})
-    else:
+    elif cut is None:
         click.echo(f"{verb.done} {some(done, 'job')}")
+    if cut is not None:
+        raise cut
     words = [f"no job {clean(name)} is here" for name in map(str, unknown)]
     reach = f"not {' or '.join(verb.states)}"
     words += [f"job {each['number']} is {each['state']}, {each.get('why') or reach}" for each in refused]
@@ -78,16 +87,18 @@ def _by_filter(client: ControlClient, verb: Verb, filters: dict[str, Any], yes: 
     steps = list(client.steps(verb.do, dry=True, **filters))
     matched, as_of = sum(step["count"] for step in steps), steps[0]["as_of"]
     expect(matched, steps[0], filters)
-    done = 0
+    done, cut = 0, None
     if matched:
         tell(f"{some(matched, 'job')} to {verb.do}")
         if not yes and not agreed(f"{verb.do} {'it' if matched == 1 else 'them'}?"):
             raise NothingDone("nothing was changed")
-        done = _act(client, verb, filters, matched, as_of)
+        done, cut = _act(client, verb, filters, matched, as_of)
     if as_json:
         print_json({"matched": matched, "done": done})
-    else:
+    elif cut is None:
         click.echo(f"{verb.done} {some(done, 'job')}")
+    if cut is not None:
+        raise cut
 
 
 def agreed(question: str) -> bool:
@@ -99,7 +110,10 @@ def agreed(question: str) -> bool:
         raise NothingDone("nothing was changed: there is nobody to ask; say --yes") from None
 
 
-def _act(client: ControlClient, verb: Verb, filters: dict[str, Any], matched: int, as_of: float | None) -> int:
+def _act(
+    client: ControlClient, verb: Verb, filters: dict[str, Any], matched: int, as_of: float | None
+) -> tuple[int, NothingDone | None]:
+    """How many jobs were acted on, and what ended it before all were."""
     done = 0
     try:
         with click.progressbar(
@@ -108,7 +122,15 @@ def _act(client: ControlClient, verb: Verb, filters: dict[str, Any], matched: in
             for step in client.steps(verb.do, as_of=as_of, **filters):
                 done += step["done"]
                 bar.update(step["done"])
-    except KeyboardInterrupt:
-        told = f"interrupted: {verb.done} {some(done, 'job')}, or a few more; the rest is as it was"
-        raise NothingDone(told) from None
-    return done
+    except (ClientError, KeyboardInterrupt) as error:
+        return done, _cut(verb, done, matched, error)
+    return done, None
+
+
+def _cut(verb: Verb, done: int, of: int, error: BaseException) -> NothingDone:
+    """The server acts on some thousand jobs for one request. What it did for the last one nobody reported."""
+    why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+    return NothingDone(
+        f"{why}; {verb.done} at least {done:,} of {some(of, 'job')} before that. Run the same command again for the "
+        "rest: jobs that are done are not touched twice"
+    )

@@ -20,7 +20,7 @@ from crossdock.cli.filters import Name, span
 from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import session
 from crossdock.cli.show import clean, some
-from crossdock.client.errors import Refused
+from crossdock.client.errors import ClientError, Refused
 from crossdock.client.loads import Loader, Told, calls
 from crossdock.lake.choosing import (
     LEASE_AT_MOST,
@@ -228,14 +228,25 @@ def _show(chosen: Found) -> None:
 
 def _send(door: Loader, found: Found, run: str, to_queue: str) -> Told:
     """Totals are the server's."""
+    sent = 0
+
+    def update(jobs: int) -> None:
+        nonlocal sent
+        sent += jobs
+        bar.update(jobs)
+
     try:
         with click.progressbar(
             length=found.many, label="replay", file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True
         ) as bar:
-            found.send(door, run, to_queue, bar.update)
+            found.send(door, run, to_queue, update)
             return door.finish()
-    except KeyboardInterrupt:
-        raise NothingDone(f"interrupted; start it again with --id {clean(run)} and the same filters to go on") from None
+    except (ClientError, KeyboardInterrupt) as error:
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        raise NothingDone(
+            f"{why}; at least {sent:,} of {some(found.many, 'job')} were pushed. Start it again with --id {clean(run)} "
+            "and the same filters to go on: each job goes in once"
+        ) from None
 
 
 def _row(past: Past, begin: str, to_queue: str) -> tuple[Any, ...]:

@@ -44,11 +44,21 @@ class Connection(Answering):
         if greeting:
             self._transport.write(greeting)
         if self._door.handshake_s:
-            self._handshake = Deadline(self._loop, self._door.handshake_s, self.abort)
+            self._await_handshake()
         else:
             self._welcome()
         if isinstance(self._session, Watched):
             self._silence = Silence(self, self._session, self._turn, self._loop)
+
+    def _await_handshake(self) -> None:
+        self._handshake = Deadline(self._loop, self._door.handshake_s, self._not_identified)
+
+    def _not_identified(self) -> None:
+        """In time. While its request is worked on it is not the peer that is late."""
+        if self.is_owed():
+            self._await_handshake()
+        else:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         if len(data) > PIECE and not self._yielding:
@@ -120,6 +130,8 @@ class Connection(Answering):
     def _answered(self, answer: Answer) -> None:
         if self.unfinished and isinstance(self._pending, Slicing):
             self._hall.finish(self)
+        if self._silence is not None:  # while it waited for the answer it could not speak
+            self._silence.answered()
         super()._answered(answer)
 
     def _pump(self) -> None:
@@ -136,10 +148,15 @@ class Connection(Answering):
             answer = self._attend()
             if type(answer) is bytes:
                 self._say(answer)
-            elif not self._take(answer):
-                break
-            if self._handshake is not None and session.identified:
-                self._welcome()
+                if self._handshake is not None and session.identified:
+                    self._welcome()
+            else:
+                if self._handshake is not None and session.identified:
+                    self._welcome()  # the peer has spoken, though the answer may take minutes
+                    if self._closing:
+                        break
+                if not self._take(answer):
+                    break
             if time.monotonic() > until:
                 left = 0
         if goes_on:

@@ -41,5 +41,9 @@ class Silence:
         else:
             self._peer.cut_off(session.silent())
 
+    def answered(self) -> None:
+        """After work that took a while: from now on it may be silent for as long as ever."""
+        self._session.heard = self._turn.now.steady
+
     def end(self) -> None:
         self._deadline.cancel()
