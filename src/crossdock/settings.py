@@ -160,6 +160,10 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(ge=16, description="Long requests under way or worked on, of all; beyond it who sent most is cut off"),
     ] = 256
+    reply_memory_mib: Annotated[
+        int,
+        Meta(ge=16, description="Memory for unsent replies over all connections; when exceeded, the largest is closed"),
+    ] = 256
 
 
 class ThrottleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

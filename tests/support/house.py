@@ -34,6 +34,7 @@ class Transport:
         self.closed = False
         self.aborted = False
         self.writes = 0
+        self.reads = True  #: else all that was written is still in its buffer
         self.written: Callable[[], None] = lambda: None
 
     def write(self, data: bytes) -> None:
@@ -48,6 +49,11 @@ class Transport:
         return False
 
     def set_write_buffer_limits(self, high: int, low: int) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return 0 if self.reads else len(self.heard)
+
+    def get_extra_info(self, name: str) -> None: ...
 
     def pause_reading(self) -> None: ...
 

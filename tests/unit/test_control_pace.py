@@ -35,6 +35,9 @@ class Wire:
     def set_write_buffer_limits(self, high: int, low: int) -> None:
         pass
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def write(self, data: bytes) -> None:
         self.written += data
 

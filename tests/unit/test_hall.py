@@ -91,16 +91,16 @@ def test_what_is_worked_on_in_slices_counts_until_it_is_answered(house: House) -
 
 def test_refusals_count_until_they_are_told(house: House, caplog: pytest.LogCaptureFixture) -> None:
     """Of a million jids that are too short they take 200 MB."""
-    house.limits = Limits(unfinished_bytes=1_000_000)
+    house.limits = Limits(reply_bytes=1_000_000)
     (one, modest), (two, greedy) = guest(house), guest(house)
     for each, jobs in ((one, 1_000), (two, 10_000)):
         each.data_received(b"PUSHB [" + b",".join(b'{"jid":"%d"}' % n for n in range(jobs)) + b"]\n")
     house.sync()
     assert greedy.aborted and not modest.aborted
-    assert "limits.unfinished_mib" in caplog.text
+    assert "limits.reply_memory_mib" in caplog.text
     two.connection_lost(None)
     house.sync()
-    assert modest.heard.count(b"reasonable jid") == 1_000 and house.unfinished == 0
+    assert modest.heard.count(b"reasonable jid") == 1_000 and house.unfinished == house.unread == 0
 
 
 @pytest.mark.usefixtures("uncollected")

@@ -14,8 +14,8 @@ from crossdock.model.commands import GiveBack
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.job import Held
 from crossdock.server.flow import Flow, low_water
-from crossdock.server.limits import PUSHED_UNREAD
-from crossdock.server.parts import Part
+from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
+from crossdock.server.parts import LargeReply
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.turn import Turn
 from crossdock.wire.answer import Answer, Bye, Ended, Slices, Wait
@@ -35,6 +35,9 @@ class Answering(Flow):
         self._turn = turn
         self._requests: deque[Any] = deque()  #: read, and not handled yet
         self._unreleased = 0  #: bytes of replies the turn still holds
+        self._large: set[LargeReply] = set()  #: those of them that are large
+        self._kept = 0  #: bytes that the work under way keeps for its answer
+        self.unread = 0  #: of all these and of what the socket has not taken, as last counted
         self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
         #: Replies said since the peer no longer reads: their bytes, and the leases that they tell of
         self._unsent: list[tuple[int, list[Held] | None]] = []
@@ -46,12 +49,34 @@ class Answering(Flow):
     def _lose(self) -> None:
         """Nothing reaches the peer any more."""
 
+    @abstractmethod
+    def _count_replies(self) -> None:
+        """What waits for this peer has become more or less."""
+
+    def waiting_bytes(self) -> int:
+        """Memory of replies that have not left yet, and of those that are being made."""
+        if self._lost:
+            return 0
+        return self._unreleased + self._kept + self._transport.get_write_buffer_size()
+
     def _say(self, reply: bytes) -> None:
-        self._unreleased += len(reply)
         granted = self._session.granted
         if granted is not None:
             self._session.granted = None
-        self._turn.reply(self, reply, granted)
+        if len(reply) > LARGE_REPLY:
+            self._say_large(reply, granted, is_part=False)
+        else:
+            self._unreleased += len(reply)
+            self._turn.reply(self, reply, granted)
+
+    def _say_large(self, data: bytes, granted: list[Held] | None, *, is_part: bool) -> None:
+        if self._lost:  # its work went on for a moment
+            data = b""
+        reply = LargeReply(self, data, is_part=is_part)
+        self._unreleased += len(data)
+        self._large.add(reply)
+        self._turn.reply(reply, b"", granted)
+        self._count_replies()
 
     def _take(self, answer: Answer) -> bool:
         """Carry out an answer. True: the next request may be handled."""
@@ -109,20 +134,30 @@ class Answering(Flow):
         answer = work.step()
         if answer is None:
             return False
-        self._pending = None
+        self._work_is_over()
         return self._take(answer)
 
     def _part(self, data: bytes) -> None:
-        self._unreleased += len(data)
-        self._turn.reply(Part(self), data, None)
+        self._say_large(data, None, is_part=True)
 
-    @abstractmethod
     def _keep(self, size: int) -> None:
         """So much more is kept for the answer to come."""
+        self._kept += size
+        self._count_replies()
 
-    def parted(self) -> None:
-        self._parted = True
-        self._next_part()
+    def _work_is_over(self) -> None:
+        self._pending = None
+        if self._kept:
+            self._kept = 0
+            self._count_replies()
+
+    def deliver_large(self, reply: LargeReply, granted: list[Held] | None) -> None:
+        self._large.discard(reply)
+        self.deliver(reply.data, granted)
+        self._count_replies()
+        if reply.is_part and not self._lost:
+            self._parted = True
+            self._next_part()
 
     def _next_part(self) -> None:
         """Of a long answer, if the peer reads."""
@@ -132,12 +167,13 @@ class Answering(Flow):
 
     def resume_writing(self) -> None:
         self._unsent.clear()
+        self._count_replies()
         super().resume_writing()
         self._next_part()
 
     def _answered(self, answer: Answer) -> None:
         """What was pending has come to this."""
-        self._pending = None
+        self._work_is_over()
         if self._take(answer):
             self._go_on()
 
@@ -145,7 +181,7 @@ class Answering(Flow):
         """Unheard."""
         if self._pending is not None:
             self._pending.leave()
-            self._pending = None
+            self._work_is_over()
 
     def is_owed(self) -> bool:
         return bool(self._pending is not None or self._unreleased or (self._requests and not self._choked))
@@ -180,6 +216,7 @@ class Answering(Flow):
             write(reply)
             if self._choked:
                 self._unsent.append((len(reply), granted))
+                self._count_replies()
         if self._closing:
             if not self._unreleased:
                 self._hang_up()
@@ -187,6 +224,14 @@ class Answering(Flow):
             self._go_on()
         elif self._ended and not self._owes():
             self._take(Bye(b""))
+
+    def abort(self) -> None:
+        """What was made for this peer goes now: the turn may hold it for a while, and others need the memory."""
+        self._lost = True
+        for reply in self._large:
+            self._unreleased -= len(reply.data)
+            reply.data = b""
+        super().abort()
 
     def _give_back(self, granted: list[Held]) -> None:
         """Nobody will ever know of these leases."""

@@ -11,7 +11,7 @@ from typing import Any
 from crossdock.server.answering import Answering
 from crossdock.server.deadline import Deadline
 from crossdock.server.hall import Hall
-from crossdock.server.limits import PASS_S, PIECE, REQUESTS_A_PASS
+from crossdock.server.limits import LARGE_REPLY, PASS_S, PIECE, REQUESTS_A_PASS
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
@@ -83,11 +83,11 @@ class Connection(Answering):
                 answer = handle(requests[0])
             except Exception as error:  # noqa: BLE001 see `_fault`
                 answer = self._fault(error)
-            if type(answer) is bytes:  # as `_say`
+            if type(answer) is bytes and (size := len(answer)) <= LARGE_REPLY:  # as `_say`
                 granted = self._session.granted
                 if granted is not None:
                     self._session.granted = None
-                self._unreleased += len(answer)
+                self._unreleased += size
                 reply = self._reply
                 reply(self, answer, granted)
             else:
@@ -124,8 +124,12 @@ class Connection(Answering):
         self._ahead += size
         self._control_reading()
 
-    def _keep(self, size: int) -> None:
-        self._hall.gather(self, size)
+    def _count_replies(self) -> None:
+        self._hall.count_replies(self)
+
+    def describe(self) -> str:
+        """For the log."""
+        return f"{self._via} {self._transport.get_extra_info('peername') or 'on a UNIX socket'}"
 
     def _answered(self, answer: Answer) -> None:
         if self.unfinished and isinstance(self._pending, Slicing):

@@ -1,8 +1,9 @@
-"""Who is connected: everybody, those who have said who they are, and how much of requests that are not answered yet.
+"""Who is connected: everybody, those who have said who they are, and the memory that requests and replies take.
 
 Only the second count towards the limit that clients are told of: whoever opens sockets and says nothing keeps nobody
 out. The memory for what is half sent, or was sent in pieces and is worked on in slices, is bounded over all of them:
-the one who has sent most of it is cut off.
+the one who has sent most of it is cut off. The memory for replies that have not left is bounded in the same way: the
+connection with most of them is closed, and one whose peer has read nothing for a second before one that reads.
 """
 
 import logging
@@ -23,6 +24,13 @@ _TELL_S: Final = 10.0
 
 class Guest(Protocol):
     unfinished: int  #: bytes that are no whole request yet, or one that came in pieces and is worked on
+    unread: int  #: bytes of replies that have not left, as last counted
+
+    def waiting_bytes(self) -> int:
+        """The same, as it is now."""
+
+    def describe(self) -> str:
+        """For the log."""
 
     def abort(self) -> None: ...
 
@@ -37,6 +45,11 @@ class Hall:
         self.unfinished = 0
         self.cut_off = 0  #: for that
         self._told = -inf
+        self.unread = 0
+        self._unread_of: dict[Guest, int] = {}  #: those that have some, and how much at the last look
+        self._stalled: set[Guest] = set()  #: those that had no less at the one before
+        self.closed_unread = 0  #: connections, for that
+        self._unread_told = -inf
 
     def enter(self, guest: Guest) -> bool:
         """False: there is no place for another stranger."""
@@ -54,6 +67,59 @@ class Hall:
         self.connections.discard(guest)
         self.welcomed.discard(guest)
         self.finish(guest)
+        self._settle(guest, 0)
+
+    def count_replies(self, guest: Guest) -> None:
+        """Something was said to it, or left."""
+        waiting = guest.waiting_bytes()
+        if waiting != guest.unread:
+            self._settle(guest, waiting)
+            if self.unread > self.limits.reply_bytes:
+                self._close_largest()
+
+    def look_at_replies(self) -> None:
+        """Once a second: of small replies to a peer that does not read nobody hears."""
+        self._stalled = set()
+        for guest in self.connections:
+            before, waiting = self._unread_of.get(guest, 0), guest.waiting_bytes()
+            self._settle(guest, waiting)
+            if waiting:
+                self._unread_of[guest] = waiting
+                if 0 < before <= waiting:
+                    self._stalled.add(guest)
+        if self.unread > self.limits.reply_bytes:
+            self._close_largest()
+
+    def _settle(self, guest: Guest, waiting: int) -> None:
+        self.unread += waiting - guest.unread
+        guest.unread = waiting
+        if waiting:
+            self._unread_of.setdefault(guest, 0)
+        else:
+            self._unread_of.pop(guest, None)
+            self._stalled.discard(guest)
+
+    def _close_largest(self) -> None:
+        for guest in list(self._unread_of):  # most of them have read meanwhile
+            self._settle(guest, guest.waiting_bytes())
+        while self.unread > self.limits.reply_bytes:
+            most = max(self._unread_of, key=lambda each: (each in self._stalled, each.unread))
+            self._tell_closed(most)
+            self._settle(most, 0)
+            most.abort()
+
+    def _tell_closed(self, guest: Guest) -> None:
+        self.closed_unread += 1
+        now = time.monotonic()
+        if now >= self._unread_told + _TELL_S:
+            self._unread_told = now
+            log.warning(
+                "replies that are not read exceed limits.reply_memory_mib; the connection with the most, %d MiB (%s), "
+                "is closed (%d so far)",
+                guest.unread >> 20,
+                guest.describe(),
+                self.closed_unread,
+            )
 
     def gather(self, guest: Guest, size: int) -> None:
         """So much more of a request that is not whole."""

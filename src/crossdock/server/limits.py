@@ -20,6 +20,10 @@ PIECE: Final = 8 * 1024
 #: fast its reader is; Redis allows 8 MiB for a minute.
 PUSHED_UNREAD: Final = 8
 
+#: A larger reply is counted at once, and dropped with its connection. Smaller ones are counted when the peer does not
+#: read them, and once a second.
+LARGE_REPLY: Final = 16 * 1024
+
 #: Records beside the jobs (queues, tags and the like) that nobody counts. Each one more takes the place of a job.
 RECORDS_FREE: Final = 10_000
 
@@ -29,3 +33,4 @@ class Limits(msgspec.Struct, frozen=True):
     jobs: int = 10_000_000
     unread_bytes: int = 1024 * 1024  #: replies a client may leave unread before its requests are not read either
     unfinished_bytes: int = 256 * 1024 * 1024  #: of all clients' long requests: under way, or worked on in slices
+    reply_bytes: int = 256 * 1024 * 1024  #: of all clients' replies that have not left yet

@@ -1,7 +1,9 @@
-"""A part of a long reply, on its way through the turn to the socket.
+"""A large reply, or a part of a long one, on its way through the turn to the socket.
 
-Who is sent a long reply is sent it part by part: the next one is made when the peer has read most of the one before. So
-a page of a hundred megabytes costs the server one part of it, and a peer that does not read costs no more.
+A long reply is sent part by part: the next part is made when the peer has read most of the one before. So a page of a
+hundred megabytes costs the server one part of it, and a peer that does not read costs no more.
+
+The bytes are kept here and not in the turn, so that they go at once when their connection is closed.
 """
 
 from typing import Protocol
@@ -10,18 +12,16 @@ from crossdock.model.job import Held
 
 
 class Sender(Protocol):
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None: ...
-
-    def parted(self) -> None:
-        """The socket has this part."""
+    def deliver_large(self, reply: "LargeReply", granted: list[Held] | None) -> None: ...
 
 
-class Part:
-    __slots__ = ("_sender",)
+class LargeReply:
+    __slots__ = ("_sender", "data", "is_part")
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender, data: bytes, *, is_part: bool) -> None:
         self._sender = sender
+        self.data = data
+        self.is_part = is_part  #: more follows once the socket has it
 
     def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
-        self._sender.deliver(reply, granted)
-        self._sender.parted()
+        self._sender.deliver_large(self, granted)

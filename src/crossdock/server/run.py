@@ -73,7 +73,13 @@ class Server:
         self._orders = standing.throttles(settings), standing.recurrences(settings), standing.mapping(settings)
         limits = settings.limits
         self._hall = Hall(
-            Limits(limits.connections, limits.jobs, limits.unread_kib * 1024, limits.unfinished_mib * room.MIB)
+            Limits(
+                connections=limits.connections,
+                jobs=limits.jobs,
+                unread_bytes=limits.unread_kib * 1024,
+                unfinished_bytes=limits.unfinished_mib * room.MIB,
+                reply_bytes=limits.reply_memory_mib * room.MIB,
+            )
         )
         self._servers: list[asyncio.Server] = []
         self._stopping = asyncio.Event()
@@ -160,6 +166,7 @@ class Server:
         if self._lake is not None:
             self._lake.look()
         self._pulse.beat()
+        self._hall.look_at_replies()
         if seconds % _DOOR_TICK_S == 0:
             self._scribe.make_ballast()
             self.turn.begin()

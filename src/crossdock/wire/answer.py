@@ -33,7 +33,7 @@ class Wait(NamedTuple):
 
 
 class Keeps(NamedTuple):
-    """So many bytes more are kept for the answer. They count as a request under way until it is told."""
+    """So many bytes more are kept for the answer. They count as a reply that has not left until it is told."""
 
     size: int
 

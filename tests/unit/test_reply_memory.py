@@ -1,0 +1,137 @@
+"""Replies that nobody reads: one budget over all connections, and the largest is closed first."""
+
+from typing import Any
+
+import pytest
+
+from crossdock.model.states import State
+from crossdock.server.limits import LARGE_REPLY, Limits
+from crossdock.wire.faktory.door import FaktoryDoor
+from crossdock.wire.redis.door import RedisDoor
+from tests.support.house import House, Transport
+
+BUDGET = 1_050_000
+
+
+@pytest.fixture
+def house() -> House:
+    made = House(RedisDoor())
+    made.limits = Limits(reply_bytes=BUDGET)
+    return made
+
+
+def guest(house: House, *, reads: bool = True) -> tuple[Any, Transport]:
+    connection, transport = house.connect()
+    transport.reads = reads
+    return connection, transport
+
+
+def held(house: House) -> int:
+    """Bytes of replies that wait for the journal."""
+    return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in house.turn._replies)
+
+
+def with_values(house: House, *sizes: int) -> None:
+    connection, _ = guest(house)
+    for size in sizes:
+        connection.data_received(
+            b"*3\r\n$3\r\nSET\r\n$%d\r\n%d\r\n$%d\r\n%b\r\n" % (len(str(size)), size, size, b"x" * size)
+        )
+        house.sync()
+
+
+def test_replies_that_nobody_reads_take_no_more_than_the_budget(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    with_values(house, 200_000, 300_000)
+    peers = [guest(house, reads=False) for _ in range(10)]
+    closed: list[int] = []
+    for n, (connection, _) in enumerate(peers):
+        house.say(connection, f"GET {300_000 if n == 2 else 200_000}")
+        assert house.unread <= BUDGET
+        closed += [m for m, (_, transport) in enumerate(peers) if transport.aborted and m not in closed]
+    assert closed[0] == 2, "the largest is closed first"
+    assert len(closed) == 5
+    assert caplog.text.count("limits.reply_memory_mib") == 1, "the log is not filled"
+    for connection, _ in peers:
+        connection.connection_lost(None)
+    assert house.unread == 0
+
+
+def test_a_peer_that_reads_is_not_closed(house: House) -> None:
+    with_values(house, 200_000)
+    connection, transport = guest(house)
+    slow, unread = guest(house, reads=False)
+    for _ in range(3):
+        house.say(slow, "GET 200000")
+    for _ in range(20):
+        house.say(connection, "GET 200000")
+    assert not transport.aborted and not unread.aborted
+    assert transport.heard.count(b"$200000") == 20
+
+
+def test_replies_that_wait_for_the_journal_count(house: House) -> None:
+    """All of one pass of the event loop: none of them has reached a socket yet."""
+    with_values(house, 200_000)
+    peers = [guest(house) for _ in range(20)]
+    for connection, _ in peers:
+        connection.data_received(b"GET 200000\r\n")
+        assert held(house) <= BUDGET + 200_000, "what was made for a closed one goes at once"
+    assert sum(transport.aborted for _, transport in peers) == 15
+    house.sync()
+    assert sum(transport.heard.startswith(b"$200000") for _, transport in peers) == 5
+
+
+def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
+    with_values(house, LARGE_REPLY // 2)
+    peers = [guest(house, reads=False) for _ in range(10)]
+    for _ in range(20):
+        for connection, _ in peers:
+            house.say(connection, f"GET {LARGE_REPLY // 2}")
+    assert not any(transport.aborted for _, transport in peers)
+    house.look_at_replies()
+    assert sum(transport.aborted for _, transport in peers) == 4 and house.unread <= BUDGET
+
+
+def test_subscribers_that_do_not_read_count(house: House) -> None:
+    house.limits = Limits(reply_bytes=BUDGET, unread_bytes=50_000)
+    with_values(house, 10)
+    publisher, _ = guest(house)
+    hearers = [guest(house, reads=False) for _ in range(10)]
+    for connection, _ in hearers:
+        house.say(connection, "SUBSCRIBE news")
+        connection.pause_writing()
+    for _ in range(12):
+        house.say(publisher, f"PUBLISH news {'x' * 10_000}")
+        assert house.unread <= BUDGET
+    assert sum(transport.aborted for _, transport in hearers) == 2
+
+
+def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
+    house = House(FaktoryDoor())
+    house.limits = Limits(reply_bytes=60_000)
+    pusher, _ = house.connect()
+    house.say(pusher, 'HELLO {"v":2}')
+    for n in range(2):
+        house.say(pusher, f'PUSH {{"jid":"job-{n:04}","jobtype":"x","args":["{"x" * 50_000}"]}}')
+    workers = [house.connect() for _ in range(2)]
+    for n, (connection, _) in enumerate(workers):
+        house.say(connection, f'HELLO {{"v":2,"wid":"worker-{n}"}}')
+    for connection, _ in workers:
+        connection.data_received(b"FETCH default\r\n")
+    assert [transport.aborted for _, transport in workers].count(True) == 1
+    house.sync()
+    assert house.look(State.LEASED) == [("x", 1, 0)]
+    assert house.look(State.READY) == [("x", 0, 0)], "and it is not counted as a try"
+
+
+def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: House) -> None:
+    """Or those that never read could hold the budget, a little each, and let nobody else have a large reply."""
+    with_values(house, 200_000, 400_000)
+    peers = [guest(house, reads=False) for _ in range(5)]
+    for connection, _ in peers:
+        house.say(connection, "GET 200000")
+    for _ in range(2):
+        house.look_at_replies()
+    connection, transport = guest(house)
+    house.say(connection, "GET 400000")
+    assert not transport.aborted and transport.heard.startswith(b"$400000")
+    assert sum(each.aborted for _, each in peers) == 2
