@@ -7,6 +7,7 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, listed_in, needs_of, shelf_key
 from crossdock.model.job import ResquFace
 from crossdock.model.records import Phase
+from crossdock.model.rules import Lost
 from crossdock.model.states import State
 
 
@@ -117,10 +118,19 @@ def indexes_are_whole(memory: Memory) -> None:
     """Whatever is kept beside the jobs is what looking at all of them gives."""
     jobs = list(memory.jobs.values())
     assert list(memory.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
-    edges = {(need, job.number) for job in jobs for need in edges_of(job) if need in memory.jobs}
-    assert {(need, number) for need, waiting in memory.needed_by.items() for number in waiting} == edges
+    edges = {(need, job.number) for job in jobs for need in edges_of(job)}
+    postponed = [(need, number) for (need, _), each in memory.unresolved.items() for number in each.waiting]
+    known = [(need, number) for need, waiting in memory.needed_by.items() for number in waiting]
+    known += [edge for edge in postponed if edge in edges]  # others have moved on
+    assert sorted(known) == sorted(edge for edge in edges if edge in postponed or edge[0] in memory.jobs)
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
+    assert all(memory.needed_by.values())
+    for each in memory.needed_by.values():
+        assert each.strict == sum(memory.jobs[number].rules.lost is Lost.FAILS_TOO for number in each)
+    assert all(each.waiting for each in memory.unresolved.values())
     assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
+    blocked = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in needs_of(job)}
+    assert blocked <= set(known), "nobody waits for what is gone"
     assert Counter(memory.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
     retrying = [job for job in jobs if job.state is State.RETRYING]
     assert {name: list(order) for name, order in memory.retrying_in.items()} == {

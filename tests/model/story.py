@@ -1,9 +1,11 @@
 """A story with each kind of event in it, in a plausible order; what Resqu's words make is in resqu_story.py."""
 
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
+from crossdock.engine import dependents
 from crossdock.model import commands as c
 from crossdock.model import keys as k
 from crossdock.model import loads, mutations
@@ -193,10 +195,21 @@ def story_of_rerouting(bench: Bench) -> Bench:
     return bench
 
 
+def story_of_postponing(bench: Bench) -> Bench:
+    """A job that more wait for than may follow at once; one of them still waits in the end."""
+    [need] = bench.push("postponing", queue="postponed")
+    bench.push("resolved", "unresolved", queue="postponed", links=Links(needs=(need,)))
+    bench.lease("postponed")
+    with patch.object(dependents, "AT_ONCE", 1):
+        bench.succeed("postponing")
+    bench.do(c.ResolveDependents(1))
+    return bench
+
+
 def newest_number(bench: Bench, jid: str) -> int:
     return [job.number for job in bench.memory.named(jid)][-1]
 
 
 def whole_story() -> Bench:
     bench = story_of_throttles(story_of_moves(story_of_keys(story_of_needs(story_of_records(story())))))
-    return story_of_rerouting(story_of_loads(story_of_resqu(story_of_strays(bench))))
+    return story_of_postponing(story_of_rerouting(story_of_loads(story_of_resqu(story_of_strays(bench)))))

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from crossdock.engine import dependents
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
@@ -47,6 +48,8 @@ jitters = st.integers(0, 29)
 
 
 class EngineBesideReference(RuleBasedStateMachine):
+    slice_of = 500  #: dependents, where they were postponed
+
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig()
@@ -57,6 +60,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         self.numbered = self.opened = 0
         self.pushed = self.flushed = self.ended = 0
         self.at = 0.0
+        self.postponed = 0  #: slices
 
     def teardown(self) -> None:
         assert picture(fold(self.rig.batches)) == picture(self.rig.memory), "the fold of all events is the state"
@@ -70,11 +74,16 @@ class EngineBesideReference(RuleBasedStateMachine):
             self._decides_purely(command)
         so_far, live = len(self.rig.events), len(memory.jobs)
         outcome = self.rig.do(command)
+        notices = set(self.rig.notices)
+        while memory.unresolved:
+            self.rig.do(c.ResolveDependents(self.slice_of))
+            self.postponed += 1
+            notices |= set(self.rig.notices)
         expected = self.model.do(command, now)
         if isinstance(command, c.LeaseNext):
             outcome = outcome and (outcome.number, outcome.lease and outcome.lease.token)
         assert outcome == expected
-        assert set(self.rig.notices) == self.model.stirred
+        assert notices == self.model.stirred
         self._count(self.rig.events[so_far:], live)
         return outcome
 
@@ -363,6 +372,23 @@ class EngineBesideReference(RuleBasedStateMachine):
 
 TestEngineBesideReference = EngineBesideReference.TestCase
 TestEngineBesideReference.settings = settings(stateful_step_count=60)
+
+
+class PostponingBesideReference(EngineBesideReference):
+    """All dependents are resolved by slices, which follow each command at once: the same state in the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once = dependents.AT_ONCE
+        dependents.AT_ONCE = 0
+
+    def teardown(self) -> None:
+        dependents.AT_ONCE = self.at_once
+        super().teardown()
+
+
+TestPostponingBesideReference = PostponingBesideReference.TestCase
+TestPostponingBesideReference.settings = settings(stateful_step_count=60)
 
 
 def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:

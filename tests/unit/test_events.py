@@ -91,6 +91,8 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "staged-2": ("HELD", 0, 0),
         "loaded": ("READY", 0, 0),
         "rerouted": ("READY", 0, 0),
+        "resolved": ("READY", 0, 0),
+        "unresolved": ("BLOCKED", 0, 0),
         **{job.jid: ("READY", 0, 0) for job in memory.jobs.values() if job.kind == "spawned"},
     }
     assert [(load.run, load.new, load.known) for load in memory.loads.by_run.values()] == [("run", 1, 1)]
@@ -114,6 +116,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
         "batches": False,
         "from": False,
         "to": False,
+        "postponed": False,
     }
     assert {name: lock.holder for name, lock in memory.locks.items()} == {
         "lock": 17,
@@ -155,7 +158,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert memory.scripts == {"0123": "dialect"}
     counters = memory.counters
-    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (48, 2, 16, 5)
+    assert (counters.number, counters.epoch, counters.processed, counters.failures) == (51, 2, 17, 5)
 
 
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from crossdock.engine import concealing, faces, placing
+from crossdock.engine import concealing, dependents, faces, placing
 from crossdock.engine.closing import last_rows
 from crossdock.engine.concealing import Conceal
 from crossdock.engine.decision import Decision, later
@@ -74,6 +74,8 @@ def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]
 def needs_edited(memory: Memory, event: NeedsEdited) -> None:
     job = memory.jobs[event.number]
     placing.displace(memory, job)
+    if memory.unresolved:
+        dependents.leave(memory, job, event.needs)
     extra = job.extra or Extra()
     job.extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
     if event.needs:

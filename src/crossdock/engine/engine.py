@@ -26,6 +26,7 @@ from crossdock.engine import (
     moves,
     notebook,
     popping,
+    postponing,
     putting,
     queues,
     recur,
@@ -65,6 +66,8 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Buried: burying.buried,
     e.Removed: moves.removed,
     e.Rerouted: rerouting.rerouted,
+    e.DependentsPostponed: postponing.dependents_postponed,
+    e.DependentsResolved: postponing.dependents_resolved,
     e.QueueSeen: lease.queue_seen,
     e.QueuePaused: queues.queue_paused,
     e.QueueResumed: queues.queue_resumed,
@@ -117,6 +120,9 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.LoadClosed: loading.load_closed,
 }
 
+#: Commands that postpone dependents themselves.
+_POSTPONE = frozenset({c.Transaction, c.ResolveDependents})
+
 
 class Engine:
     def __init__(self, memory: Memory, random: Random, conceal: Conceal | None = None) -> None:
@@ -144,6 +150,7 @@ class Engine:
             c.CommitGroup: groups.commit_group,
             c.Follow: groups.follow,
             c.Resolve: resolve.resolve,
+            c.ResolveDependents: postponing.resolve_dependents,
             c.Transaction: transaction.transact,
             c.DrawNumbers: transaction.draw_numbers,
             c.SetTrack: tracks.set_track,
@@ -210,6 +217,9 @@ class Engine:
             return self._step_by_step(command, now)
         events, outcome, notices = decision
         try:
+            if memory.needed_by and type(command) not in _POSTPONE:
+                events = postponing.postpone(memory, command, events)
+                decision = events, outcome, notices
             for event in events:
                 memory.counters.at = event.at
                 _APPLY[type(event)](memory, event)

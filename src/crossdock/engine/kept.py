@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from crossdock.engine import dependents
 from crossdock.engine.order import Order, entry
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
 from crossdock.model.faces import QlessFace
@@ -73,15 +74,17 @@ def block_no_more(memory: "Memory", job: Job) -> None:
 def need(memory: "Memory", job: Job) -> None:
     """Those it needs know of it."""
     for each in edges_of(job):
+        if memory.unresolved and dependents.postponed(memory, each, job.number):
+            continue  # that one ended, and the job learns it later
         if each in memory.jobs:
-            memory.needed_by.setdefault(each, {})[job.number] = None
+            dependents.add(memory, each, job)
 
 
 def need_no_more(memory: "Memory", job: Job) -> None:
     for each in needs_of(job):
         waiting = memory.needed_by.get(each)
         if waiting is not None and job.number in waiting:
-            del waiting[job.number]
+            waiting.take(job)
             if not waiting:
                 del memory.needed_by[each]
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from crossdock.engine import kept
 from crossdock.engine.counters import Counters
+from crossdock.engine.dependents import Dependents, Key, Unresolved
 from crossdock.engine.failures import Failures
 from crossdock.engine.jids import PART_MASK, Jids
 from crossdock.engine.jobs import BLOCK_BITS, Jobs
@@ -96,6 +97,7 @@ class Memory:
         "touched",
         "track_ends",
         "tracks",
+        "unresolved",
         "watched",
         "workers",
     )
@@ -122,6 +124,7 @@ class Memory:
             *self.shelves.values(),
             self.job_ends,
             self.needed_by,
+            *(each.waiting for each in self.unresolved.values()),
             *self.scheduled_in.values(),
             *self.retrying_in.values(),
             self.keys.entries,
@@ -159,7 +162,8 @@ class Memory:
         self.keys = self.keys.emptied()
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
-        self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
+        self.needed_by: dict[Number, Dependents] = {}  #: who waits for that job
+        self.unresolved: dict[Key, Unresolved] = {}  #: dependents of ended jobs; the last ones are resolved first
         self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
         self.retrying_in: dict[str, Order[tuple[float, Number]]] = {}

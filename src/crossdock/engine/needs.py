@@ -1,21 +1,21 @@
 """Jobs that need others: the fold's side. `needed_by` in memory has the edges; a blocked job keeps its own needs.
 
 A need is met by success, and lost when the job it names can never succeed. Which events follow is decided by `resolve`,
-in the turn of the change that met or lost it.
+in the turn of the change that met or lost it. Where very many wait for one job, `postponing` has moved them out of
+`needed_by` before, and nothing is done here.
 """
 
 from msgspec.structs import replace
 
 from crossdock.engine.jobs import BLOCK_BITS
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import needs_of
 from crossdock.model.errors import Damaged
 from crossdock.model.job import Job, Number
 from crossdock.model.states import BLOCKED
 
 
 def met(memory: Memory, number: Number) -> None:
-    """That job succeeded. A hundred thousand may have waited for it, and all are told in this one change."""
+    """That job succeeded. All that are still in `needed_by` are told in this one change."""
     blocks, loose, alone = memory.jobs.blocks, memory.loose, (number,)
     for waiting in memory.needed_by.pop(number, ()):
         job = blocks[waiting >> BLOCK_BITS][waiting]
@@ -35,9 +35,12 @@ def met(memory: Memory, number: Number) -> None:
 
 def lost(memory: Memory, number: Number) -> None:
     """That job will never succeed."""
-    if number in memory.needed_by:
+    waiting = memory.needed_by.get(number)
+    if waiting is not None:
         if number not in memory.jobs:
             _forget(memory, number)
+        elif not waiting.strict:
+            return  # it is kept, and all of them wait on
         memory.loose.append((number, False))
 
 
@@ -46,12 +49,15 @@ def _forget(memory: Memory, number: Number) -> None:
     edges = memory.needed_by[number]
     for each in [each for each in edges if memory.jobs[each].state is not BLOCKED]:
         job = memory.jobs[each]
-        _set(job, tuple(need for need in needs_of(job) if need != number))
-        del edges[each]
+        without(job, number)
+        edges.take(job)
     if not edges:
         del memory.needed_by[number]
 
 
-def _set(job: Job, needs: tuple[Number, ...]) -> None:
+def without(job: Job, need: Number) -> None:
+    """It needs that job no longer."""
     if job.extra is not None and job.extra.links is not None:
-        job.extra = replace(job.extra, links=replace(job.extra.links, needs=needs))
+        links = job.extra.links
+        needs = tuple(each for each in links.needs if each != need)
+        job.extra = replace(job.extra, links=replace(links, needs=needs))

@@ -6,7 +6,7 @@ from math import floor
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, placing, throttles
+from crossdock.engine import dependents, faces, placing, throttles
 from crossdock.engine.closing import ended
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
@@ -69,6 +69,8 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
         face = replace(face, parked=(due_t, due))
     tags = command.tags
     old = tuple(need for need in edges_of(job) if need in memory.jobs)
+    if memory.unresolved:
+        old = tuple(need for need in old if not dependents.postponed(memory, need, job.number))
     if command.needs and not command.sticky:
         named = frozenset(command.needs)
         old = tuple(need for need in old if memory.jobs[need].jid in named)
@@ -155,6 +157,8 @@ def moved(memory: Memory, event: Moved) -> None:
     job, to, t = memory.jobs[event.number], event.to, event.t
     lines = faces.lines(job)
     placing.displace(memory, job)
+    if memory.unresolved:
+        dependents.leave(memory, job, ())
     before = face_of(job)
     if job.state is not State.COMPLETE:  # then it names no queue
         memory.strays.out_of(job.number, before.queue if before is not None and before.queue else job.queue)

@@ -4,7 +4,7 @@ Every step is looked at on the present state and on what the steps before it wil
 event. So an error leaves nothing behind but the numbers that were drawn before it.
 """
 
-from crossdock.engine import admit, ends
+from crossdock.engine import admit, dependents, ends
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.resolve import Freed, release, waits_lazily
@@ -12,8 +12,9 @@ from crossdock.engine.settle import claimed, success
 from crossdock.engine.standing import needs_of, row
 from crossdock.model.clock import Now
 from crossdock.model.commands import DrawNumbers, Succeed, Transacted, Transaction
-from crossdock.model.events import AnyEvent, NumbersDrawn, Row
+from crossdock.model.events import AnyEvent, DependentsPostponed, NumbersDrawn, Row
 from crossdock.model.job import Job, Lease, Number, Spec
+from crossdock.model.rules import Ending
 
 
 def transact(memory: Memory, command: Transaction, now: Now) -> Decision[Transacted]:
@@ -48,6 +49,7 @@ class _Change:
         self.settled: set[Number] = set()
         self._specs: list[Spec] = []  #: pushed since the last settlement
         self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by what they need
+        self._at_once = dependents.AT_ONCE  #: that may yet be freed by the transaction itself
         self._left: dict[Number, int] = {}  #: how many of its needs a job still has; so each one met is one step
 
     def push(self, spec: Spec) -> None:
@@ -67,13 +69,27 @@ class _Change:
     def settle(self, step: Succeed, job: Job, lease: Lease) -> None:
         self.flush()
         self.settled.add(job.number)
+        postponed = self._postpones(job.number)
+        if postponed:
+            self.events.append(DependentsPostponed(self._at, job.number, Ending.SUCCESS, step.t))
         self.events.append(success(job, lease, step, self._at, self._now))
         if self._memory.throttles:
             self.stirred[job.queue] = None
+        if postponed:
+            return
         events, queues = release(self._freed(job.number), self._at, self._now)
         self.events += events
         self._at = self.events[-1].at
         self.stirred |= queues
+
+    def _postpones(self, need: Number) -> bool:
+        """More wait for that job than can be freed here."""
+        count = len(self._memory.needed_by.get(need, ())) + len(self._waiting.get(need, ()))
+        if count > self._at_once:
+            self._waiting.pop(need, None)
+            return True
+        self._at_once -= count
+        return False
 
     def _freed(self, need: Number) -> list[Freed]:
         """Who waited for nothing else: before the next step it joins its queue."""

@@ -19,6 +19,7 @@ import msgspec
 
 from crossdock.engine import kept
 from crossdock.engine.counters import Counters
+from crossdock.engine.dependents import Unresolved
 from crossdock.engine.keys import Stored
 from crossdock.engine.lazy import ByCaller
 from crossdock.engine.memory import Lock, Memory
@@ -37,6 +38,7 @@ from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
 from crossdock.model.loads import Load
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
+from crossdock.model.rules import Ending
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 3
@@ -87,6 +89,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     once: dict[bytes, float] = {}  #: by wall: of an older snapshot
     stats_gone: dict[str, tuple[float, float]] = {}
     once_steady: dict[bytes, float] = {}
+    unresolved: list[tuple[Number, Ending, Unresolved]] = []
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -141,6 +144,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             {},
             memory.stats.gone,
             memory.loads.once,
+            [(*key, each) for key, each in memory.unresolved.items()],
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -223,6 +227,7 @@ def _records(memory: Memory, rest: Rest, header: Header) -> None:
     obey(memory)
     once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
     memory.loads.restore(rest.loads, rest.once_steady or once)
+    memory.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
     for each in rest.intervals:
         memory.intervals[each.jid] = each
         memory.lazy.recur(each)

@@ -186,6 +186,12 @@ class Resolve(Command[None], frozen=True, gc=False):
     first: bool = False  #: those that are ready stand before their like, whatever the time
 
 
+class ResolveDependents(Command[int], frozen=True, gc=False):
+    """Resolve some of the dependents that were postponed, at most `limit`. Outcome: how many were looked at."""
+
+    limit: int
+
+
 class SetTrack(Command[None], frozen=True, gc=False):
     """Say how far a job is; `until` (wall) extends its lease if that is later than the end it has."""
 

@@ -2,6 +2,7 @@
 
 from crossdock.model.event import ClosingEvent, Event, JobEvent, Row
 from crossdock.model.job import Bound, Failure, Number, Spec, Token
+from crossdock.model.rules import Ending
 from crossdock.model.states import State
 
 
@@ -26,6 +27,24 @@ class Leased(JobEvent, tag="leased"):
     until: float | None = None  #: the end by its caller's clock
     late: float | None = None  #: steady; of a lease that ends lazily, `end` is infinite
     handed: bool = False  #: its job was just taken from another; the places in throttles that it has go along
+
+
+class DependentsPostponed(Event, tag="dependents-postponed"):
+    """The job ends in the same batch, and very many jobs need it. Later batches resolve them."""
+
+    number: Number
+    ending: Ending
+    t: float | None = None
+    first: bool = False  #: those that become ready stand before their like
+
+
+class DependentsResolved(Event, tag="dependents-resolved"):
+    """These dependents of a job whose dependents were postponed do not wait for it any more. What became of them is in
+    the events that follow in the same batch."""
+
+    number: Number
+    ending: Ending
+    dependents: list[Number]
 
 
 class Renewed(Event, tag="renewed"):

@@ -19,6 +19,8 @@ from crossdock.model.event import Event as Event
 from crossdock.model.event import JobEvent as JobEvent
 from crossdock.model.event import Row as Row
 from crossdock.model.event_jobs import Buried as Buried
+from crossdock.model.event_jobs import DependentsPostponed as DependentsPostponed
+from crossdock.model.event_jobs import DependentsResolved as DependentsResolved
 from crossdock.model.event_jobs import Failed as Failed
 from crossdock.model.event_jobs import Lapsed as Lapsed
 from crossdock.model.event_jobs import Leased as Leased
@@ -136,6 +138,8 @@ AnyEvent = (
     | ResquEvent
     | LoadEvent
     | Rerouted
+    | DependentsPostponed
+    | DependentsResolved
 )
 
 #: Soft events are written with the next batch; no reply waits for them.

@@ -43,6 +43,14 @@ class Lost(IntEnum):
     WAITS_ON = 1  #: it waits for one that failed, which may be brought back; it fails when that is gone (qless)
 
 
+class Ending(IntEnum):
+    """How a job ended, as far as it matters to the jobs that need it."""
+
+    SUCCESS = 1
+    GONE = 2  #: without success
+    KEPT = 3  #: it failed and may be brought back, so jobs that are `WAITS_ON` wait on
+
+
 #: Faktory keeps dead jobs 180 days (protocols/faktory.md 5.6).
 DEAD_FOR: Final = 180 * 86_400.0
 

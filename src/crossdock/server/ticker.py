@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 
 from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, Tick, Ticked
+from crossdock.model.commands import Command, ResolveDependents, Tick, Ticked
 from crossdock.server.ceiling import Ceiling
 
 T = TypeVar("T")
@@ -94,5 +94,12 @@ class Ticker:
         done.purged += more.purged
         done.ended += more.ended
         done.passes += 1
+        self._resolve()
         done.seconds += time.perf_counter() - started
         self.arm()
+
+    def _resolve(self) -> None:
+        """Dependents of jobs that ended, where very many were postponed."""
+        left, unresolved = TICK_JOBS, self._engine.memory.unresolved
+        while left > 0 and unresolved:
+            left -= max(1, self._turn.do(ResolveDependents(left)))

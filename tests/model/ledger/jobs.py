@@ -3,6 +3,7 @@
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.job import Bound, Call, Number, Spec
+from crossdock.model.rules import Ending
 from crossdock.model.states import State
 from tests.model.ledger.leases import Leases
 from tests.model.ledger.lives import Life
@@ -128,6 +129,11 @@ class Jobs(Leases):
         for name in event.locks:
             if name in self.locks and self.locks[name][1] <= now.steady:  # else a run of this tick has taken it anew
                 del self.locks[name]
+
+    def _postponed(self, event: e.DependentsPostponed, now: Now) -> None:
+        for life in self.live.values():
+            if event.number in life.needs and event.ending is not Ending.SUCCESS:
+                life.lost = True
 
     def _drawn(self, event: e.NumbersDrawn, now: Now) -> None:
         assert event.number > self.number

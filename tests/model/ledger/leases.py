@@ -70,7 +70,9 @@ class Leases(Lives):
         assert not event.lost or (used_up or rules.lapse is Lapse.FAILURE)
         assert not event.lost or event.via or life.end <= now.steady, "no door said that its holder is gone"
         need_lost = not event.token and not event.counted
-        assert not need_lost or any(self.lives[need].hopeless for need in life.needs), "all it needs may still come"
+        assert not need_lost or life.lost or any(self.lives[need].hopeless for need in life.needs), (
+            "all it needs may still come"
+        )
         again = life.failures < rules.max_failures and not used_up and not need_lost
         ends = event.then in (State.DEAD, State.FAILED, GONE) or bool(event.to_queue)
         assert again != ends, "the rules say how often it is tried"

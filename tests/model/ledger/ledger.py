@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
+from crossdock.engine import dependents
 from crossdock.engine.memory import Memory
-from crossdock.engine.standing import needs_of
 from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model.clock import Now
@@ -75,7 +75,7 @@ class Ledger(Jobs):
                 life.spec.payload,
                 life.age,
             )
-            assert job.state is not State.BLOCKED or set(needs_of(job)) == life.needs
+            assert job.state is not State.BLOCKED or set(dependents.unmet(memory, job)) == life.needs
             assert (job.state, job.attempts, job.failures) == (life.state, life.attempt, life.failures)
             assert (job.lease and job.lease.token) == (life.lease and life.lease.token)
         present = Counter(job.queue for job in memory.jobs.values())
@@ -113,4 +113,5 @@ _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
     e.Started: Ledger._started,
     e.ThrottlesSet: Ledger._throttles_set,
     e.Expired: Ledger._expired,
+    e.DependentsPostponed: Ledger._postponed,
 }

@@ -35,6 +35,10 @@ class Reference(Leasing, Settling, Hands, Ticking):
     def follow(self, command: c.Follow | c.Resolve, now: Now) -> None:
         """Nothing is left to do: every command has done it for its own changes."""
 
+    def resolve_dependents(self, command: c.ResolveDependents, now: Now) -> int:
+        """Nothing was postponed: every command resolves all dependents."""
+        return 0
+
 
 RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] = {
     c.Enqueue: Reference.enqueue,
@@ -57,6 +61,7 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.CommitGroup: Reference.commit_group,
     c.Follow: Reference.follow,
     c.Resolve: Reference.follow,
+    c.ResolveDependents: Reference.resolve_dependents,
     c.Transaction: Reference.transact,
     c.DrawNumbers: Reference.draw_numbers,
     c.SetTrack: Reference.set_track,

@@ -13,7 +13,7 @@ from crossdock.engine.queue import Queue
 from crossdock.engine.standing import needs_of
 from crossdock.engine.tags import name
 from crossdock.model.clock import Now
-from crossdock.model.job import Form, Job
+from crossdock.model.job import Form, Job, Number
 from crossdock.model.records import Interval, Recurrence
 from crossdock.model.states import State
 from crossdock.wire.control.timeline import lease_end, timeline
@@ -92,10 +92,15 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
         "error": _error(job),
         "track": track(memory, job.jid, now),
         "tracked": when(memory.watched.get(job.jid, 0.0)),
-        "needs": [memory.jobs[need].jid for need in needs_of(job)] if job.state is State.BLOCKED else [],
+        "needs": [memory.jobs[need].jid for need in _needs(job, memory)],
         "needed_by": [memory.jobs[each].jid for each in islice(memory.needed_by.get(job.number, ()), _NEEDED_BY)],
     }
     return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
+
+
+def _needs(job: Job, memory: Memory) -> list[Number]:
+    """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
+    return [need for need in needs_of(job) if need in memory.jobs] if job.state is State.BLOCKED else []
 
 
 def _payload(job: Job) -> Any:

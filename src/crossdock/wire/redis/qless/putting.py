@@ -6,9 +6,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from crossdock.engine import dependents
+from crossdock.engine.memory import Memory
 from crossdock.engine.putting import open_needs
 from crossdock.engine.standing import needs_of
 from crossdock.model.faces import Entry, What
+from crossdock.model.job import Number
 from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.states import State
 from crossdock.wire.redis.bounds import REPLY_BYTES
@@ -140,19 +143,23 @@ def depends(call: Call) -> Reply:
         shown = "false" if found is None else job.state(found)
         raise Denied(f"Depends(): Job {jid} not in the depends state: {shown}")
     names, memory = call.rest(2), call.memory
-    before = needs_of(found)
+    before, unmet = needs_of(found), dependents.unmet(memory, found)
     if word == "on":
-        needs = tuple(dict.fromkeys((*before, *open_needs(memory, names, jid, found.number))))
+        needs = tuple(dict.fromkeys((*unmet, *open_needs(memory, names, jid, found.number))))
         refuse_needs(len(needs))
     elif word == "off":
-        gone = frozenset(names)
-        needs = () if names[:1] == ["all"] else tuple(need for need in before if memory.jobs[need].jid not in gone)
+        needs = () if names[:1] == ["all"] else _but(memory, unmet, frozenset(names))
     else:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
     if needs != before:
         call.desk.do(EditNeeds(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
     return 1
+
+
+def _but(memory: Memory, needs: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
+    """Those that have none of these names. One that is gone was lost, and its dependents are about to learn it."""
+    return tuple(need for need in needs if (job := memory.jobs.get(need)) is None or job.jid not in names)
 
 
 def tag(call: Call) -> Reply:

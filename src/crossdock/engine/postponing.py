@@ -1,0 +1,150 @@
+"""Very many dependents of one job: the batch that ends the job says that they are postponed, later ones resolve them.
+
+Nobody else is served while a command is carried out, so a command resolves `dependents.AT_ONCE` of them at most. The
+event `DependentsPostponed` moves all others to `Memory.unresolved` in one step, however many they are. The server's
+timer then resolves a slice of them at a time (`ResolveDependents`). Both events are in the journal, and
+`Memory.unresolved` is in the snapshot, so a server that is killed between two slices goes on where it was.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from crossdock.engine import dependents, resolve
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.dependents import Dependents, Key, Unresolved
+from crossdock.engine.losing import Losing
+from crossdock.engine.memory import Memory
+from crossdock.engine.needs import without
+from crossdock.engine.resolve import release
+from crossdock.engine.standing import edges_of
+from crossdock.model.clock import Now
+from crossdock.model.commands import Command, ResolveDependents, Succeed
+from crossdock.model.events import (
+    AnyEvent,
+    Buried,
+    DependentsPostponed,
+    DependentsResolved,
+    Failed,
+    Removed,
+    Succeeded,
+)
+from crossdock.model.job import Job, Number
+from crossdock.model.rules import Ending, Lost
+from crossdock.model.states import BLOCKED, GONE, State
+
+_FINAL = frozenset({State.DEAD, State.FAILED})
+
+
+def postpone(memory: Memory, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+    """The events. In front of one that ends a job with too many dependents there is another that postpones them."""
+    needed_by, left = memory.needed_by, dependents.AT_ONCE
+    found: list[AnyEvent] = []
+    for event in events:
+        for number, ending in _endings(event):
+            waiting = needed_by.get(number)
+            if waiting is None:
+                continue
+            count = waiting.strict if ending is Ending.KEPT else len(waiting)
+            if count <= left:
+                left -= count
+                continue
+            first = isinstance(command, Succeed) and command.whole
+            found.append(DependentsPostponed(event.at, number, ending, getattr(command, "t", None), first))
+        found.append(event)
+    return found if len(found) > len(events) else events
+
+
+def _endings(event: AnyEvent) -> Iterator[Key]:
+    """The jobs that end with it."""
+    if isinstance(event, Succeeded):
+        yield event.number, Ending.SUCCESS
+    elif isinstance(event, Failed):
+        if event.then is GONE:
+            yield event.number, Ending.GONE
+        elif event.then in _FINAL or event.to_queue:
+            yield event.number, Ending.KEPT
+    elif isinstance(event, Removed):
+        for row in event.rows:
+            yield row.number, Ending.GONE
+    elif isinstance(event, Buried):
+        for row in event.rows:
+            yield row.number, Ending.KEPT
+
+
+def dependents_postponed(memory: Memory, event: DependentsPostponed) -> None:
+    waiting = memory.needed_by.pop(event.number, None)
+    if waiting is None:
+        return
+    if event.ending is Ending.KEPT and waiting.strict < len(waiting):
+        waiting = _strict(memory, event.number, waiting)
+        if not waiting:
+            return
+    known = memory.unresolved.get((event.number, event.ending))
+    if known is None:
+        memory.unresolved[event.number, event.ending] = Unresolved(waiting, event.t, event.first)
+    else:  # it was in use again, and ended again in the same way
+        known.waiting.update(waiting)
+        known.t, known.first = event.t, event.first
+
+
+def _strict(memory: Memory, need: Number, waiting: Dependents) -> Dependents:
+    """Those that fail with a job that is kept; the others wait on."""
+    lost, others = Dependents(), Dependents()
+    for number in waiting:
+        job = memory.jobs[number]
+        (lost if job.rules.lost is Lost.FAILS_TOO else others).add(job)
+    if others:
+        memory.needed_by[need] = others
+    return lost
+
+
+def resolve_dependents(memory: Memory, command: ResolveDependents, now: Now) -> Decision[int]:
+    """Of the job whose dependents were postponed last: a chain of failures is followed to its end first."""
+    if not memory.unresolved:
+        return (), 0, ()
+    key = next(reversed(memory.unresolved))
+    found = memory.unresolved[key]
+    return (_free if key[1] is Ending.SUCCESS else _lose)(memory, key, found, command.limit, now)
+
+
+def _free(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> Decision[int]:
+    at, need = later(memory, now), key[0]
+    numbers = list(islice(found.waiting, limit))
+    jobs = [job for number in numbers if (job := _waits(memory, need, number)) is not None]
+    freed = resolve.freed([job for job in jobs if edges_of(job) == (need,)], now)
+    more, stirred = release(freed, at, now, found.t, first=found.first)
+    return [DependentsResolved(at, *key, numbers), *more], len(numbers), tuple(stirred)
+
+
+def _lose(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> Decision[int]:
+    at, need = later(memory, now), key[0]
+    losing = Losing(memory, at, now, limit)
+    numbers: list[Number] = []
+    for number in found.waiting:
+        if not losing.left:
+            break
+        numbers.append(number)
+        losing.left -= 1
+        job = _waits(memory, need, number)
+        if job is not None and job.state is BLOCKED:
+            losing.lose(job, need)
+    events = [DependentsResolved(at, *key, numbers), *losing.events()]
+    return events, limit - losing.left, tuple(losing.stirred)
+
+
+def _waits(memory: Memory, need: Number, number: Number) -> Job | None:
+    """The dependent, unless it moved on."""
+    job = memory.jobs.get(number)
+    return job if job is not None and need in edges_of(job) else None
+
+
+def dependents_resolved(memory: Memory, event: DependentsResolved) -> None:
+    need, key = event.number, (event.number, event.ending)
+    found = memory.unresolved[key]
+    for number in event.dependents:
+        del found.waiting[number]
+        job = _waits(memory, need, number)
+        if job is not None and (event.ending is Ending.SUCCESS or job.state is not BLOCKED):
+            without(job, need)
+    if not found.waiting:
+        del memory.unresolved[key]
