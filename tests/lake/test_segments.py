@@ -205,7 +205,7 @@ def test_files_that_are_just_being_written_do_not_count_yet(lake: Path) -> None:
 def test_a_date_that_is_let_go_of_while_it_is_checked_is_no_fault(lake: Path) -> None:
     seen = look(lake)
     writer = Writer(lake, ListSource(story()))
-    writer.expire(0, datetime.fromisoformat(seen.segments[-1].date).replace(tzinfo=UTC))
+    writer.expire(0, writer.done.dates[seen.segments[-1].date].steady)
     writer.close()
     assert not seen.segments[0].path.exists()
     assert verify(seen) == []

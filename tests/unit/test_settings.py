@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from crossdock.cli.configure import BadSetting, Found, Loaded, load
+from crossdock.cli.configure import Found, Loaded, load
 from crossdock.cli.reference import page
 from crossdock.cli.table import TABLE
+from crossdock.model.errors import BadSetting
 from crossdock.settings import Settings
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
