@@ -2,7 +2,6 @@
 
 import fcntl
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
