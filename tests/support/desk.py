@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, Start, Tick, Ticked
+from crossdock.model.commands import Command, ResolveDependents, Start, Tick, Ticked
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
@@ -119,6 +119,8 @@ class PlainDesk:
         self.ticked.purged += done.purged
         self.ticked.ended += done.ended
         self.ticked.passes += 1
+        if self.memory.unresolved:
+            self.do(ResolveDependents(500))
 
     def restarted(self) -> "PlainDesk":
         """A desk after a crash: the events folded anew, and the command that follows each recovery."""

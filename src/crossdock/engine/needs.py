@@ -28,7 +28,7 @@ def met(memory: Memory, number: Number) -> None:
             needs = ()
             loose.append((waiting, True))
         else:
-            at = needs.index(number)  # each is there once (`admit.resolved`)
+            at = needs.index(number)
             needs = needs[:at] + needs[at + 1 :]
         job.extra = replace(extra, links=replace(links, needs=needs))
 
@@ -59,5 +59,5 @@ def without(job: Job, need: Number) -> None:
     """It needs that job no longer."""
     if job.extra is not None and job.extra.links is not None:
         links = job.extra.links
-        needs = tuple(each for each in links.needs if each != need)
-        job.extra = replace(job.extra, links=replace(links, needs=needs))
+        at = links.needs.index(need)  # each is there once (`admit.resolved`)
+        job.extra = replace(job.extra, links=replace(links, needs=links.needs[:at] + links.needs[at + 1 :]))
