@@ -27,7 +27,7 @@ from tests.support.server import Server
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 
-KILLS: Final = int(os.environ.get("LAKE_KILLS", "8"))
+KILLS: Final = int(os.environ.get("LAKE_KILLS", "6"))
 
 #: So many times the verb is called here for each time that it is a process of its own.
 HERE: Final = 40
@@ -103,8 +103,8 @@ def kill_exporter(server: Server) -> int:
 def test_status_never_goes_back_whoever_is_killed_and_when(tmp_path: Path) -> None:
     data, random = tmp_path / "data", Random(int.from_bytes(os.urandom(4)))
     status, killed = Status(data, random), Counter[str]()
-    server = Server(data, {"lake.segment_s": 0.15, "lake.segment_mib": 1}, fault="short-tail").start()
-    with Load(server) as load:
+    settings = {"lake.segment_s": 0.15, "lake.segment_mib": 1}
+    with Server(data, settings, fault="short-tail") as server, Load(server) as load:
         for _ in range(KILLS):
             status.ask_for(random.random() * 0.6)
             whom = random.choice(["server", "exporter", "both"])
@@ -117,11 +117,9 @@ def test_status_never_goes_back_whoever_is_killed_and_when(tmp_path: Path) -> No
                 before = position(data / "lake")
                 wait_for(lambda before=before: position(data / "lake") > before, "the lake goes on")  # type: ignore[misc]
                 status.ask()
-    until = status.last
-    wait_for(lambda: position(data / "lake") > until, "the lake goes on after the last kill")
-    status.ask()
-    assert server.stop() == 0
-    server.close()
+        until = status.last
+        wait_for(lambda: position(data / "lake") > until, "the lake goes on after the last kill")
+        status.ask()
     rows_in(data / "lake")
     done = manifest.read_done(data / "lake")
     assert done is not None and (done.first, done.gaps) == (1, [])
@@ -132,9 +130,8 @@ def test_status_never_goes_back_whoever_is_killed_and_when(tmp_path: Path) -> No
 def test_a_server_that_never_lives_for_the_time_of_a_segment_still_fills_its_lake(tmp_path: Path) -> None:
     """After many kills there was nothing in the lake: each start began to count the minute again."""
     data, segment_s = tmp_path / "data", 3.0
-    server = Server(data, {"lake.segment_s": segment_s}).start()
     lives = 0
-    with Load(server):
+    with Server(data, {"lake.segment_s": segment_s}) as server, Load(server):
         while not position(data / "lake"):
             lives += 1
             assert lives < 20, Operator(tmp_path, server_data="data").run("lake", "status")
@@ -142,5 +139,3 @@ def test_a_server_that_never_lives_for_the_time_of_a_segment_still_fills_its_lak
             if exporters(server):  # it is let finish, however long its start takes here
                 wait_for(lambda: position(data / "lake") > 0 or not exporters(server), "a segment")
             server.restart()
-    assert server.stop() == 0
-    server.close()
