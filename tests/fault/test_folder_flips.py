@@ -1,0 +1,111 @@
+"""A flipped bit anywhere in the data folder is refused, reported or harmless: nothing is lost silently."""
+
+import shutil
+from collections import Counter
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from crossdock.cli import lake_checks
+from crossdock.journal.check import check
+from crossdock.journal.folder import BALLAST, DATABASE, LOCK, Folder
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.errors import Damaged
+from crossdock.server.lake import last_batch
+from crossdock.settings import ServerSettings, Settings
+from tests.support.patience import wait_until
+from tests.support.picture import picture
+from tests.support.scale import tries
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+
+def quiet(what: str, done: int, of: int) -> None:
+    pass
+
+
+def settings(data: Path) -> Settings:
+    return Settings(server=ServerSettings(data=data))
+
+
+def state(data: Path) -> Any:
+    """What a start would recover. Raises Damaged."""
+    journal = SqliteJournal(Folder(data), lake=last_batch(settings(data)))
+    try:
+        return picture(recover(journal).memory)
+    finally:
+        journal.close()
+
+
+def history(data: Path) -> list[dict[str, Any]]:
+    return [row for path in sorted(data.glob("lake/events/*/*")) for row in pq.read_table(path).to_pylist()]
+
+
+def faults(data: Path) -> list[str]:
+    lake = lake_checks.verified(settings(data), quiet)
+    return [*check(data, quiet, last_batch(settings(data))).faults, *lake.faults]
+
+
+def has_snapshots(data: Path, count: int) -> bool:
+    return len(list(data.glob("snapshot-*[0-9]"))) >= count
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a server that was killed: two snapshots, batches in database and log, a lake."""
+    data = tmp_path_factory.mktemp("killed") / "data"
+    with closing(Server(data, {"lake.segment_s": 1}, fault="short-tail")) as server:
+        with server.start().client() as client:
+            for snapshots in (1, 2):
+                for n in range(1_200):
+                    client.push(f"job-{snapshots}-{n:05d}")
+                wait_until(partial(has_snapshots, data, snapshots), "a snapshot is installed")
+            for _ in range(200):
+                found = client.fetch("default")
+                assert found is not None
+                client.ack(found["jid"])
+        wait_until(lambda: any(data.glob("lake/events/*/*")), "the lake has a segment")
+        server.kill()
+    for name in (BALLAST, LOCK, f"{DATABASE}-shm", "control.sock"):
+        (data / name).unlink(missing_ok=True)
+    assert faults(data) == []
+    return data
+
+
+def test_a_flipped_bit_loses_nothing_silently(left: Path, tmp_path: Path) -> None:
+    random = Random(57)
+    good, past = state(Path(shutil.copytree(left, tmp_path / "good"))), history(left)
+    files = sorted(each.relative_to(left) for each in left.rglob("*") if each.is_file() and each.stat().st_size)
+    found: Counter[str] = Counter()
+    for n in range(tries(24, 1_000)):
+        data = Path(shutil.copytree(left, tmp_path / str(n)))
+        file = random.choice([each for each in files if (each.parts[0] == "lake") is (n % 3 == 0)])
+        flip(data / file, random)
+        reported = faults(data)
+        try:
+            same = state(data) == good
+        except Damaged:
+            found["refused"] += 1
+            assert reported, f"{file}: refused by the server and not reported by check"
+        else:
+            assert same, f"{file}: the server starts with another state"
+            assert reported or history(data) == past, f"{file}: another history, and check reports nothing"
+            found["reported" if reported else "harmless"] += 1
+        shutil.rmtree(data)
+    print(dict(found))
+    assert found["refused"] and found["reported"]
+
+
+def flip(path: Path, random: Random) -> None:
+    """One bit, of what is in use: most of a log that was made longer in advance is not."""
+    content = bytearray(path.read_bytes())
+    bit = random.randrange(len(bytes(content).rstrip(b"\0")) * 8)
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
