@@ -3,6 +3,7 @@
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Final
 
 import apsw
@@ -80,16 +81,14 @@ def _durability(settings: Settings) -> Iterator[str]:
         yield "journal.durability = everysec: a power cut loses up to a second of answered requests; always loses none"
 
 
-def _incomplete(settings: Settings) -> str:
+def _unusable(settings: Settings) -> str:
     data = settings.server.data
     try:
         if gone := widowed(data):
             return gone
-        reader = Reader(data)
-        try:
+        with closing(Reader(data)) as reader:
+            reader.refuse_newer()
             reader.refuse_incomplete(last_batch(settings))
-        finally:
-            reader.close()
     except NoJournal:
         pass
     except Damaged as error:
@@ -104,7 +103,7 @@ def _folder(settings: Settings) -> Iterator[str]:
         yield f"the server will not start: {wrong}"
     elif not os.access(there, os.W_OK | os.X_OK):
         yield f"the server will not start: {there} may not be written to by this user"
-    elif gone := _incomplete(settings):
+    elif gone := _unusable(settings):
         yield f"the server will not start: {gone}"
     kind = file_system(there, MOUNTS.read_text("utf-8", "replace"))
     if kind in IN_MEMORY:

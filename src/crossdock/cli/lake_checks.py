@@ -9,7 +9,7 @@ import msgspec
 from crossdock.journal.copying import Progress
 from crossdock.lake.segments import look, verify
 from crossdock.lake.status import status
-from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.model.errors import CrossdockError, Damaged, Newer
 from crossdock.server import room
 from crossdock.server.lake import BEHIND_BYTES, folder_of
 from crossdock.settings import Settings
@@ -40,6 +40,9 @@ def warnings(settings: Settings) -> Iterator[str]:
         return
     try:
         told = status(look(folder), settings.server.data, on=True)
+    except Newer as error:
+        yield f"the server will not start: {error}"
+        return
     except (CrossdockError, OSError) as error:
         yield f"the lake cannot be written: {error}"
         return

@@ -22,7 +22,7 @@ from crossdock.journal.folder import in_use_by, snapshot_name
 from crossdock.journal.reader import Reader
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import sound
-from crossdock.model.errors import Damaged
+from crossdock.model.errors import Damaged, Newer
 from crossdock.model.states import State
 
 #: Faults that are told one by one; a disk that gives back nonsense has thousands.
@@ -40,6 +40,9 @@ BROKEN: Final = (
     "keep this folder as it is. Restore the newest backup elsewhere with `crossdock restore BACKUP --data DIR` and "
     "start the server there, or copy what can still be read with `crossdock salvage DIR NEW_DIR`"
 )
+
+
+NEWER: Final = "start the newer Crossdock again, or restore a backup that was made before the upgrade"
 
 
 class Report(msgspec.Struct):
@@ -64,6 +67,12 @@ def check(data: Path, progress: Progress, lake: int = 0) -> Report:
         reader = Reader(data)
     except Damaged as error:
         report.faults, report.cure = [_fault(error)], BROKEN
+        return report
+    try:
+        reader.refuse_newer()
+    except Newer as error:
+        reader.close()
+        report.faults, report.cure = [str(error).partition("; nothing was changed")[0]], NEWER
         return report
     spare: list[str] = []  #: faults in what the server could do without
     needed: list[str] = []

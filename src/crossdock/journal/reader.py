@@ -6,10 +6,12 @@ there a moment ago may be gone: rows and snapshots that a newer snapshot has mad
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
+from crossdock.journal import newer
 from crossdock.journal.completeness import refuse_incomplete
 from crossdock.journal.folder import DATABASE, LOCK, Folder
 from crossdock.journal.mark import Found
@@ -36,6 +38,11 @@ class Reader(SqliteJournal):
         except CrossdockError:
             self._clean_up()
             raise
+
+    def refuse_newer(self) -> None:
+        """Raises Newer. What cannot be read passes."""
+        with suppress(apsw.Error, UnicodeDecodeError):
+            newer.look(self._db, self._folder.path)
 
     def whole(self) -> None:
         """As the server does it before it starts: the tables are ours, and SQLite finds its pages sound."""

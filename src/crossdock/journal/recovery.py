@@ -9,7 +9,7 @@ from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
 from crossdock.journal.port import Journal
 from crossdock.model.errors import Damaged, UsageError
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch
+from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, refuse_newer_batch
 
 
 class Recovered(msgspec.Struct):
@@ -49,9 +49,10 @@ def decoded(seq: int, data: bytes) -> Batch:
     try:
         batch = decode_batch(data)
     except msgspec.MsgspecError as error:
-        raise Damaged(f"batch {seq} cannot be decoded: {error}; restore a backup") from error
+        refuse_newer_batch(seq, data)
+        raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
     if batch.version > EVENT_VERSION:
-        raise Damaged(f"batch {seq} was written by a newer Crossdock; this one reads events up to {EVENT_VERSION}")
+        refuse_newer_batch(seq, data)
     return batch
 
 

@@ -11,6 +11,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -33,7 +34,7 @@ from crossdock.journal.disk import write_whole
 from crossdock.journal.resqu_state import Kept
 from crossdock.journal.shelving import Shelving
 from crossdock.model import terms
-from crossdock.model.errors import Damaged
+from crossdock.model.errors import Damaged, Newer
 from crossdock.model.events import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
 from crossdock.model.loads import Load
@@ -54,6 +55,20 @@ class Header(msgspec.Struct, array_like=True, frozen=True):
     wall: float
     steady: float
     jobs: int
+
+
+class Versions(msgspec.Struct, array_like=True, frozen=True):
+    """The beginning of a header, of whatever format."""
+
+    format: int
+    version: int
+
+
+def _refuse(found: Versions, by: str = "") -> None:
+    if found.format > _FORMAT:
+        raise Newer("the snapshot's format", found.format, _FORMAT, by)
+    if found.version > EVENT_VERSION:
+        raise Newer("the snapshot, of event version", found.version, EVENT_VERSION, by)
 
 
 class Rest(msgspec.Struct, array_like=True, frozen=True):
@@ -168,16 +183,29 @@ def load(path: Path) -> Loaded:
             return _load(file)
     except (OSError, msgspec.MsgspecError, struct.error) as error:
         raise Damaged(f"snapshot {path} cannot be read: {error}; restore a backup") from error
+    except Newer:
+        raise
     except Damaged as error:
         raise Damaged(f"snapshot {path}: {error}; restore a backup") from error
+
+
+def refuse_newer(path: Path, by: str = "") -> None:
+    """Raises Newer. One that cannot be read passes: loading it says what is wrong."""
+    with suppress(OSError, msgspec.MsgspecError, struct.error), path.open("rb") as file:
+        if file.read(len(_MAGIC)) == _MAGIC:
+            try:
+                block = _read(file)
+            except Damaged:
+                return
+            _refuse(msgspec.msgpack.decode(block, type=Versions), by)
 
 
 def _load(file: BinaryIO) -> Loaded:
     if file.read(len(_MAGIC)) != _MAGIC:
         raise Damaged("does not begin like a snapshot")
-    header = msgspec.msgpack.decode(_read(file), type=Header)
-    if header.format > _FORMAT or header.version > EVENT_VERSION:
-        raise Damaged(f"was written by a newer Crossdock (format {header.format}, events {header.version})")
+    block = _read(file)
+    _refuse(msgspec.msgpack.decode(block, type=Versions))
+    header = msgspec.msgpack.decode(block, type=Header)
     memory = Memory()
     shelving = Shelving(memory)
     left = header.jobs

@@ -3,14 +3,21 @@
 WAL and `synchronous=FULL` are set, read back and asserted: an unread pragma can fail in silence.
 """
 
+import re
+from contextlib import suppress
 from typing import Any, Final
 
 import apsw
 
+from crossdock import __version__
 from crossdock.journal.port import JournalFailed
 from crossdock.model.errors import Damaged
 
 FORMAT: Final = 1
+
+#: In `meta`: the newest Crossdock that wrote here, as a number.
+WRITER: Final = "crossdock"
+
 PAGE_BYTES: Final = 4_096
 LOG_BYTES: Final = 64 * 1024 * 1024
 
@@ -45,6 +52,29 @@ def prepare(db: apsw.Connection, synchronous: str) -> None:
         with db:
             db.execute(";".join(SCHEMA))
             db.execute("insert into meta values ('format', ?)", (FORMAT,))
+    sign(db)
+
+
+def sign(db: apsw.Connection) -> None:
+    """Note the version that writes from now on: one that is too old to read this names it."""
+    version = _number(__version__)
+    known = db.execute("select value from meta where key = ?", (WRITER,)).get
+    if not isinstance(known, int) or known < version:
+        with suppress(apsw.FullError):  # no start may fail for it
+            db.execute("insert or replace into meta values (?, ?)", (WRITER, version))
+
+
+def _number(version: str) -> int:
+    """1.2.3 as 1002003: the table holds numbers."""
+    parts = [int(digits[0]) for part in version.split(".")[:3] if (digits := re.match(r"\d+", part))]
+    return sum(part * 1_000**place for part, place in zip(parts, (2, 1, 0), strict=False))
+
+
+def written_by(number: int) -> str:
+    """The version of that number, if it is newer than this one; else "": it is not what makes the difference."""
+    if number <= _number(__version__):
+        return ""
+    return f"{number // 1_000_000}.{number // 1_000 % 1_000}.{number % 1_000}"
 
 
 def is_sound(db: apsw.Connection) -> bool:

@@ -23,7 +23,7 @@ import msgspec
 from crossdock.journal.disk import write_whole
 from crossdock.journal.folder import DATABASE, in_use_by
 from crossdock.lake.sums import BadSum, seal, unseal
-from crossdock.model.errors import CrossdockError, Damaged
+from crossdock.model.errors import CrossdockError, Damaged, Newer
 
 NEXT: Final = "_next.json"
 DONE: Final = "_done.json"
@@ -139,6 +139,7 @@ def _is_there(path: Path) -> bool:
 
 def read_done(folder: Path) -> Done | None:
     """None: there is no lake yet, or its first range is being written. Raises Damaged."""
+    refuse_newer(folder)
     path = folder / DONE
     read = _read(path, Done)
     if read is None:
@@ -147,8 +148,6 @@ def read_done(folder: Path) -> Done | None:
             raise _lost(folder)
         return None
     found, sealed = read
-    if found.format > FORMAT:
-        raise Damaged(f"the lake in {folder} has format {found.format}, this program writes {FORMAT}: use a newer one")
     if found.format >= _SEALED and not sealed:
         raise _unreadable(path, "its checksum is not there")
     if not _is_possible(found):
@@ -167,6 +166,20 @@ def _is_possible(done: Done) -> bool:
     return (
         done.format > 0 and 0 < done.first <= done.last + 1 and math.isfinite(done.at) and min(counts, default=0) >= 0
     )
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+def refuse_newer(folder: Path) -> None:
+    """Raises Newer. What cannot be read passes: reading it says what is wrong."""
+    try:
+        found = msgspec.json.decode((folder / DONE).read_bytes(), type=_Format).format
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError):
+        return
+    if found > FORMAT:
+        raise Newer(f"the lake in {folder}, of format", found, FORMAT)
 
 
 def refuse_lost(folder: Path) -> None:

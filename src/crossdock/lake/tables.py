@@ -14,7 +14,7 @@ from crossdock.lake.payloads import Payloads
 from crossdock.lake.rows import Rows
 from crossdock.lake.schema import ROWS_AT_MOST, SEQ_SHIFT
 from crossdock.model.errors import Damaged
-from crossdock.model.events import EVENT_VERSION, Batch, Flushed, decode_batch
+from crossdock.model.events import EVENT_VERSION, Batch, Flushed, decode_batch, refuse_newer_batch
 
 _KINDS: Final = {**kinds.KINDS, **kinds_few.KINDS, **kinds_resqu.KINDS}
 _EPOCH: Final = date(1970, 1, 1)
@@ -63,9 +63,10 @@ class Tables:
         try:
             batch = decode_batch(data)
         except msgspec.MsgspecError as error:
+            refuse_newer_batch(seq, data)
             raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
         if batch.version > EVENT_VERSION:
-            raise Damaged(f"batch {seq} was written by a newer Crossdock; this one reads events up to {EVENT_VERSION}")
+            refuse_newer_batch(seq, data)
         self._uncut_bytes += len(data)
         self.add_batch(seq, batch)
 

@@ -6,7 +6,10 @@ CrossdockError
 ├── BadSetting         what the operator configured is not allowed; nothing was started
 ├── HalfDone           a change failed in the middle: memory is not what the journal says
 └── Damaged            stored data fails a check; the server stops and repairs nothing
+    └── Newer          a newer Crossdock wrote it
 """
+
+from crossdock import __version__
 
 
 class CrossdockError(Exception):
@@ -32,3 +35,14 @@ class HalfDone(CrossdockError):
 
 class Damaged(CrossdockError):
     """Stored data failed a check. Nothing was changed; restore a backup or run `crossdock doctor`."""
+
+
+class Newer(Damaged):
+    """A newer Crossdock wrote this data, and this one would misread it."""
+
+    def __init__(self, what: str, found: int, known: int, by: str = "") -> None:
+        writer = f"Crossdock {by}" if by else "a newer Crossdock"
+        super().__init__(
+            f"{what} {found} was written by {writer}; this is Crossdock {__version__}, which reads up to {known}; "
+            "nothing was changed: start the newer Crossdock again, or restore a backup that was made before the upgrade"
+        )

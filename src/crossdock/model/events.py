@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from crossdock.model.errors import Newer
 from crossdock.model.event import ClosingEvent as ClosingEvent
 from crossdock.model.event import Ended as Ended
 from crossdock.model.event import Event as Event
@@ -157,3 +158,22 @@ class Batch(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 encode_batch = msgspec.msgpack.Encoder().encode
 decode_batch = msgspec.msgpack.Decoder(Batch).decode
+
+
+class _Versioned(msgspec.Struct, array_like=True):
+    """The beginning of a batch, of whatever version."""
+
+    version: int
+
+
+_begin = msgspec.msgpack.Decoder(_Versioned).decode
+
+
+def refuse_newer_batch(seq: int, batch: bytes, by: str = "") -> None:
+    """Raises Newer. Bytes that are no batch at all pass: whoever decodes them says what is wrong."""
+    try:
+        version = _begin(batch).version
+    except msgspec.MsgspecError:
+        return
+    if version > EVENT_VERSION:
+        raise Newer(f"batch {seq}, of event version", version, EVENT_VERSION, by)

@@ -101,6 +101,12 @@ class LakeKeeper:
         self._trouble = ""
         self.last = self._position()
 
+    @staticmethod
+    def refuse_newer(settings: Settings) -> None:
+        """Raises Newer: a lake that a newer Crossdock writes to must not get segments of this one."""
+        if settings.lake.on:
+            manifest.refuse_newer(folder_of(settings))
+
     def _position(self) -> int | None:
         """The newest batch that is in the lake; None: it cannot be known now, and nothing more is trimmed."""
         try:

@@ -15,6 +15,7 @@ import uvloop
 
 from crossdock.engine.engine import Engine
 from crossdock.journal.folder import BALLAST, Folder
+from crossdock.journal.newer import refuse_newer
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.model.job import Held
 from crossdock.server import address, clock, control_socket, doors, room, sockets, standing
@@ -92,6 +93,8 @@ class Server:
         settings = self._settings
         self._folder = Folder(settings.server.data)
         self._folder.lock()
+        refuse_newer(self._folder.path)
+        LakeKeeper.refuse_newer(settings)
         journal, reserve_used = room.open_journal(self._folder, settings.journal.durability, last_batch(settings))
         self._journal = journal
         gc.disable()  # a fold makes millions of objects and no garbage
