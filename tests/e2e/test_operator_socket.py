@@ -62,7 +62,7 @@ def test_another_kind_of_file_in_its_place_is_not_touched(tmp_path: Path) -> Non
     (tmp_path / "data" / "control.sock").write_text("mine")
     ended = Operator(tmp_path).run("up", "--data", "data", *(f"--listen={door}=off" for door in BUILT))
     assert ended.code == 1
-    assert ended.err.startswith("crossdock: data/control.sock cannot be opened: Address already in use; remove what is")
+    assert "\ncrossdock: data/control.sock cannot be opened: Address already in use; remove what is" in ended.err
     assert (tmp_path / "data" / "control.sock").read_text() == "mine"
 
 

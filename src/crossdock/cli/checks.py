@@ -13,7 +13,7 @@ from crossdock.cli.configure import Loaded
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.disk import free_bytes
-from crossdock.journal.folder import existing, in_use_by, not_a_folder, widowed
+from crossdock.journal.folder import begins_empty, existing, in_use_by, not_a_folder, widowed
 from crossdock.journal.reader import NoJournal, Reader
 from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.model.errors import BadSetting, Damaged
@@ -52,7 +52,8 @@ def notes(settings: Settings) -> list[str]:
     if holder:
         return [f"the data folder is in use by process {holder}: a server is running"]
     if data.exists() or data.is_symlink():
-        return []
+        empty = begins_empty(data)
+        return [empty] if empty else []
     return [f"the data folder {data} does not exist yet; crossdock up creates it"]
 
 

@@ -11,6 +11,7 @@ import click
 
 from crossdock import __version__
 from crossdock.cli.options import SettingsCommand, loaded
+from crossdock.journal.folder import begins_empty, in_use_by
 from crossdock.server.run import Ready, run
 from crossdock.settings import Settings
 
@@ -42,6 +43,10 @@ def up(**values: Any) -> None:
     _log_to_stderr(found.settings.server.log)
     for warning in found.warnings:
         logging.getLogger("crossdock").warning("%s", warning)
+    data = found.settings.server.data
+    empty = "" if in_use_by(data) else begins_empty(data)
+    if empty:
+        logging.getLogger("crossdock").warning("%s", empty)
     raise_descriptor_limit()
     run(found.settings, lambda ready: announce(found.settings, ready))
 

@@ -28,7 +28,8 @@ class Reader(SqliteJournal):
     def __init__(self, path: Path) -> None:
         database = path / DATABASE
         if not database.is_file() or not database.stat().st_size:
-            raise NoJournal(f"{path} holds no journal ({DATABASE}); name the folder of a server's data")
+            only = ", only a lock file: a server there begins empty" if (path / LOCK).exists() else ""
+            raise NoJournal(f"{path} holds no journal ({DATABASE}){only}; name the folder of a server's data")
         if not os.access(database, os.R_OK):
             raise NoJournal(f"{database} may not be read by this user; try again as the one the server runs as")
         self._scratch = [path / f"{DATABASE}-wal", path / f"{DATABASE}-shm"]

@@ -28,16 +28,13 @@ def restore(backup: Path, data: Path, progress: Progress) -> Manifest:
     told = read_manifest(backup)
     _refuse(data)
     _check(backup, backup, told, progress)
-    was_there = data.exists()
     folder = Folder(data)
-    folder.lock()
     try:
+        folder.lock()
         _refuse_content(data)
         _fill(backup, data, told, progress)
     except BaseException as error:
-        if not was_there:
-            (data / LOCK).unlink()
-            data.rmdir()
+        folder.discard()
         if is_full(error):
             raise CannotRestore(
                 f"no room in {data} for {told.bytes // 1024 // 1024 + 1} MiB: {error}; free some space, or restore to "

@@ -92,6 +92,15 @@ class Server:
         """Lock the folder, recover, and accept nothing yet."""
         settings = self._settings
         self._folder = Folder(settings.server.data)
+        try:
+            return self._open()
+        except BaseException:
+            if self._folder.is_new:
+                self._folder.discard()
+            raise
+
+    def _open(self) -> Ready:
+        settings = self._settings
         self._folder.lock()
         refuse_newer(self._folder.path)
         LakeKeeper.refuse_newer(settings)
@@ -140,20 +149,28 @@ class Server:
         return Ready([Listening(name, where) for name, where in self._where.items()], recovered)
 
     async def listen(self) -> list[Listening]:
-        """Open the doors, once the start is on disk. An address with port 0 gets one that is free."""
+        """Open the doors, once the start is on disk. An address with port 0 gets one that is free.
+
+        Every address is taken before anybody can connect to one of them: a start that fails has served nobody, so that
+        a folder that it made can go.
+        """
         await self._begun.said.wait()
         if self.failure is not None:
             raise self.failure
         opened = []
         for name, where in self._where.items():
-            server = await sockets.listen(self._loop, name, where, self._factory(self._doors[name]))
+            server = await sockets.bind(self._loop, name, where, self._factory(self._doors[name]))
             self._servers.append(server)
             if not where.path:
                 where = address.Address(where.host, server.sockets[0].getsockname()[1])
             opened.append(Listening(name, where))
         self._pulse.doors = {each.door: str(each.address) for each in opened}
-        factory = self._factory(self._control)
-        self._servers.append(await sockets.listen_control(self._loop, self._folder.path, factory))
+        control = await sockets.bind_control(self._loop, self._folder.path, self._factory(self._control))
+        self._servers.append(control)
+        self._folder.keep()
+        for server, each in zip(self._servers, opened, strict=False):  # the last is the control door's
+            await sockets.listen(server, each.door, each.address)
+        await control.start_serving()
         return opened
 
     def _factory(self, door: Door) -> Callable[[], Connection]:
@@ -219,6 +236,9 @@ class Server:
             await self._say_goodbye()
             await self._scribe.stop()
             self._journal.close()
+        if self._folder.is_new:
+            self._folder.discard()
+        elif self.failure is None:
             self._folder.unlock()
 
     async def _say_goodbye(self) -> None:

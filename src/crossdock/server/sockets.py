@@ -20,30 +20,42 @@ Serve = Callable[[], Connection]
 _BACKLOG: Final = 1_024
 
 
-async def listen(loop: asyncio.AbstractEventLoop, door: str, where: Address, serve: Serve) -> asyncio.Server:
-    """Raises CannotStart."""
+async def bind(loop: asyncio.AbstractEventLoop, door: str, where: Address, serve: Serve) -> asyncio.Server:
+    """Take the address. Nobody can connect before `listen`. Raises CannotStart."""
     try:
         if where.path:
             _remove_dead(Path(where.path))
-            server = await loop.create_unix_server(serve, where.path, backlog=_BACKLOG)
+            server = await loop.create_unix_server(serve, where.path, backlog=_BACKLOG, start_serving=False)
             os.chmod(where.path, 0o600)
         else:
-            server = await loop.create_server(serve, where.host, where.port, backlog=_BACKLOG)
+            server = await loop.create_server(serve, where.host, where.port, backlog=_BACKLOG, start_serving=False)
             for sock in server.sockets:
                 _notice_dead_peers(sock)
     except OSError as error:
-        # The loop's own words have a tuple in them. A name that cannot be looked up has a number below 0.
-        number = error.errno or 0
-        why = os.strerror(number) if number > 0 else error.strerror or error
-        cure = "stop the server that has it, or " if number == errno.EADDRINUSE else ""
-        raise CannotStart(
-            f"listen.{door} = {where} cannot be opened: {why}; {cure}give this door another address: "
-            f"--listen {door}=HOST:PORT, or listen.{door} in the settings"
-        ) from error
+        raise _cannot_open(door, where, error) from error
     return server
 
 
-async def listen_control(loop: asyncio.AbstractEventLoop, folder: Path, serve: Serve) -> asyncio.Server:
+async def listen(server: asyncio.Server, door: str, where: Address) -> None:
+    """Raises CannotStart: another process may have begun to listen there since."""
+    try:
+        await server.start_serving()
+    except OSError as error:
+        raise _cannot_open(door, where, error) from error
+
+
+def _cannot_open(door: str, where: Address, error: OSError) -> CannotStart:
+    # The loop's own words have a tuple in them. A name that cannot be looked up has a number below 0.
+    number = error.errno or 0
+    why = os.strerror(number) if number > 0 else error.strerror or error
+    cure = "stop the server that has it, or " if number == errno.EADDRINUSE else ""
+    return CannotStart(
+        f"listen.{door} = {where} cannot be opened: {why}; {cure}give this door another address: "
+        f"--listen {door}=HOST:PORT, or listen.{door} in the settings"
+    )
+
+
+async def bind_control(loop: asyncio.AbstractEventLoop, folder: Path, serve: Serve) -> asyncio.Server:
     """Always open: no setting closes the operator's own way in. Raises CannotStart."""
     try:
         sock = control_socket.bind(folder)
@@ -52,7 +64,7 @@ async def listen_control(loop: asyncio.AbstractEventLoop, folder: Path, serve: S
             f"{folder / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "
             "or put the data folder on a file system that can hold a socket"
         ) from error
-    return await loop.create_unix_server(serve, sock=sock, backlog=64)
+    return await loop.create_unix_server(serve, sock=sock, backlog=64, start_serving=False)
 
 
 def _remove_dead(path: Path) -> None:
