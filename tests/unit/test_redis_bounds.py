@@ -122,8 +122,8 @@ def test_a_transaction_that_looks_at_all_keys_again_and_again(talk: Talk, monkey
         talk.ask(b"KEYS", b"1")
     talk.ask(b"PING")
     replies = talk.ask(b"EXEC")
-    assert replies[:10] == [[b"1"]] * 10
-    assert {text for _, text in replies[10:12]} == {
+    assert replies[:2] == [[b"1"]] * 2, "25 passes, of which each takes ten"
+    assert {text for _, text in replies[2:12]} == {
         b"ERR the transaction takes too long; ask for keys outside of it, or by SCAN"
     }
     assert replies[12] == ("simple", b"PONG")

@@ -177,10 +177,10 @@ def members_changed(memory: Memory, event: k.MembersChanged) -> None:
     there = _members(entry)
     gone = [(each, there[each]) for each in event.drop]
     gone += [(member, there[member]) for member in dict(event.put) if member in there]
-    for member in event.drop:
-        if event.kind is k.Kind.SORTED:
-            entry.data.drop(member)
-        else:
+    if event.kind is k.Kind.SORTED:
+        entry.data.drop_all(event.drop)
+    else:
+        for member in event.drop:
             del there[member]
     for member, value in event.put:
         if event.kind is k.Kind.SORTED:

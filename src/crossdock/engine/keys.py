@@ -36,6 +36,10 @@ class Sorted:
         self.scores[member] = score
         self.order.add((score, member))
 
+    def drop_all(self, members: list[bytes]) -> None:
+        """Members that are there."""
+        self.order.take_all([(self.scores.pop(member), member) for member in members])
+
     def drop(self, member: bytes) -> None:
         score = self.scores.pop(member, None)
         if score is not None:

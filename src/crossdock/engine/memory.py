@@ -128,6 +128,8 @@ class Memory:
             *self.scheduled_in.values(),
             *self.retrying_in.values(),
             self.keys.entries,
+            self.keys.walk,
+            self.keys.ends,
             self.completed,
             *self.failed_in.values(),
             *self.failures.groups.values(),

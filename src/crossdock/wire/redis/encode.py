@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.wire.redis.values import Encoded, Error, Many, Null, Push, Simple, Value, Verbatim
+from crossdock.wire.redis.values import Encoded, Error, Many, Null, Push, Scored, Simple, Value, Verbatim
 
 _NULL: Final = (b"$-1\r\n", b"_\r\n")
 _NULL_ARRAY: Final = (b"*-1\r\n", b"_\r\n")
@@ -24,6 +24,13 @@ def encode(value: Value, resp3: bool) -> bytes:
         return _NULL[resp3]
     parts: list[bytes] = []
     _WRITE[kind](one, resp3, parts.append)
+    return b"".join(parts)
+
+
+def elements(values: Any, resp3: bool) -> bytes:
+    """Some elements of an array, set or map, without its head."""
+    parts: list[bytes] = []
+    _each(values, resp3, parts.append)
     return b"".join(parts)
 
 
@@ -103,6 +110,23 @@ def _map(value: dict[bytes, Any], resp3: bool, add: Add) -> None:
         _each((key, each), resp3, add)
 
 
+def _scored(value: Scored, resp3: bool, add: Add) -> None:
+    add(scored_head(value, resp3))
+    _each(scored_items(value.found, value.with_scores, resp3), resp3, add)
+
+
+def scored_head(value: Scored, resp3: bool) -> bytes:
+    return b"*%d\r\n" % (len(value.found) * (2 if value.with_scores and not resp3 else 1))
+
+
+def scored_items(found: list[tuple[float, bytes]], with_scores: bool, resp3: bool) -> list[Any]:
+    if not with_scores:
+        return [member for _, member in found]
+    if resp3:
+        return [[member, score] for score, member in found]
+    return [each for score, member in found for each in (member, score)]
+
+
 _WRITE: Final[dict[type, Callable[[Any, bool, Add], None]]] = {
     bytes: _bulk,
     int: _int,
@@ -118,6 +142,7 @@ _WRITE: Final[dict[type, Callable[[Any, bool, Add], None]]] = {
     tuple: _array,
     Push: _push,
     Many: _many,
+    Scored: _scored,
     set: _set,
     frozenset: _set,
     dict: _map,

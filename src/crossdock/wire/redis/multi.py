@@ -21,8 +21,8 @@ QUEUE_AT_MOST: Final = 16_384
 WORD_BYTES: Final = 16  #: counted for each word of a command beside its length; an empty one is kept, too
 WATCHED_AT_MOST: Final = 10_000
 
-#: Passes of commands that otherwise let others have their turn in between, as KEYS does: half a million keys.
-PASSES_AT_MOST: Final = 100
+#: Passes of commands that otherwise let others have their turn in between, as KEYS does: 25,000 keys, about 50 ms.
+PASSES_AT_MOST: Final = 25
 
 _TOO_LONG: Final = Error("ERR the transaction takes too long; ask for keys outside of it, or by SCAN")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from crossdock.wire.answer import Answer, Bye, Slices, Wait
+from crossdock.wire.answer import Answer, Bye, Keeps, Slices, Wait
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis import errors
 from crossdock.wire.redis.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
@@ -12,6 +12,7 @@ from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import Fault, Request, Requests
 from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.multi import QUEUE_AT_MOST, WORD_BYTES, end
+from crossdock.wire.redis.parts import MANY, in_parts, is_long
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
@@ -102,7 +103,7 @@ class RedisSession(Context):
         return encode(_QUEUED, self.resp3)
 
     def _answer(self, result: Result) -> Answer:
-        if type(result) in _AT_ONCE:
+        if type(result) in _AT_ONCE and (type(result) is not list or len(result) <= MANY):
             return encode(result, self.resp3)  # type: ignore[arg-type]
         if isinstance(result, Block):
             return Wait(result.on, result.until, partial(self._ask, result))
@@ -110,6 +111,9 @@ class RedisSession(Context):
             return Bye(encode(result.value, self.resp3))
         if isinstance(result, Generator):
             return self._slices(result)
+        # Leases that an answer tells of go with its last byte: such a one is not divided.
+        if is_long(result) and self.granted is None:
+            return self._parts(result)
         return encode(result, self.resp3)
 
     def _ask(self, block: Block, late: bool) -> Answer:
@@ -121,11 +125,26 @@ class RedisSession(Context):
             return encode(error.told(), self.resp3)
 
     def _slices(self, work: Generator[Any, None, Value]) -> Slices:
-        try:
-            value = yield from work
-        except Error as error:
-            value = error.told()
+        kept = 0
+        while True:
+            try:
+                step = next(work)
+            except StopIteration as end:
+                value: Value = end.value
+                break
+            except Error as error:
+                value = error.told()
+                break
+            if isinstance(step, Keeps):
+                kept += step.size
+            yield step
+        if is_long(value) and self.granted is None:
+            return (yield from self._parts(value, kept))
         return encode(value, self.resp3)
+
+    def _parts(self, value: Value, kept: int = 0) -> Slices:
+        yield from in_parts(value, self.resp3, kept)
+        return b""
 
     def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
         self.push(self.door.told(pattern, channel, text, self.resp3))

@@ -40,6 +40,19 @@ class Many(NamedTuple):
     items: "Sequence[Value]"
 
 
+class Scored:
+    """Members of a sorted set in their order. With scores a flat array in RESP2, one of pairs in RESP3."""
+
+    __slots__ = ("found", "with_scores")
+
+    def __init__(self, found: list[tuple[float, bytes]], *, with_scores: bool) -> None:
+        self.found = found
+        self.with_scores = with_scores
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+
 class Error(Exception):
     """A reply that begins with its code, as in `ERR syntax error`. Raised or returned, it is the same."""
 
@@ -69,7 +82,7 @@ class Null(Enum):
 NULL_ARRAY: Final = Null.ARRAY
 
 Value: TypeAlias = (
-    "bytes | int | float | bool | Null | Simple | Verbatim | Encoded | Push | Many | Error"
+    "bytes | int | float | bool | Null | Simple | Verbatim | Encoded | Push | Many | Scored | Error"
     " | Sequence[Value] | Mapping[bytes, Value] | AbstractSet[bytes] | None"
 )
 

@@ -11,6 +11,7 @@ from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import shown
 from crossdock.wire.redis.keys.scan import TYPES, scan
 from crossdock.wire.redis.numbers import INT64, whole
+from crossdock.wire.redis.parts import kept_by
 from crossdock.wire.redis.values import Error, Result, Simple, Value, Work
 from crossdock.wire.redis.views import SLICE, find
 
@@ -111,11 +112,13 @@ def keys(context: Context, args: list[bytes]) -> Result:
 
 def _keys(context: Context, glob: Glob) -> Work:
     found: list[Value] = []
+    told = 0
     for seen, key in enumerate(_all(context), 1):
         if glob.matches(key):
             found.append(key)
         if seen % SLICE == 0:
-            yield
+            yield kept_by(found[told:])
+            told = len(found)
     return found
 
 

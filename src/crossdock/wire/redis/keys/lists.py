@@ -1,5 +1,6 @@
 """Lists, all that does not wait."""
 
+from itertools import compress
 from typing import Final
 
 from crossdock.engine.keys import part
@@ -100,7 +101,8 @@ def lset(context: Context, args: list[bytes]) -> Result:
 def lrem(context: Context, args: list[bytes]) -> Result:
     """The first so many that are equal, from the end if negative; 0: all."""
     count, value = whole(args[1]), args[2]
-    found = [i for i, each in enumerate(elements(context, args[0])) if each == value]
+    data = elements(context, args[0])
+    found = list(compress(range(len(data)), map(value.__eq__, data)))
     if count:
         found = found[:count] if count > 0 else found[count:]
     if found:

@@ -11,12 +11,14 @@ from crossdock.model.keys import Kind
 from crossdock.wire.glob import Glob
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.context import Context
+from crossdock.wire.redis.encode import elements
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.numbers import whole
-from crossdock.wire.redis.values import Error, Result, Value, Work
+from crossdock.wire.redis.values import Encoded, Error, Result, Work
 
-#: Keys that one call looks at, at most.
+#: Keys that one call looks at, at most, and in one go.
 AT_MOST: Final = 5_000
+_SLICE: Final = 500
 
 #: Cursors of plain keys are below it, then follow as many for each view.
 _SPACE: Final = 1 << 56
@@ -64,25 +66,31 @@ def _cursor(text: bytes) -> int:
 
 def _scan(context: Context, cursor: int, count: int, glob: Glob, kind: bytes | None) -> Work:
     views = context.door.views.all
-    found: list[Value] = []
+    found, parts = 0, []  # of each slice what goes on the wire: all of it at once would take longer than a slice
     left = count
     space, place = divmod(cursor, _SPACE)
     while space <= len(views):
         if space == 0:
-            place, keys = _plain(context, place, left, kind)
+            place, keys = _plain(context, place, min(left, _SLICE), kind)
         else:
             view = views[space - 1]
             place, keys = yield from view.page(context, place, left)
             if kind is not None:
                 keys = [key for key in keys if TYPES[view.kind(key)] == kind]
-        found += [key for key in keys if glob.matches(key)]
+        matching = [key for key in keys if glob.matches(key)]
+        found += len(matching)
+        parts.append(elements(matching, context.resp3))
         left -= len(keys)
-        if place:
+        if place and (space or left <= 0):
             break
+        if place:
+            yield
+            continue
         space += 1
         if left <= 0:
             break
-    return [b"%d" % (space * _SPACE + place if space <= len(views) else 0), found]
+    shown = Encoded(b"*%d\r\n%b" % (found, b"".join(parts)))
+    return [b"%d" % (space * _SPACE + place if space <= len(views) else 0), shown]
 
 
 def _plain(context: Context, place: int, count: int, kind: bytes | None) -> tuple[int, list[bytes]]:

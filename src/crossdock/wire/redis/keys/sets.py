@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import Final
 
-from crossdock.model.keys import ChangeMembers, Kind
+from crossdock.model.keys import ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
@@ -13,7 +13,9 @@ from crossdock.wire.redis.values import Result
 
 
 def _drop(context: Context, key: bytes, gone: list[bytes]) -> int:
-    if gone:
+    if len(gone) == len(members(context, key)) > 0:  # the whole key goes, however large it is
+        context.desk.do(DropKeys([key]))
+    elif gone:
         context.desk.do(ChangeMembers(key, Kind.SET, drop=gone))
     return len(gone)
 

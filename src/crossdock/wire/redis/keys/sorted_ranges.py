@@ -4,13 +4,13 @@ import math
 from typing import Final, NamedTuple
 
 from crossdock.engine.keys import Sorted
-from crossdock.model.keys import ChangeMembers, Kind
+from crossdock.model.keys import ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX
 from crossdock.wire.redis.keys.values import scored
 from crossdock.wire.redis.numbers import bound, span, whole
-from crossdock.wire.redis.values import Error, Result, Value
+from crossdock.wire.redis.values import Error, Result, Scored
 
 _NOT_A_BOUND: Final = Error("ERR min or max is not a float")
 _LIMIT_ALONE: Final = Error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
@@ -86,15 +86,10 @@ def _range(context: Context, args: list[bytes], asked: _Asked) -> Result:
         start, stop = span(*ranks, len(data))
         if asked.reverse:
             start, stop = len(data) - stop, len(data) - start
-    found = list(data.order.islice(start, stop, asked.reverse))
-    if not asked.with_scores:
-        return [member for _, member in found]
-    if context.resp3:
-        return [[member, score] for score, member in found]
-    flat: list[Value] = []
-    for score, member in found:
-        flat += (member, score)
-    return flat
+    found = data.order[start:stop]
+    if asked.reverse:
+        found.reverse()
+    return Scored(found, with_scores=asked.with_scores)
 
 
 def _limited(start: int, stop: int, asked: _Asked) -> tuple[int, int]:
@@ -127,7 +122,9 @@ def zcount(context: Context, args: list[bytes]) -> Result:
 
 
 def drop(context: Context, key: bytes, gone: list[bytes]) -> int:
-    if gone:
+    if len(gone) == len(scored(context, key)) > 0:  # the whole key goes, however large it is
+        context.desk.do(DropKeys([key]))
+    elif gone:
         context.desk.do(ChangeMembers(key, Kind.SORTED, drop=gone))
     return len(gone)
 
@@ -136,7 +133,7 @@ def zremrangebyscore(context: Context, args: list[bytes]) -> Result:
     scores = _scores(args[1], args[2])
     data = scored(context, args[0])
     start, stop = scores.of(data)
-    return drop(context, args[0], [member for _, member in data.order.islice(start, stop)])
+    return drop(context, args[0], [member for _, member in data.order[start:stop]])
 
 
 COMMANDS: Final = (

@@ -1,0 +1,153 @@
+"""Commands of the Redis door on very many keys or elements: others are served between the slices."""
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from crossdock.wire.answer import Keeps
+from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.parts import MANY
+from crossdock.wire.redis.session import RedisSession
+from tests.support.desk import PlainDesk
+from tests.support.steps import steps
+
+#: Steps of the interpreter in one slice, at most: a few milliseconds.
+_SLICE_AT_MOST: Final = 150_000
+
+_FILLED: Final[dict[bytes, tuple[bytes, Callable[[int], list[bytes]]]]] = {
+    b"list": (b"RPUSH", lambda n: [b"element-%d" % n]),
+    b"set": (b"SADD", lambda n: [b"element-%d" % n]),
+    b"hash": (b"HSET", lambda n: [b"field-%d" % n, b"value-%d" % n]),
+    b"sorted": (b"ZADD", lambda n: [b"%d" % n, b"member-%d" % n]),
+}
+
+COMMANDS: Final = (
+    b"KEYS *",
+    b"KEYS nothing*",
+    b"DBSIZE",
+    b"SCAN 0 COUNT 1000000",
+    b"LRANGE list 0 -1",
+    b"LRANGE list -3000 -1",
+    b"LREM list 0 nothing",
+    b"SMEMBERS set",
+    b"HGETALL hash",
+    b"HKEYS hash",
+    b"HVALS hash",
+    b"ZRANGE sorted 0 -1",
+    b"ZRANGE sorted 0 -1 WITHSCORES",
+    b"ZREVRANGE sorted 0 -1 WITHSCORES",
+    b"ZRANGEBYSCORE sorted -inf +inf",
+)
+
+
+def session(elements: int, *, resp3: bool = False) -> RedisSession:
+    made = RedisDoor(keys_bytes=1 << 30).session(PlainDesk(), lambda: None)
+    assert isinstance(made, RedisSession)
+    made.resp3 = resp3
+    for n in range(elements):
+        made.handle([b"SET", b"key:%06d" % n, b"value"])
+    for key, (verb, words) in _FILLED.items():
+        for first in range(0, elements, 1_000):
+            made.handle([verb, key, *(word for n in range(first, min(first + 1_000, elements)) for word in words(n))])
+    return made
+
+
+def told(made: RedisSession, command: bytes) -> tuple[bytes, int, int]:
+    """The reply, the most steps of one slice, and the most bytes that were made without a rest."""
+    worst, answer = steps(partial(made.handle, command.split()))
+    if isinstance(answer, bytes):
+        return answer, worst, len(answer)
+    assert isinstance(answer, Generator)
+    said: list[bytes] = []
+    while True:
+        count, (over, step) = steps(partial(_next, answer))
+        worst = max(worst, count)
+        if isinstance(step, bytes):
+            said.append(step)
+        if over:
+            return b"".join(said), worst, max(map(len, said))
+
+
+def _next(work: Generator[Any, None, Any]) -> tuple[bool, Any]:
+    try:
+        return False, next(work)
+    except StopIteration as end:
+        return True, end.value
+
+
+@pytest.fixture(scope="module")
+def large() -> RedisSession:
+    return session(10_000)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.decode())
+def test_keys_over_half_a_million_keys_holds_everybody_up(large: RedisSession, command: bytes) -> None:
+    """It did, and so did each of these. However much there is, a slice is no longer."""
+    reply, worst, most = told(large, command)
+    assert worst <= _SLICE_AT_MOST, "others wait for this slice"
+    assert most <= 256 * 1024
+    if command.startswith((b"LRANGE list 0", b"HKEYS", b"ZRANGEB")):
+        assert reply.startswith(b"*10000\r\n")
+
+
+@pytest.mark.parametrize("resp3", [False, True])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.decode())
+def test_in_parts_it_is_the_same_reply(command: bytes, resp3: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = session(1_200, resp3=resp3)
+    parts, _, _ = told(made, command)
+    monkeypatch.setattr("crossdock.wire.redis.parts.MANY", 10**9)
+    monkeypatch.setattr("crossdock.wire.redis.session.MANY", 10**9)
+    at_once, _, _ = told(made, command)
+    assert parts == at_once
+
+
+def test_the_elements_are_those_of_the_moment() -> None:
+    """And they count while they are kept: nobody else may have them any more."""
+    made = session(2 * MANY)
+    before, _, _ = told(made, b"SMEMBERS set")
+    work = made.handle([b"SMEMBERS", b"set"])
+    assert isinstance(work, Generator)
+    said, kept = b"", 0
+    assert next(work) is None
+    made.handle([b"DEL", b"set"])
+    for step in work:
+        if isinstance(step, Keeps):
+            kept += step.size
+        else:
+            said += step
+    assert said == before and kept >= 2 * MANY * len("element-1")
+
+
+def test_keys_in_a_transaction_are_bounded() -> None:
+    made = session(0)
+    for n in range(30_000):
+        made.handle([b"SET", b"key:%06d" % n, b"value"])
+    made.handle([b"MULTI"])
+    made.handle([b"KEYS", b"*"])
+    reply = made.handle([b"EXEC"])
+    assert isinstance(reply, bytes) and b"the transaction takes too long" in reply
+
+
+@pytest.mark.parametrize("command", [b"SPOP set 5000", b"ZREMRANGEBYSCORE sorted -inf +inf"])
+def test_what_takes_all_members_takes_the_key(command: bytes) -> None:
+    made = session(2_000)
+    desk = made.desk
+    assert isinstance(desk, PlainDesk)
+    told(made, command)
+    assert type(desk.events[-1]).__name__ == "KeysDropped"
+    key = command.split()[1]
+    assert made.handle([b"EXISTS", key]) == b":0\r\n"
+
+
+def test_a_flush_leaves_the_indexes_of_the_keys_to_be_freed_in_slices() -> None:
+    made = session(2_000)
+    memory = made.desk.memory
+    indexes = [memory.keys.entries, memory.keys.walk]
+    made.handle([b"FLUSHALL"])
+    assert all(any(each is index for each in memory.discarded) for index in indexes)
+    slices = 1
+    while memory.free(500):
+        slices += 1
+    assert slices > 5 and not any(indexes)
