@@ -135,3 +135,17 @@ def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: 
     house.say(connection, "GET 400000")
     assert not transport.aborted and transport.heard.startswith(b"$400000")
     assert sum(each.aborted for _, each in peers) == 2
+
+
+def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(house: House) -> None:
+    """At each look a reply of a few bytes waits for the journal: it reads all the same."""
+    with_values(house, 200_000)
+    busy, transport = guest(house)
+    for _ in range(3):
+        busy.data_received(b"SET a b\r\n")
+        house.look_at_replies()
+    for _ in range(10):
+        connection, _ = guest(house, reads=False)
+        connection.data_received(b"GET 200000\r\n")
+    house.sync()
+    assert not transport.aborted and transport.heard == b"+OK\r\n" * 3

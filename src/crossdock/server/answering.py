@@ -59,6 +59,9 @@ class Answering(Flow):
             return 0
         return self._unreleased + self._kept + self._transport.get_write_buffer_size()
 
+    def unsent_bytes(self) -> int:
+        return 0 if self._lost else self._transport.get_write_buffer_size()
+
     def _say(self, reply: bytes) -> None:
         granted = self._session.granted
         if granted is not None:

@@ -29,6 +29,9 @@ class Guest(Protocol):
     def waiting_bytes(self) -> int:
         """The same, as it is now."""
 
+    def unsent_bytes(self) -> int:
+        """Of these, what the socket has not taken."""
+
     def describe(self) -> str:
         """For the log."""
 
@@ -46,8 +49,8 @@ class Hall:
         self.cut_off = 0  #: for that
         self._told = -inf
         self.unread = 0
-        self._unread_of: dict[Guest, int] = {}  #: those that have some, and how much at the last look
-        self._stalled: set[Guest] = set()  #: those that had no less at the one before
+        self._unread_of: dict[Guest, int] = {}  #: those that have some, and what was unsent at the last look
+        self._stalled: set[Guest] = set()  #: those whose socket took nothing between the last two looks
         self.closed_unread = 0  #: connections, for that
         self._unread_told = -inf
 
@@ -84,8 +87,8 @@ class Hall:
             before, waiting = self._unread_of.get(guest, 0), guest.waiting_bytes()
             self._settle(guest, waiting)
             if waiting:
-                self._unread_of[guest] = waiting
-                if 0 < before <= waiting:
+                unsent = self._unread_of[guest] = guest.unsent_bytes()
+                if 0 < before <= unsent:
                     self._stalled.add(guest)
         if self.unread > self.limits.reply_bytes:
             self._close_largest()
