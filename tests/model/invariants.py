@@ -125,8 +125,9 @@ def indexes_are_whole(memory: Memory) -> None:
     assert sorted(known) == sorted(edge for edge in edges if edge in postponed or edge[0] in memory.jobs)
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
     assert all(memory.needed_by.values())
-    for each in memory.needed_by.values():
-        assert each.strict == sum(memory.jobs[number].rules.lost is Lost.FAILS_TOO for number in each)
+    assert memory.strict == Counter(
+        need for need, each in memory.needed_by.items() for one in each if memory.jobs[one].rules.lost is Lost.FAILS_TOO
+    )
     assert all(each.waiting for each in memory.unresolved.values())
     assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
     blocked = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in needs_of(job)}

@@ -22,27 +22,6 @@ _FAILS_TOO = Lost.FAILS_TOO
 AT_ONCE = 100
 
 
-class Dependents(dict[Number, None]):
-    """The dependents of one job, in the order they came, and how many of them fail with it even if it is kept."""
-
-    __slots__ = ("strict",)
-
-    strict: int
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.strict = 0
-
-    def add(self, job: Job) -> None:
-        if job.number not in self:
-            self[job.number] = None
-            self.strict += job.rules.lost is _FAILS_TOO
-
-    def take(self, job: Job) -> None:
-        del self[job.number]
-        self.strict -= job.rules.lost is _FAILS_TOO
-
-
 class Unresolved(msgspec.Struct, array_like=True):
     """Dependents of a job that ended; those in `waiting` do not know it yet."""
 
@@ -57,10 +36,29 @@ Key: TypeAlias = tuple[Number, Ending]
 
 def add(memory: "Memory", need: Number, job: Job) -> None:
     """The job waits for that one."""
-    waiting = memory.needed_by.get(need)
-    if waiting is None:
-        waiting = memory.needed_by[need] = Dependents()
-    waiting.add(job)
+    waiting = memory.needed_by.setdefault(need, {})
+    if job.number not in waiting:
+        waiting[job.number] = None
+        if job.rules.lost is _FAILS_TOO:
+            memory.strict[need] = memory.strict.get(need, 0) + 1
+
+
+def take(memory: "Memory", need: Number, job: Job) -> None:
+    """It does not wait for that one any more."""
+    waiting = memory.needed_by[need]
+    del waiting[job.number]
+    if not waiting:
+        del memory.needed_by[need]
+    if job.rules.lost is _FAILS_TOO:
+        memory.strict[need] -= 1
+        if not memory.strict[need]:
+            del memory.strict[need]
+
+
+def take_all(memory: "Memory", need: Number) -> dict[Number, None]:
+    """All that waited for that one, in the order they came."""
+    memory.strict.pop(need, None)
+    return memory.needed_by.pop(need, {})
 
 
 def postponed(memory: "Memory", need: Number, number: Number) -> Ending | None:

@@ -84,9 +84,7 @@ def need_no_more(memory: "Memory", job: Job) -> None:
     for each in needs_of(job):
         waiting = memory.needed_by.get(each)
         if waiting is not None and job.number in waiting:
-            waiting.take(job)
-            if not waiting:
-                del memory.needed_by[each]
+            dependents.take(memory, each, job)
 
 
 def forget(memory: "Memory", job: Job) -> None:

@@ -63,7 +63,7 @@ class Losing:
 
     def _enter(self, path: list[tuple[Number, Ending, Iterator[Number]]], number: Number, ending: Ending) -> None:
         waiting = self._memory.needed_by.get(number)
-        if waiting is not None and (ending is Ending.GONE or waiting.strict):
+        if waiting is not None and (ending is Ending.GONE or number in self._memory.strict):
             path.append((number, ending, iter(waiting)))
 
     def _fail(self, job: Job, need: Number) -> Ending | None:

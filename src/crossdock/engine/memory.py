@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from crossdock.engine import kept
 from crossdock.engine.counters import Counters
-from crossdock.engine.dependents import Dependents, Key, Unresolved
+from crossdock.engine.dependents import Key, Unresolved
 from crossdock.engine.failures import Failures
 from crossdock.engine.jids import PART_MASK, Jids
 from crossdock.engine.jobs import BLOCK_BITS, Jobs
@@ -92,6 +92,7 @@ class Memory:
         "stale",
         "stats",
         "strays",
+        "strict",
         "tags",
         "throttles",
         "touched",
@@ -124,6 +125,7 @@ class Memory:
             *self.shelves.values(),
             self.job_ends,
             self.needed_by,
+            self.strict,
             *(each.waiting for each in self.unresolved.values()),
             *self.scheduled_in.values(),
             *self.retrying_in.values(),
@@ -164,7 +166,8 @@ class Memory:
         self.keys = self.keys.emptied()
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
-        self.needed_by: dict[Number, Dependents] = {}  #: who waits for that job
+        self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
+        self.strict: dict[Number, int] = {}  #: how many of them fail with it even if it is kept
         self.unresolved: dict[Key, Unresolved] = {}  #: dependents of ended jobs; the last ones are resolved first
         self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not

@@ -7,6 +7,7 @@ in the turn of the change that met or lost it. Where very many wait for one job,
 
 from msgspec.structs import replace
 
+from crossdock.engine import dependents
 from crossdock.engine.jobs import BLOCK_BITS
 from crossdock.engine.memory import Memory
 from crossdock.model.errors import Damaged
@@ -17,7 +18,7 @@ from crossdock.model.states import BLOCKED
 def met(memory: Memory, number: Number) -> None:
     """That job succeeded. All that are still in `needed_by` are told in this one change."""
     blocks, loose, alone = memory.jobs.blocks, memory.loose, (number,)
-    for waiting in memory.needed_by.pop(number, ()):
+    for waiting in dependents.take_all(memory, number):
         job = blocks[waiting >> BLOCK_BITS][waiting]
         extra = job.extra
         if extra is None or extra.links is None:
@@ -35,24 +36,20 @@ def met(memory: Memory, number: Number) -> None:
 
 def lost(memory: Memory, number: Number) -> None:
     """That job will never succeed."""
-    waiting = memory.needed_by.get(number)
-    if waiting is not None:
+    if number in memory.needed_by:
         if number not in memory.jobs:
             _forget(memory, number)
-        elif not waiting.strict:
+        elif number not in memory.strict:
             return  # it is kept, and all of them wait on
         memory.loose.append((number, False))
 
 
 def _forget(memory: Memory, number: Number) -> None:
     """That job is gone. Who does not wait for it need not be told more."""
-    edges = memory.needed_by[number]
-    for each in [each for each in edges if memory.jobs[each].state is not BLOCKED]:
-        job = memory.jobs[each]
-        without(job, number)
-        edges.take(job)
-    if not edges:
-        del memory.needed_by[number]
+    for job in [memory.jobs[each] for each in memory.needed_by[number]]:
+        if job.state is not BLOCKED:
+            without(job, number)
+            dependents.take(memory, number, job)
 
 
 def without(job: Job, need: Number) -> None:

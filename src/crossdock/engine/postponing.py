@@ -11,7 +11,7 @@ from itertools import islice
 
 from crossdock.engine import dependents, resolve
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.dependents import Dependents, Key, Unresolved
+from crossdock.engine.dependents import Key, Unresolved
 from crossdock.engine.losing import Losing
 from crossdock.engine.memory import Memory
 from crossdock.engine.needs import without
@@ -44,7 +44,7 @@ def postpone(memory: Memory, command: Command[object], events: Sequence[AnyEvent
             waiting = needed_by.get(number)
             if waiting is None:
                 continue
-            count = waiting.strict if ending is Ending.KEPT else len(waiting)
+            count = memory.strict.get(number, 0) if ending is Ending.KEPT else len(waiting)
             if count <= left:
                 left -= count
                 continue
@@ -72,13 +72,12 @@ def _endings(event: AnyEvent) -> Iterator[Key]:
 
 
 def dependents_postponed(memory: Memory, event: DependentsPostponed) -> None:
-    waiting = memory.needed_by.pop(event.number, None)
-    if waiting is None:
-        return
-    if event.ending is Ending.KEPT and waiting.strict < len(waiting):
+    strict = memory.strict.get(event.number, 0)
+    waiting = dependents.take_all(memory, event.number)
+    if event.ending is Ending.KEPT and strict < len(waiting):
         waiting = _strict(memory, event.number, waiting)
-        if not waiting:
-            return
+    if not waiting:
+        return
     known = memory.unresolved.get((event.number, event.ending))
     if known is None:
         memory.unresolved[event.number, event.ending] = Unresolved(waiting, event.t, event.first)
@@ -87,14 +86,15 @@ def dependents_postponed(memory: Memory, event: DependentsPostponed) -> None:
         known.t, known.first = event.t, event.first
 
 
-def _strict(memory: Memory, need: Number, waiting: Dependents) -> Dependents:
+def _strict(memory: Memory, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
     """Those that fail with a job that is kept; the others wait on."""
-    lost, others = Dependents(), Dependents()
+    lost: dict[Number, None] = {}
     for number in waiting:
         job = memory.jobs[number]
-        (lost if job.rules.lost is Lost.FAILS_TOO else others).add(job)
-    if others:
-        memory.needed_by[need] = others
+        if job.rules.lost is Lost.FAILS_TOO:
+            lost[number] = None
+        else:
+            dependents.add(memory, need, job)
     return lost
 
 
