@@ -8,8 +8,10 @@ import pytest
 
 from crossdock.wire.answer import Keeps
 from crossdock.wire.redis.door import RedisDoor
+from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.parts import MANY
 from crossdock.wire.redis.session import RedisSession
+from crossdock.wire.redis.values import Value
 from tests.support.desk import PlainDesk
 from tests.support.steps import steps
 
@@ -98,7 +100,7 @@ def test_in_parts_it_is_the_same_reply(command: bytes, resp3: bool, monkeypatch:
     made = session(1_200, resp3=resp3)
     parts, _, _ = told(made, command)
     monkeypatch.setattr("crossdock.wire.redis.parts.MANY", 10**9)
-    monkeypatch.setattr("crossdock.wire.redis.session.MANY", 10**9)
+    monkeypatch.setattr("crossdock.wire.redis.parts.LARGE", 10**9)
     at_once, _, _ = told(made, command)
     assert parts == at_once
 
@@ -118,6 +120,30 @@ def test_the_elements_are_those_of_the_moment() -> None:
         else:
             said += step
     assert said == before and kept >= 2 * MANY * len("element-1")
+
+
+@pytest.mark.parametrize(
+    "command", [b"GET big", b"MGET big small big none", b"LRANGE mixed 0 -1", b"HGETALL mixed-hash"]
+)
+def test_long_strings_go_in_parts(command: bytes) -> None:
+    made = session(0)
+    made.handle([b"SET", b"big", b"x" * 3_000_000])
+    made.handle([b"SET", b"small", b"y"])
+    values = [b"z" * 700_000, b"", b"q" * 10, b"w" * 300_000]
+    made.handle([b"RPUSH", b"mixed", *values])
+    made.handle([b"HSET", b"mixed-hash", *(each for n, value in enumerate(values) for each in (b"%d" % n, value))])
+    answer, _, most = told(made, command)
+    value = made.desk.memory.keys.entries
+    big = value[b"big"].data
+    whole: dict[bytes, Value] = {
+        b"GET": big,
+        b"MGET": [big, b"y", big, None],
+        b"LRANGE": values,
+        b"HGETALL": {b"%d" % n: each for n, each in enumerate(values)},
+    }
+    expected = whole[command.split()[0]]
+    assert answer == encode(expected, resp3=False)
+    assert most <= 512 * 1024 or command.startswith(b"HGETALL")
 
 
 def test_keys_in_a_transaction_are_bounded() -> None:

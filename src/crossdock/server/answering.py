@@ -141,6 +141,7 @@ class Answering(Flow):
         return self._take(answer)
 
     def _part(self, data: bytes) -> None:
+        self._kept = max(0, self._kept - len(data))  # it was counted as kept, and is a reply now
         self._say_large(data, None, is_part=True)
 
     def _keep(self, size: int) -> None:

@@ -78,7 +78,7 @@ class Slicing:
         return None
 
     def go_on(self) -> None:
-        self._loop.call_soon(self._next)
+        self._turn.slices.add(self._next)
 
     def _next(self) -> None:
         if self._over:

@@ -22,6 +22,7 @@ from crossdock.server.ceiling import Ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
 from crossdock.server.rows import rows
+from crossdock.server.slices import SliceQueue
 from crossdock.server.ticker import Ticker
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
@@ -80,6 +81,7 @@ class Turn:
         "no_room",
         "now",
         "on_failure",
+        "slices",
         "tail_bytes",
         "tail_events",
         "together",
@@ -117,6 +119,7 @@ class Turn:
         self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
+        self.slices = SliceQueue(loop)  #: of long answers
         self.tail_events = 0  #: since the last snapshot
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start

@@ -13,11 +13,12 @@ from crossdock.wire.answer import Keeps
 from crossdock.wire.redis.encode import elements, scored_head, scored_items
 from crossdock.wire.redis.values import Scored, Value
 
-#: A reply of more elements goes in parts.
+#: A reply of more elements, or of more bytes, goes in parts.
 MANY: Final = 1_000
+LARGE: Final = 256 * 1024
 
 #: A part is finished when it has so many bytes, or after so many blocks of elements: about a millisecond's work.
-_PART_BYTES: Final = 128 * 1024
+_PART_BYTES: Final = 256 * 1024
 _BLOCKS: Final = 20
 _BLOCK: Final = 50
 
@@ -34,21 +35,45 @@ _Some = Callable[[int, int], Any]
 
 
 def is_long(value: Any) -> bool:
+    if type(value) is list and len(value) <= MANY:
+        return sum([len(each) for each in value if type(each) is bytes]) > LARGE
     return type(value) in _SPREAD and len(value) > MANY
+
+
+def bulk_in_parts(value: bytes) -> Generator[bytes | Keeps, None, None]:
+    """One long string. Its bytes are copied when the peer reads them."""
+    yield Keeps(len(value))
+    yield b"$%d\r\n" % len(value)
+    yield from _cut(value)
+    yield b"\r\n"
+
+
+def _cut(value: bytes) -> Generator[bytes, None, None]:
+    for first in range(0, len(value), _PART_BYTES):
+        yield value[first : first + _PART_BYTES]
 
 
 def in_parts(value: Any, resp3: bool, kept: int = 0) -> Generator[bytes | Keeps | None, None, None]:
     """The bytes of the reply, and what is kept of it meanwhile. `kept` was told before."""
     head, count, some, columns = _captured(value, resp3)
     yield None
+    whole = 0
     for column in columns:
         for first in range(0, count, _MEASURED):
             size = _size(column[first : first + _MEASURED])
+            whole += size
             told, kept = min(size, kept), max(0, kept - size)
             yield Keeps(size - told)
+    each = max(1, min(_BLOCK, _PART_BYTES * count // whole))
     parts, size, blocks = [head], 0, 0
-    for first in range(0, count, _BLOCK):
-        block = elements(some(first, first + _BLOCK), resp3)
+    for first in range(0, count, each):
+        chosen = some(first, first + each)
+        if each == 1 and len(columns) == 1 and type(chosen[0]) is bytes and len(chosen[0]) > LARGE:
+            yield b"%b$%d\r\n" % (b"".join(parts), len(chosen[0]))
+            yield from _cut(chosen[0])
+            parts, size, blocks = [b"\r\n"], 0, 0
+            continue
+        block = elements(chosen, resp3)
         parts.append(block)
         size += len(block)
         blocks += 1

@@ -12,7 +12,8 @@ from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import Fault, Request, Requests
 from crossdock.wire.redis.encode import encode
 from crossdock.wire.redis.multi import QUEUE_AT_MOST, WORD_BYTES, end
-from crossdock.wire.redis.parts import MANY, in_parts, is_long
+from crossdock.wire.redis.parts import LARGE as LONG
+from crossdock.wire.redis.parts import bulk_in_parts, in_parts, is_long
 from crossdock.wire.redis.pubsub import leave_all
 from crossdock.wire.redis.table import COMMANDS
 from crossdock.wire.redis.values import Block, Error, Hang, Result, Simple, Value
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _QUEUED: Final = Simple(b"QUEUED")
 
 #: What most commands answer.
-_AT_ONCE: Final = frozenset({int, bytes, list, Simple, type(None)})
+_AT_ONCE: Final = frozenset({int, Simple, type(None)})
 
 #: A browser that was led to this port sends these lines; as inline requests they must not be passed over (Redis 3.2).
 _HTTP: Final = frozenset({b"post", b"host:"})
@@ -64,7 +65,9 @@ class RedisSession(Context):
         if self.queued is not None and not flags & AT_ONCE:
             return self._queue(command, request)
         answer = run(self, command, request[1:])
-        return b"$%d\r\n%b\r\n" % (len(answer), answer) if type(answer) is bytes else self._answer(answer)
+        if type(answer) is bytes and (size := len(answer)) <= LONG:
+            return b"$%d\r\n%b\r\n" % (size, answer)
+        return self._answer(answer)
 
     def _unusual(self, request: Long[list[bytes]] | Fault) -> Answer:
         if isinstance(request, Long):
@@ -103,7 +106,7 @@ class RedisSession(Context):
         return encode(_QUEUED, self.resp3)
 
     def _answer(self, result: Result) -> Answer:
-        if type(result) in _AT_ONCE and (type(result) is not list or len(result) <= MANY):
+        if type(result) in _AT_ONCE:
             return encode(result, self.resp3)  # type: ignore[arg-type]
         if isinstance(result, Block):
             return Wait(result.on, result.until, partial(self._ask, result))
@@ -112,8 +115,11 @@ class RedisSession(Context):
         if isinstance(result, Generator):
             return self._slices(result)
         # Leases that an answer tells of go with its last byte: such a one is not divided.
-        if is_long(result) and self.granted is None:
-            return self._parts(result)
+        if self.granted is None:
+            if type(result) is bytes and len(result) > LONG:
+                return self._bulk(result)
+            if is_long(result):
+                return self._parts(result)
         return encode(result, self.resp3)
 
     def _ask(self, block: Block, late: bool) -> Answer:
@@ -141,6 +147,10 @@ class RedisSession(Context):
         if is_long(value) and self.granted is None:
             return (yield from self._parts(value, kept))
         return encode(value, self.resp3)
+
+    def _bulk(self, value: bytes) -> Slices:
+        yield from bulk_in_parts(value)
+        return b""
 
     def _parts(self, value: Value, kept: int = 0) -> Slices:
         yield from in_parts(value, self.resp3, kept)
