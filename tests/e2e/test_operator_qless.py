@@ -182,10 +182,10 @@ def test_a_job_of_faktory_is_tried_through_qless(operator: Operator, client: Cli
     [
         (["push", "mail", "--via", "qless"], "through qless give QUEUE KIND and maybe DATA_JSON"),
         (["push", "mail", "k", "{", "--via", "qless"], "DATA_JSON must be a JSON value"),
-        (["push", "mail", "k", "--via", "qless", "--at", "soon"], "--at 'soon' is no time; write for example"),
+        (["push", "mail", "k", "--via", "qless", "--at", "soon"], "--at 'soon' is no time; write a date and time"),
         (
             ["push", "mail", "k", "--via", "qless", "--at", "2027-01-01T00:00:00"],
-            "--at '2027-01-01T00:00:00' is no time",
+            "--at '2027-01-01T00:00:00' names no time zone",
         ),
         (["push", "mail", "k", "--via", "qless", "--ttl", "1h"], "--ttl means nothing to the qless door"),
         (["push", "mail", "k", "[]", "--tag", "a"], "--tag means nothing to the faktory door"),

@@ -124,7 +124,7 @@ def fingerprint(data: Path) -> dict[str, str]:
             lambda data: newer_snapshot(data, 1),
             f"the snapshot, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is",
         ),
-        (newer_lake, "the lake in data/lake, of format 2 was written by a newer Crossdock; this is"),
+        (newer_lake, "the lake in data/lake, of format 3 was written by a newer Crossdock; this is"),
     ],
     ids=["format", "tables", "events", "log", "unknown-events", "snapshot", "snapshot-events", "lake"],
 )
