@@ -11,6 +11,7 @@ no-needs      what a job needs is not waited for
 twice-made    each slot of an interval makes its job once more
 short-tail    no fault: the journal is compacted after some thousand events
 moved-clock   no fault: wall clock and boot id are those that the file `clock` beside the data folder says
+small-slices  no fault: very few dependents are resolved at a time
 """
 
 import runpy
@@ -22,13 +23,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from crossdock.engine import intervals, placing, putting, timers
+from crossdock.engine import dependents, intervals, placing, putting, timers
 from crossdock.engine.engine import _APPLY
 from crossdock.engine.memory import Memory
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.events import Recurred, Succeeded
 from crossdock.model.job import Bound
-from crossdock.server import clock, compactor
+from crossdock.server import clock, compactor, ticker
 from crossdock.server.scribe import Scribe
 
 #: Batches that are lost with an early-reply server: at any speed there is some of everything in them.
@@ -102,6 +103,11 @@ def moved_clock() -> None:
     clock.boot_id = lambda: file.read_text().split()[1]
 
 
+def small_slices() -> None:
+    dependents.AT_ONCE = 3
+    ticker.TICK_DEPENDENTS = 1  # type: ignore[misc]
+
+
 FAULTS = {
     "unsynced": unsynced,
     "early-reply": early_reply,
@@ -112,6 +118,7 @@ FAULTS = {
     "twice-made": twice_made,
     "short-tail": short_tail,
     "moved-clock": moved_clock,
+    "small-slices": small_slices,
 }
 
 if __name__ == "__main__":

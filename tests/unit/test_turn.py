@@ -13,7 +13,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.events import Leased, Pushed, QueueSeen, Readied, decode_batch
+from crossdock.model.events import DependentsPostponed, Leased, Pushed, QueueSeen, Readied, Succeeded, decode_batch
 from crossdock.model.job import Extra, Form, Held, Links
 from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
@@ -21,7 +21,7 @@ from crossdock.model.resqu_lists import Buffer
 from crossdock.server import ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.pending import Waiting
-from crossdock.server.ticker import TICK_JOBS
+from crossdock.server.ticker import TICK_DEPENDENTS, TICK_JOBS
 from crossdock.server.turn import Turn
 from crossdock.wire.answer import Answer, Ended, Wait
 from tests.support.hand_loop import HandLoop
@@ -289,6 +289,41 @@ def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(desk: Desk) 
     ]
     assert sum(moved) == 20_000
     assert max(moved) <= TICK_JOBS
+
+
+def test_very_many_dependents_follow_in_slices_with_others_in_between(desk: Desk) -> None:
+    peer, asked = Peer(), 0
+    desk.push(peer, "job-0000")
+    links = Extra(links=Links(needs=(1,)))
+    desk.turn.do(Enqueue("faktory", [replace(spec(f"dependent-{n:05d}", "after"), extra=links) for n in range(5_000)]))
+    desk.loop.run()
+    desk.scribe.synced()
+
+    def ask(late: bool) -> Wait:
+        nonlocal asked
+        asked += 1
+        return wait
+
+    wait = Wait(("after",), 60.0, ask)
+    desk.turn.waits.add(wait, lambda answer: None)
+    desk.turn.begin()
+    desk.turn.do(Succeed("job-0000", Claim("faktory", "", free=True)))
+    desk.turn.reply(peer, b"done", None)
+    desk.loop.run()
+    last = decode_batch(desk.scribe.batches[-1]).events
+    assert [type(event) for event in last] == [DependentsPostponed, Succeeded]
+    desk.scribe.synced()
+    assert peer.heard[-1] == b"done"
+    slices = 0
+    while desk.turn.memory.unresolved:
+        assert desk.loop.advance(0.001) == 1
+        slices += 1
+        desk.push(peer, f"job-{slices:04d}")
+        desk.loop.run()
+        desk.scribe.synced()
+        assert peer.heard[-1] == b"job-%04d" % slices, "others are answered between two slices"
+    assert asked == slices == 5_000 // TICK_DEPENDENTS
+    assert len(desk.turn.memory.queues["after"].ready) == 5_000
 
 
 def test_the_timer_is_set_anew_for_what_is_due_earlier_and_for_nothing_else(desk: Desk) -> None:

@@ -1,0 +1,78 @@
+"""SIGKILL between two slices of very many dependents: the next start goes on with the rest, and all are resolved."""
+
+from pathlib import Path
+
+import pytest
+
+from crossdock.engine.memory import Memory
+from crossdock.journal.compaction import compact
+from crossdock.journal.folder import Folder
+from crossdock.journal.port import Snapshot
+from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite import SqliteJournal
+from crossdock.model.states import State
+from tests.model import invariants
+from tests.support.masenko_raw import Raw, told
+from tests.support.patience import wait_until
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+MANY = 400
+KILLS = 3
+
+
+def on_disk(data: Path) -> Memory:
+    """The state, which becomes the snapshot that the next start begins with."""
+    folder = Folder(data)
+    journal = SqliteJournal(folder)
+    try:
+        found = recover(journal)
+        journal.install(Snapshot(found.seq, data / compact(folder, found.seq).file))
+        return recover(journal).memory
+    finally:
+        journal.close()
+
+
+def end_a_job(server: Server, case: str) -> None:
+    """That many others wait for, each of which is in the queue `after` once it knows."""
+    peer = Raw(server)
+    need: int = told(peer.ask('PUSH {"name":"n","queue":"need","retry":0}'))["id"]
+    for n in range(MANY):
+        blocker = need + n if case == "chain" else need
+        queue = "after" if case == "freed" else "before"
+        told(peer.ask(f'PUSH {{"name":"n","queue":"{queue}","deadqueue":"after","blocked_by":[{blocker}]}}'))
+    assert told(peer.ask('FETCH {"queues":["need"],"timeout":"5s"}'))["id"] == need
+    verb = "ACK" if case == "freed" else "NACK"
+    assert peer.ask(f'{verb} {{"id":{need}}}') == "OK {}\n"
+    peer.close()
+
+
+def wait_for(server: Server, many: int) -> None:
+    with server.client() as client:
+        wait_until(lambda: client.sizes()["enqueued"] >= many, f"{many} dependents that know")
+
+
+@pytest.mark.parametrize("case", ["freed", "lost", "chain"])
+def test_dependents_are_resolved_over_kills(tmp_path: Path, case: str) -> None:
+    data = tmp_path / "data"
+    left = [MANY]
+    with Server(data, fault="small-slices", doors=("faktory", "masenko")) as server:
+        end_a_job(server, case)
+        for kill in range(1, KILLS + 1):
+            wait_for(server, kill * 20)
+            server.kill()
+            memory = on_disk(data)
+            invariants.check(memory)
+            assert memory.counters.processed == 1, "what was answered is on disk"
+            left.append(len(memory.shelves[State.BLOCKED]))
+            assert bool(memory.unresolved) == bool(left[-1])
+            server.start()
+        wait_for(server, MANY)
+        assert server.stop() == 0
+    assert left == sorted(left, reverse=True)
+    assert 0 < left[1] < MANY, "the kill came between two slices"
+    memory = on_disk(data)
+    assert not memory.unresolved
+    assert {job.state for job in memory.jobs.values()} == {State.READY}
+    assert len(memory.jobs) == MANY
