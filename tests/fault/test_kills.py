@@ -23,6 +23,7 @@ from tests.support.load import Load, named
 from tests.support.patience import IDLE_PATIENCE_S, wait_until
 from tests.support.peer import Got
 from tests.support.peers import LISTENING, PEERS
+from tests.support.scale import tries
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
@@ -99,7 +100,7 @@ def work_off(server: Server, load: Load) -> None:
 
 def test_every_job_is_accounted_for(tmp_path: Path) -> None:
     """The journal is compacted all the while."""
-    found = kill_under_load(tmp_path / "data", 10, "short-tail")
+    found = kill_under_load(tmp_path / "data", tries(10, 1_000), "short-tail")
     ops, origins, jobs = found.load.ops, found.load.origins, on_disk(tmp_path / "data")
     verdict = found.verdict(jobs)
     count = Counter((op.kind, op.outcome) for op in ops)
