@@ -31,6 +31,11 @@ def held(house: House) -> int:
     return sum(len(data) + len(getattr(outlet, "data", b"")) for outlet, data, _ in house.turn._replies)
 
 
+def look(house: House) -> None:
+    for _ in house.look_at_replies():
+        house.sync()
+
+
 def with_values(house: House, *sizes: int) -> None:
     connection, _ = guest(house)
     for size in sizes:
@@ -87,7 +92,7 @@ def test_small_replies_are_found_when_they_are_looked_for(house: House) -> None:
         for connection, _ in peers:
             house.say(connection, f"GET {LARGE_REPLY // 2}")
     assert not any(transport.aborted for _, transport in peers)
-    house.look_at_replies()
+    look(house)
     assert sum(transport.aborted for _, transport in peers) == 4 and house.unread <= BUDGET
 
 
@@ -130,7 +135,7 @@ def test_a_peer_that_has_stopped_reading_is_closed_before_one_that_reads(house: 
     for connection, _ in peers:
         house.say(connection, "GET 200000")
     for _ in range(2):
-        house.look_at_replies()
+        look(house)
     connection, transport = guest(house)
     house.say(connection, "GET 400000")
     assert not transport.aborted and transport.heard.startswith(b"$400000")
@@ -143,7 +148,7 @@ def test_a_busy_peer_with_little_unsent_is_not_closed_for_others(house: House) -
     busy, transport = guest(house)
     for _ in range(3):
         busy.data_received(b"SET a b\r\n")
-        house.look_at_replies()
+        look(house)
     for _ in range(10):
         connection, _ = guest(house, reads=False)
         connection.data_received(b"GET 200000\r\n")

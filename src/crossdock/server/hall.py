@@ -8,6 +8,7 @@ connection with most of them is closed, and one whose peer has read nothing for 
 
 import logging
 import time
+from collections.abc import Iterator
 from math import inf
 from typing import Final, Protocol
 
@@ -17,6 +18,9 @@ log = logging.getLogger("crossdock")
 
 #: Connections beyond the limit that may be open without a handshake; each has a deadline for it.
 STRANGERS: Final = 1_000
+
+#: Connections whose replies are counted in one go.
+_LOOKED_AT: Final = 500
 
 #: The log has one line of those who were cut off in so long.
 _TELL_S: Final = 10.0
@@ -80,16 +84,19 @@ class Hall:
             if self.unread > self.limits.reply_bytes:
                 self._close_largest()
 
-    def look_at_replies(self) -> None:
-        """Once a second: of small replies to a peer that does not read nobody hears."""
-        self._stalled = set()
-        for guest in self.connections:
+    def look_at_replies(self) -> Iterator[None]:
+        """Once a second, in slices: of small replies to a peer that does not read nobody hears."""
+        stalled: set[Guest] = set()
+        for seen, guest in enumerate(list(self.connections)):
+            if seen % _LOOKED_AT == _LOOKED_AT - 1:
+                yield
             before, waiting = self._unread_of.get(guest, 0), guest.waiting_bytes()
             self._settle(guest, waiting)
             if waiting:
                 unsent = self._unread_of[guest] = guest.unsent_bytes()
                 if 0 < before <= unsent:
-                    self._stalled.add(guest)
+                    stalled.add(guest)
+        self._stalled = stalled
         if self.unread > self.limits.reply_bytes:
             self._close_largest()
 

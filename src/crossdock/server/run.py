@@ -6,7 +6,8 @@ import logging
 import secrets
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -186,12 +187,17 @@ class Server:
         if self._lake is not None:
             self._lake.look()
         self._pulse.beat()
-        self._hall.look_at_replies()
+        self._look_at(self._hall.look_at_replies())
         if seconds % _DOOR_TICK_S == 0:
             self._scribe.make_ballast()
             self.turn.begin()
             for door in self._doors.values():
                 door.tick(self.turn)
+
+    def _look_at(self, work: Iterator[None]) -> None:
+        """A slice of it, and then the rest after others were served."""
+        if next(work, self) is not self:
+            self.turn.slices.add(partial(self._look_at, work))
 
     def _look_at_disk(self) -> None:
         refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
