@@ -155,7 +155,7 @@ def _segment(path: Path, done: Done) -> Segment:
 
 
 def _as_read(columns: int) -> pa.Schema:
-    """The first so many of the events table: columns are only ever added at the end."""
+    """The first columns of the events table: columns are only ever added at the end."""
     return pa.schema([EVENTS.field(index) for index in range(min(columns, len(EVENTS)))])
 
 

@@ -170,7 +170,7 @@ _begin = msgspec.msgpack.Decoder(_Versioned).decode
 
 
 def refuse_newer_batch(seq: int, batch: bytes, by: str = "") -> None:
-    """Raises Newer. Bytes that are no batch at all pass: whoever decodes them says what is wrong."""
+    """Raises Newer. Bytes that are no batch at all pass: decoding them says what is wrong."""
     try:
         version = _begin(batch).version
     except msgspec.MsgspecError:

@@ -10,7 +10,7 @@ REQUESTS_A_PASS: Final = 64
 #: Or fewer, when they took so long: a pipeline of heavy ones holds others up by one of them.
 PASS_S: Final = 0.000_25
 
-#: Long answers that are made in slices share so much of each pass of the event loop, however many there are.
+#: Time in each pass of the event loop that all long answers share, however many there are.
 SLICES_S: Final = 0.001
 
 #: Requests read ahead while one blocks; then the socket is not read until they are worked off.

@@ -73,7 +73,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         _UNBEGUN,
         lambda memory, request, job: burying.hindrance(job),
     ),
-    # A leased job is its worker's, a complete one is kept for who asks: to take it away must be asked for.
+    # A leased job belongs to its worker, and a complete one is kept for its result: removing either needs a flag.
     messages.Delete: _How(
         lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
         _REMOVABLE,

@@ -17,7 +17,7 @@ from crossdock.wire.redis.values import Scored, Value
 MANY: Final = 1_000
 LARGE: Final = 256 * 1024
 
-#: A part is finished when it has so many bytes, or after so many blocks of elements: about a millisecond's work.
+#: A part ends at this many bytes, or after this many blocks of elements: about a millisecond of work.
 _PART_BYTES: Final = 256 * 1024
 _BLOCKS: Final = 20
 _BLOCK: Final = 50
