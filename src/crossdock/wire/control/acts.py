@@ -73,7 +73,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         _UNBEGUN,
         lambda memory, request, job: burying.hindrance(job),
     ),
-    # A leased job belongs to its worker, and a complete one is kept for its result: removing either needs a flag.
+    # A leased job belongs to its worker, and a complete one is kept for its result: a request must name those states.
     messages.Delete: _How(
         lambda desk, request, jobs: desk.do(Remove(VIA, "discarded", _numbers(jobs), frozenset(_REMOVABLE))),
         _REMOVABLE,
