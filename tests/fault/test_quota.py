@@ -78,7 +78,7 @@ def test_wherever_the_quota_ends_nothing_is_half_written(tmp_path: Path, quota: 
     assert quota.refused > 5
     copy = tmp_path / "killed"
     copy.mkdir()
-    for path in tmp_path.glob("journal.db*"):
+    for path in tmp_path.glob("journal.*"):
         (copy / path.name).write_bytes(path.read_bytes())
     assert content(copy)[: len(written)] == written, "all that was answered is there after a kill"
     quota.left = None
