@@ -107,6 +107,7 @@ def throttles_are_whole(memory: Memory) -> None:
         else:
             assert all(isinstance(holder, str) for holder in throttle.holders)
             assert throttle.holders or throttle.pending or throttle.end is not None
+    assert all(owed > 0 for owed, _ in memory.owed.values())
     pending = {name: each.pending for name, each in memory.throttles.items() if each.pending}
     assert {name: {jid: t for t, jid in order} for name, order in memory.pending.items()} == pending
     waiting = [job for job in memory.jobs.values() if job.state is State.HELD and not (job.extra and job.extra.stage)]

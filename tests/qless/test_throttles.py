@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from crossdock.engine import popping
+from crossdock.engine import dependents, popping
 from crossdock.model import commands as c
 from crossdock.model import mutations
 from crossdock.model.job import Form, Job, Spec
+from crossdock.model.moves import FreeHeld
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.dialect import REQLESS, REQLESS_013, THROTTLES, Dialect
@@ -286,3 +287,48 @@ def test_a_page_of_those_who_wait(dialect: Dialect, page: list[str], shown: str)
     desk = eight_for_two_places("gate")
     desk.dialect = dialect
     assert "".join(desk.call("jobs", "30", "throttled", "q", *page)) == shown
+
+
+def test_a_throttle_with_room_for_very_many_frees_them_in_slices(
+    desk: QlessDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order they came; what happens to one of them meanwhile, and a restart, do not stop it."""
+    monkeypatch.setattr(dependents, "AT_ONCE", 3)
+    desk.call("throttle.set", "1", "gate", "1")
+    for n in range(20):
+        put(desk, f"j{n:02d}", "gate")
+        if not n:
+            first = fetch(desk)
+    assert first is not None
+    desk.call("throttle.set", "2", "gate", "100")
+    ack(desk, first)
+    sound(desk)
+    ready = [f"j{n:02d}" for n in range(1, 20)]
+    assert [jid for jid in ready if state(desk, jid) is State.READY] == ready[:3]
+    assert desk.engine.due_in(desk.now) == 0.0
+    desk.do(FreeHeld(4))
+    sound(desk)
+    assert [jid for jid in ready if state(desk, jid) is State.READY] == ready[:7]
+    desk.call("job.cancel", "3", "j10", "j11")
+    sound(desk)
+    assert picture(replayed(desk))["owed"] == picture(desk.memory)["owed"] != {}
+    while desk.memory.owed:
+        assert desk.do(FreeHeld(4)) > 0
+        sound(desk)
+    assert [state(desk, jid) for jid in ready if jid not in ("j10", "j11")] == [State.READY] * 17
+
+
+def test_a_throttle_that_has_less_room_by_then_frees_no_more(desk: QlessDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependents, "AT_ONCE", 3)
+    desk.call("throttle.set", "1", "gate", "1")
+    for n in range(20):
+        put(desk, f"j{n:02d}", "gate")
+        if not n:
+            first = fetch(desk)
+    assert first is not None
+    desk.call("throttle.set", "2", "gate", "100")
+    ack(desk, first)
+    desk.call("throttle.set", "3", "gate", "2")
+    assert desk.do(FreeHeld(500)) == 2
+    assert not desk.memory.owed
+    sound(desk)

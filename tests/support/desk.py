@@ -14,6 +14,7 @@ from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, ResolveDependents, Start, Tick, Ticked
 from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
+from crossdock.model.moves import FreeHeld
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels
@@ -121,6 +122,8 @@ class PlainDesk:
         self.ticked.passes += 1
         if self.memory.unresolved:
             self.do(ResolveDependents(500))
+        if self.memory.owed:
+            self.do(FreeHeld(500))
 
     def restarted(self) -> "PlainDesk":
         """A desk after a crash: the events folded anew, and the command that follows each recovery."""

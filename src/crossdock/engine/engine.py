@@ -186,6 +186,7 @@ class Engine:
             m.ClearInterval: intervals.clear_interval,
             m.SetThrottle: holding.set_throttle,
             m.FreeThrottle: holding.free_throttle,
+            m.FreeHeld: holding.free_held,
             **resqu.decisions(random),
             loads.LoadJobs: loading.load_jobs,
             loads.CloseLoad: loading.close_load,

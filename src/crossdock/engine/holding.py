@@ -9,7 +9,7 @@ from heapq import merge
 
 from msgspec.structs import replace
 
-from crossdock.engine import faces, placing, throttles
+from crossdock.engine import dependents, faces, placing, throttles
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import stamped
@@ -20,7 +20,7 @@ from crossdock.model.commands import Touched
 from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.faces import What
 from crossdock.model.job import Job
-from crossdock.model.moves import FreeThrottle, SetThrottle
+from crossdock.model.moves import FreeHeld, FreeThrottle, SetThrottle
 from crossdock.model.records import Throttle
 from crossdock.model.states import HELD, READY, State, move
 
@@ -57,27 +57,34 @@ def room(memory: Memory, freed: Iterable[Touched], t: float | None, now: Now) ->
         throttle = memory.throttles.get(name)
         if throttle is None or not throttle.pending:
             continue
-        jids, jobs = _called(memory, throttle, ends, now)
+        jids, jobs, owed = _called(memory, throttle, ends, now)
         if jids:
             at = later(memory, now)
-            events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs]))
-            stirred.update((job.queue, None) for job in jobs if job.state in (HELD, READY))
+            events.append(Unheld(at, name, now.wall if t is None else t, jids, [row(job) for job in jobs], owed))
+            stirred.update(dict.fromkeys(_queues(jobs)))
     return events, tuple(stirred)
 
 
-def _called(memory: Memory, throttle: Throttle, ends: Sequence[Touched], now: Now) -> tuple[list[str], list[Job]]:
+def _queues(jobs: Iterable[Job]) -> list[str]:
+    """In which one of them may be leased now."""
+    return [job.queue for job in jobs if job.state in (HELD, READY)]
+
+
+def _called(memory: Memory, throttle: Throttle, ends: Sequence[Touched], now: Now) -> tuple[list[str], list[Job], int]:
     """Who waited for longest when each of the places was free. The script calls as many as there is room for at every
     end, and whom it calls has no place yet: where several end together it calls some more, who may have to wait again.
-    One of those that ended may have been called before: nobody is called in its stead."""
+    One of those that ended may have been called before: nobody is called in its stead. Beyond `dependents.AT_ONCE` they
+    are counted only, and called by `free_held`."""
     most = throttle.most(now.steady)
     left = {each.left for each in ends if each.left is not None and each.left[1] not in throttle.pending}
     waiting = merge(memory.pending[throttle.name], sorted(left))
     jids: list[str] = []
     jobs: list[Job] = []
+    owed = 0
     for end in ends:
         left.discard(end.left)
         places = int(most - end.held) if most < _FOR_EVER else _AT_ONCE
-        while places > 0 and (one := next(waiting, None)) is not None:
+        while places > 0 and len(jids) < dependents.AT_ONCE and (one := next(waiting, None)) is not None:
             jid = one[1]
             if jid not in throttle.pending:
                 places -= one in left
@@ -87,11 +94,36 @@ def _called(memory: Memory, throttle: Throttle, ends: Sequence[Touched], now: No
             if job is not None and face_of(job) is not None:  # who is gone takes nobody's place
                 jobs.append(job)
                 places -= 1
-    return jids, jobs
+        owed += max(0, places)
+    return jids, jobs, min(owed, len(throttle.pending) - len(jids))
+
+
+def free_held(memory: Memory, command: FreeHeld, now: Now) -> Decision[int]:
+    """Of the first throttle that had room for more than one command could free. It may have less room by now."""
+    if not memory.owed:
+        return (), 0, ()
+    name, (owed, t) = next(iter(memory.owed.items()))
+    throttle = memory.throttles.get(name)
+    jids: list[str] = []
+    jobs: list[Job] = []
+    left = 0
+    if throttle is not None and throttle.pending:
+        room = int(max(0.0, min(owed, throttle.most(now.steady) - len(throttle.holders))))
+        jids = [jid for _, jid in memory.pending[name].front(min(room, command.limit))]
+        jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and face_of(job) is not None]
+        left = min(room - len(jobs), len(throttle.pending) - len(jids))
+    event = Unheld(later(memory, now), name, t, jids, [row(job) for job in jobs], left)
+    return (event,), len(jids), tuple(dict.fromkeys(_queues(jobs)))
 
 
 def unheld(memory: Memory, event: Unheld) -> None:
-    throttle = memory.throttles[event.name]
+    if event.owed:
+        memory.owed[event.name] = event.owed, event.t
+    else:
+        memory.owed.pop(event.name, None)
+    throttle = memory.throttles.get(event.name)
+    if throttle is None:
+        return
     for jid in event.jids:
         throttles.wait_no_more(memory, throttle, jid)
     for each in event.rows:

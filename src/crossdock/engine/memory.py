@@ -79,6 +79,7 @@ class Memory:
         "loose",
         "names",
         "needed_by",
+        "owed",
         "pending",
         "queues",
         "recurrences",
@@ -163,6 +164,7 @@ class Memory:
         for throttle in self.throttles.values():
             throttle.holders, throttle.pending = {}, {}
         self.pending: dict[str, Order[tuple[float, str]]] = {}  #: by throttle: since when, and who
+        self.owed: dict[str, tuple[int, float]] = {}  #: by throttle: how many more have room, by their caller's time
         self.keys = self.keys.emptied()
         self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`

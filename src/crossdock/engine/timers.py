@@ -44,7 +44,7 @@ def due_in(memory: Memory, now: Now) -> float | None:
         steady.append(memory.keys.ends.first()[0])
     if memory.throttles:
         steady.append(throttles.next_end(memory))
-    if memory.unresolved or mapping.waits(memory):
+    if memory.unresolved or memory.owed or mapping.waits(memory):
         return 0.0
     waits = [*(due - now.wall for due in wall), *(due - now.steady for due in steady)]
     wait = min(waits, default=inf)

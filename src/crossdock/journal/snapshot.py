@@ -105,6 +105,7 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stats_gone: dict[str, tuple[float, float]] = {}
     once_steady: dict[bytes, float] = {}
     unresolved: list[tuple[Number, Ending, Unresolved]] = []
+    owed: dict[str, tuple[int, float]] = {}
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True):
@@ -160,6 +161,7 @@ def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
             memory.stats.gone,
             memory.loads.once,
             [(*key, each) for key, each in memory.unresolved.items()],
+            memory.owed,
         )
     )
     yield _block(Footer(len(memory.jobs)))
@@ -255,6 +257,7 @@ def _records(memory: Memory, rest: Rest, header: Header) -> None:
     obey(memory)
     once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
     memory.loads.restore(rest.loads, rest.once_steady or once)
+    memory.owed = rest.owed
     memory.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
     for each in rest.intervals:
         memory.intervals[each.jid] = each

@@ -140,6 +140,7 @@ class Unheld(Event, tag="unheld"):
     t: float
     jids: list[str]  #: of all who waited no longer, jobs or not
     rows: list[Row]  #: of those that became ready, or stand elsewhere among the ready
+    owed: int = 0  #: there is room for so many more, who follow in later batches
 
 
 class Recurred(Event, tag="recurred"):

@@ -224,6 +224,12 @@ class SetThrottle(Command[None], frozen=True, gc=False):
     lasts: float | None = None  #: seconds; None: for ever
 
 
+class FreeHeld(Command[int], frozen=True, gc=False):
+    """A throttle had room for very many, and some of them are still held: free at most `limit`. Outcome: how many."""
+
+    limit: int
+
+
 class FreeThrottle(Command[None], frozen=True, gc=False):
     """These jids hold it no longer, and do not wait for it, whatever they are."""
 

@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypeVar
 from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
 from crossdock.model.commands import Command, ResolveDependents, Tick, Ticked
+from crossdock.model.moves import FreeHeld
 from crossdock.server.ceiling import Ceiling
 
 T = TypeVar("T")
@@ -102,7 +103,9 @@ class Ticker:
         self.arm()
 
     def _resolve(self) -> None:
-        """Dependents of jobs that ended, where very many were postponed."""
-        left, unresolved = TICK_DEPENDENTS, self._engine.memory.unresolved
-        while left > 0 and unresolved:
+        """What a single command left undone: dependents of jobs that ended, and jobs that throttles have room for."""
+        left, memory = TICK_DEPENDENTS, self._engine.memory
+        while left > 0 and memory.unresolved:
             left -= max(1, self._turn.do(ResolveDependents(left)))
+        while left > 0 and memory.owed:
+            left -= max(1, self._turn.do(FreeHeld(left)))
