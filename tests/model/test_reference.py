@@ -388,7 +388,7 @@ class PostponingBesideReference(EngineBesideReference):
 
 
 TestPostponingBesideReference = PostponingBesideReference.TestCase
-TestPostponingBesideReference.settings = settings(stateful_step_count=60)
+TestPostponingBesideReference.settings = settings(stateful_step_count=40)
 
 
 def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:

@@ -2,13 +2,17 @@
 
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import pytest
 
+from crossdock.engine import dependents
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
-from crossdock.model.events import Recurred, Surfaced
+from crossdock.model.commands import ResolveDependents
+from crossdock.model.events import DependentsPostponed, DependentsResolved, Recurred, Surfaced
+from crossdock.model.moves import FreeHeld
 from crossdock.wire.redis.qless.dialect import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from tests.model import invariants
 from tests.model.coverage import MOVED, UNMOVED, Coverage
@@ -52,6 +56,30 @@ def test_a_walk_leaves_everything_whole(seed: int, dialect: Dialect, tmp_path: P
 @pytest.mark.parametrize("seed", SEEDS)
 def test_so_does_one_in_which_every_client_speaks_another(seed: int, tmp_path: Path) -> None:
     leaves_everything_whole(Walk(seed, *DIALECTS), tmp_path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_so_does_one_in_which_all_dependents_follow_later(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One at a time, some steps later; so do jobs that a throttle has room for."""
+    monkeypatch.setattr(dependents, "AT_ONCE", seed % 2)
+    walk = Walk(seed, *DIALECTS)
+    step, later = walk.step, Random(seed)
+
+    def with_slices() -> None:
+        step()
+        if later.random() < 0.3:
+            walk.desk.do(later.choice((ResolveDependents(1), FreeHeld(1))))
+
+    monkeypatch.setattr(walk, "step", with_slices)
+    leaves_everything_whole(walk, tmp_path)
+    kinds = {type(event) for event in walk.desk.events}
+    assert kinds >= {DependentsPostponed, DependentsResolved}
+    while walk.desk.memory.unresolved or walk.desk.memory.owed:
+        walk.desk.do(ResolveDependents(7))
+        walk.desk.do(FreeHeld(7))
+    invariants.check(walk.desk.memory)
 
 
 def leaves_everything_whole(walk: Walk, tmp_path: Path) -> None:
