@@ -58,8 +58,8 @@ class Losing:
             its_end = self._fail(job, need)
             if its_end is not None and each in needed_by:
                 self._enter(path, each, its_end)
-        # The deepest is taken up again first.
-        self._postponed += [(need, how) for need, how, rest in path if length_hint(rest)]
+        # What was postponed last is resolved first: the deepest of this job, and this job before those that follow.
+        self._postponed[:0] = [(need, how) for need, how, rest in path if length_hint(rest)]
 
     def _enter(self, path: list[tuple[Number, Ending, Iterator[Number]]], number: Number, ending: Ending) -> None:
         waiting = self._memory.needed_by.get(number)

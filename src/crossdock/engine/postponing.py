@@ -36,22 +36,26 @@ _FINAL = frozenset({State.DEAD, State.FAILED})
 
 
 def postpone(memory: Memory, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
-    """The events. In front of one that ends a job with too many dependents there is another that postpones them."""
-    needed_by, left = memory.needed_by, dependents.AT_ONCE
-    found: list[AnyEvent] = []
-    for event in events:
+    """The events. In front of the first that ends a job with too many dependents are others that postpone them."""
+    left, first = dependents.AT_ONCE, -1
+    found: list[Key] = []
+    for at, event in enumerate(events):
         for number, ending in _endings(event):
-            waiting = needed_by.get(number)
+            waiting = memory.needed_by.get(number)
             if waiting is None:
                 continue
             count = memory.strict.get(number, 0) if ending is Ending.KEPT else len(waiting)
             if count <= left:
                 left -= count
                 continue
-            first = isinstance(command, Succeed) and command.whole
-            found.append(DependentsPostponed(event.at, number, ending, getattr(command, "t", None), first))
-        found.append(event)
-    return found if len(found) > len(events) else events
+            found.append((number, ending))
+            first = at if first < 0 else first
+    if not found:
+        return events
+    at_front, t = isinstance(command, Succeed) and command.whole, getattr(command, "t", None)
+    # What was postponed last is resolved first.
+    postponed = [DependentsPostponed(events[first].at, *each, t, at_front) for each in reversed(found)]
+    return [*events[:first], *postponed, *events[first:]]
 
 
 def _endings(event: AnyEvent) -> Iterator[Key]:
