@@ -175,8 +175,9 @@ class _Format(msgspec.Struct):
 def refuse_newer(folder: Path) -> None:
     """Raises Newer. What cannot be read passes: reading it says what is wrong."""
     try:
-        found = msgspec.json.decode((folder / DONE).read_bytes(), type=_Format).format
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError):
+        data = (folder / DONE).read_bytes()
+        found = msgspec.json.decode(unseal(data) or data, type=_Format).format
+    except (OSError, UnicodeDecodeError, BadSum, msgspec.MsgspecError):
         return
     if found > FORMAT:
         raise Newer(f"the lake in {folder}, of format", found, FORMAT)
