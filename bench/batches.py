@@ -30,8 +30,9 @@ from bench.target import connect
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, Ticked
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from crossdock.model.commands.core import Command, Ticked
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.server.standing import recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
 from crossdock.wire.channels import Channels

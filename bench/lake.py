@@ -24,9 +24,10 @@ from crossdock.journal.sqlite import SqliteJournal
 from crossdock.lake.manifest import read_done
 from crossdock.lake.tail import Tail
 from crossdock.lake.writer import Writer
-from crossdock.model.events import EVENT_VERSION, Batch, Leased, Pushed, Succeeded, encode_batch
+from crossdock.model.events import Leased, Pushed, Succeeded
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.model.job import Bound, Form, Spec
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 
 #: Younger segments than by default: the process is there as soon as the load is, and finishes some during it.

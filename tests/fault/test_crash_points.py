@@ -11,7 +11,7 @@ from crossdock.engine.engine import Engine
 from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
-from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed
+from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed
 from crossdock.model.job import Held
 from crossdock.model.states import State
 from crossdock.server.clock import Clock

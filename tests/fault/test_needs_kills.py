@@ -12,6 +12,7 @@ from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model import events as e
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.payload import as_args
@@ -44,7 +45,7 @@ def on_disk(data: Path) -> tuple[list[str], Memory]:
     """What the interval has made, in order, and the state."""
     journal = SqliteJournal(Folder(data))
     try:
-        events = [event for _, batch in journal.read(0) for event in e.decode_batch(batch).events]
+        events = [event for _, batch in journal.read(0) for event in decode_batch(batch).events]
         made = [spec.jid for event in events if isinstance(event, e.Recurred) for spec in event.specs]
         return made, recover(journal).memory
     finally:

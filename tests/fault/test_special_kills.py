@@ -16,6 +16,7 @@ from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model import events as e
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Spec
 from tests.support.accounting import Kind, Op, Outcome, account, had_by_two
 from tests.support.special_load import SpecialLoad
@@ -36,7 +37,7 @@ class Outcomes(NamedTuple):
 def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], Memory]:
     journal = SqliteJournal(Folder(data))
     try:
-        return [e.decode_batch(batch).events for _, batch in journal.read(0)], recover(journal).memory
+        return [decode_batch(batch).events for _, batch in journal.read(0)], recover(journal).memory
     finally:
         journal.close()
 

@@ -8,7 +8,8 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.stats import QueueDay, Stats
 from crossdock.lake.tables import Tables
 from crossdock.model.clock import DAY
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch
 
 Row = dict[str, Any]
 

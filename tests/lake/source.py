@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from crossdock.lake.segments import look, verify
 from crossdock.lake.tables import Tables
 from crossdock.lake.writer import Writer
-from crossdock.model.events import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from tests.qless.walk import Walk
 
 Row = dict[str, Any]

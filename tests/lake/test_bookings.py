@@ -10,10 +10,10 @@ import pytest
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import DAY
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Form, Spec
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.dialect import UNIFIED_2013, Dialect
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from crossdock.lake.choosing import Filter, LakeNotWhole, choose, has, jobs
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
-from crossdock.model import commands as c
-from crossdock.model import moves as m
-from crossdock.model import mutations
-from crossdock.model.events import EVENT_VERSION, Batch, decode_batch, encode_batch
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless as m
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
 from crossdock.model.job import Extra, Form
 from tests.lake.source import ListSource, write_all
 from tests.model.bench import RULES, Bench, spec
@@ -33,7 +33,7 @@ def past(tmp_path: Path) -> tuple[Path, Bench]:
     bench.succeed("good")
     bench.lease()
     bench.fail("bad")
-    bench.do(mutations.Remove("control", "discarded", [3], frozenset({bench.job(3).state})))
+    bench.do(admin.Remove("control", "discarded", [3], frozenset({bench.job(3).state})))
     bench.do(m.Put("qless", 1.0, "w", "put", "moves", "klass", b'{"a":1}', Form.JSON))
     bench.do(m.Put("qless", 2.0, "w", "put", "moves", "klass", b'{"a":2}', Form.JSON))
     bench.clock.pass_by(DAY)

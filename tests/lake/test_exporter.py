@@ -17,7 +17,7 @@ from crossdock.lake.options import Options, Position
 from crossdock.lake.segments import look
 from crossdock.lake.status import status
 from crossdock.model.clock import Now
-from crossdock.model.events import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.server.lake import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
 from crossdock.settings import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in

@@ -8,7 +8,8 @@ import pytest
 from crossdock.lake.payloads import Payloads
 from crossdock.lake.quotes import Quotes
 from crossdock.lake.tables import Tables
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, Failed
+from crossdock.model.events import AnyEvent, Failed
+from crossdock.model.events.codec import EVENT_VERSION, Batch
 from tests.lake.ledger import Row
 from tests.qless.replay import QlessDesk
 from tests.support.desk import StoringEngine, stored

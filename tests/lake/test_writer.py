@@ -14,7 +14,7 @@ from crossdock.lake.payloads import Payloads
 from crossdock.lake.segments import look
 from crossdock.lake.writer import LakeInUse, OtherJournal, Writer
 from crossdock.model.errors import Damaged
-from crossdock.model.events import decode_batch, encode_batch
+from crossdock.model.events.codec import decode_batch, encode_batch
 from tests.lake.source import ListSource, rows_in, rows_of, story, write_all
 from tests.model.bench import Bench
 

@@ -1,9 +1,20 @@
 """A rig with short words for what tests do all the time."""
 
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Enqueue, Fail, GiveBack, LeaseNext, Start, Succeed, Terms, Tick, Ticked
+from crossdock.model.commands.core import (
+    Claim,
+    Enqueue,
+    Fail,
+    GiveBack,
+    LeaseNext,
+    Start,
+    Succeed,
+    Terms,
+    Tick,
+    Ticked,
+)
 from crossdock.model.job import Extra, Form, Held, Job, Links, Number, Spec
-from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Rules, Then
 from tests.model.rig import Rig, fold
 
 TERMS = Terms(1_800.0, 60.0, 86_400.0)

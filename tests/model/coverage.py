@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final, Self, get_args
 
 from crossdock.engine.memory import Memory
-from crossdock.model import event_resqu as q
 from crossdock.model import events as e
-from crossdock.model.keys import KeyEvent
-from crossdock.model.loads import LoadEvent
+from crossdock.model.events import resqu as q
+from crossdock.model.events.bulk import LoadEvent
+from crossdock.model.events.keyspace import KeyEvent
 from crossdock.model.states import State
 from tests.model.values import KEPT
 

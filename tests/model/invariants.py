@@ -6,8 +6,8 @@ from math import inf
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, listed_in, needs_of, shelf_key
 from crossdock.model.job import ResquFace
+from crossdock.model.policies import Lost
 from crossdock.model.records import Phase
-from crossdock.model.rules import Lost
 from crossdock.model.states import State
 
 

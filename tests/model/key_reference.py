@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from crossdock.engine.keys import elements
 from crossdock.engine.memory import Memory
-from crossdock.model import commands as c
-from crossdock.model import keys as k
-from crossdock.model import mutations
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import keyspace as k
+from crossdock.model.commands.core import Command
 
 #: Kind, value (bytes, list, or dict of members), end (0: never).
 Value = tuple[k.Kind, Any, float]
@@ -61,7 +61,7 @@ class KeyReference:
     def forget_scripts(self, command: k.ForgetScripts, now: Now) -> None:
         self.scripts = {}
 
-    def flush(self, command: mutations.Flush, now: Now) -> None:
+    def flush(self, command: admin.Flush, now: Now) -> None:
         self.keys = {}
 
     def tick(self, command: c.Tick, now: Now) -> None:
@@ -76,7 +76,7 @@ RULES: Final[dict[type[Command[Any]], Callable[[KeyReference, Any, Now], Any]]] 
     k.ChangeMembers: KeyReference.change_members,
     k.KnowScript: KeyReference.know_script,
     k.ForgetScripts: KeyReference.forget_scripts,
-    mutations.Flush: KeyReference.flush,
+    admin.Flush: KeyReference.flush,
     c.Tick: KeyReference.tick,
 }
 

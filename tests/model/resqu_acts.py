@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
-from crossdock.model import commands as c
-from crossdock.model import mutations
-from crossdock.model import resqu as r
-from crossdock.model import resqu_lists as b
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as b
+from crossdock.model.commands import resqu as r
 from crossdock.model.job import Held, Job, Number, Spec
 from crossdock.model.records import Phase
 from crossdock.model.states import State
@@ -239,7 +239,7 @@ def move(scene: Scene, do: Do) -> None:
     """By hand, whatever they are: those in batches, too, and one that was never given."""
     few = [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))] if scene.memory.jobs else []
     do(
-        mutations.Reroute(
+        admin.Reroute(
             "control", scene.one_of(("static", "batch", "elsewhere")), [*few, scene.memory.counters.number + 1]
         )
     )
@@ -249,9 +249,9 @@ def kill(scene: Scene, do: Do) -> None:
     """By hand, whatever waits: in batches and in allocators' buffers, too. Some are brought back."""
     dead = [number for _, number in scene.memory.shelves[State.DEAD]]
     if dead and scene.chance(0.6):
-        do(mutations.Requeue("control", [*dead[-4:], scene.memory.counters.number + 1]))
+        do(admin.Requeue("control", [*dead[-4:], scene.memory.counters.number + 1]))
     elif scene.memory.jobs:
-        do(mutations.Bury("control", [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))]))
+        do(admin.Bury("control", [scene.one_of(list(scene.memory.jobs)) for _ in range(scene.one_of((1, 3)))]))
 
 
 def plan(scene: Scene, do: Do) -> None:

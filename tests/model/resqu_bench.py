@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
 from crossdock.journal import snapshot
-from crossdock.model import commands as c
-from crossdock.model import resqu, resqu_lists
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu
 from crossdock.model.job import Extra, Form, Job, Links, ResquFace, Spec
-from crossdock.model.rules import Lapse, Rules, Then
+from crossdock.model.policies import Lapse, Rules, Then
 from tests.model import invariants
 from tests.model.bench import Bench
 from tests.support.picture import picture
@@ -73,18 +73,18 @@ class ResquBench(Bench):
         return self._fill(job, worker)
 
     def pop_staged(self, stage: str, worker: str = "w1") -> Job | None:
-        return self._fill(self.do(resqu_lists.LeaseStaged("resqu", stage, worker, resqu.BUFFER_TERMS)), worker)
+        return self._fill(self.do(resqu.LeaseStaged("resqu", stage, worker, resqu.BUFFER_TERMS)), worker)
 
     def _fill(self, job: Job | None, worker: str) -> Job | None:
         if job is not None:
             assert job.lease is not None
             assert job.lease.end == inf
             key = f"worker:{worker}"
-            self.do(resqu_lists.FillBuffer(key, job.number, job.lease.token, text_of(job)))
+            self.do(resqu.FillBuffer(key, job.number, job.lease.token, text_of(job)))
         return job
 
     def rpop(self, worker: str = "w1", *, lost: bool = False) -> bytes | None:
-        return self.do(resqu_lists.EmptyBuffer("resqu", f"worker:{worker}", lost))
+        return self.do(resqu.EmptyBuffer("resqu", f"worker:{worker}", lost))
 
     def finalise(self, uid: str, by: int = 50) -> resqu.Finalised:
         return self.do(resqu.Finalise("resqu", uid, by))
@@ -97,11 +97,11 @@ class ResquBench(Bench):
 
     def batch(self, name: str, *jids: str, source: str = "acc", commit: bool = True) -> None:
         first, *rest = (job_spec(jid, source=source, name="Import") for jid in jids)
-        assert self.do(resqu_lists.OpenStage("resqu", name, source, "Import", first))
+        assert self.do(resqu.OpenStage("resqu", name, source, "Import", first))
         for spec in rest:
-            assert self.do(resqu_lists.PushStage("resqu", name, spec))
+            assert self.do(resqu.PushStage("resqu", name, spec))
         if commit:
-            assert self.do(resqu_lists.CommitStage(name)) == len(jids)
+            assert self.do(resqu.CommitStage(name)) == len(jids)
 
     def jids(self, queue: str) -> list[str]:
         found = self.memory.queues.get(queue)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from crossdock.model import event_resqu as q
 from crossdock.model import events as e
 from crossdock.model.clock import Now
+from crossdock.model.events import resqu as q
 from crossdock.model.job import Spec
 from crossdock.model.states import State
 from tests.model.resqu_reference.jobs import face, uid_of

@@ -12,10 +12,11 @@ from typing import Any
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.journal.recovery import recover
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import resqu as r
-from crossdock.model import resqu_lists as b
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as b
+from crossdock.model.commands import resqu as r
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
 from tests.model import invariants
 from tests.model.coverage import Coverage
 from tests.model.resqu_acts import BATCHES, MAPPING, TERMS, Scene
@@ -90,11 +91,11 @@ class ResquWorld(World):
         return outcome
 
     def _durable(self, turn: Turn) -> None:
-        batch = e.encode_batch(
-            e.Batch(e.EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
+        batch = encode_batch(
+            Batch(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
         )
         self.store.append(batch)
-        for event, (_, then) in zip(e.decode_batch(batch).events, turn.events, strict=True):
+        for event, (_, then) in zip(decode_batch(batch).events, turn.events, strict=True):
             self.log.append(event)
             before = self.coverage.before(self.folded, event)
             apply(self.folded, event)

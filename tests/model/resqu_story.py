@@ -1,7 +1,7 @@
 """Each kind of event that Resqu's words make, in a plausible order: a part of the story in story.py."""
 
-from crossdock.model import commands as c
-from crossdock.model import resqu, resqu_lists
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu
 from tests.model.bench import Bench
 from tests.model.resqu_bench import job_spec, text_of
 
@@ -11,9 +11,9 @@ def story_of_resqu(bench: Bench) -> Bench:
     bench.do(resqu.SetMapping({"default": {"default": "pool"}}, {"default": {"default": "batches"}}))
     bench.tick()
     _uniques(bench)
-    bench.do(resqu_lists.OpenStage("resqu", "lane", "acc", "Import", job_spec("staged-1", name="Import")))
-    bench.do(resqu_lists.PushStage("resqu", "lane", job_spec("staged-2", name="Import")))
-    bench.do(resqu_lists.CommitStage("lane"))
+    bench.do(resqu.OpenStage("resqu", "lane", "acc", "Import", job_spec("staged-1", name="Import")))
+    bench.do(resqu.PushStage("resqu", "lane", job_spec("staged-2", name="Import")))
+    bench.do(resqu.CommitStage("lane"))
     plan = job_spec("", "planned", stamped=False)
     for name in ("acc_cleared", "acc_plan"):
         bench.do(resqu.SetPlan(name, "acc", "P1M", bench.now.wall + 9e6, plan, b"{}"))
@@ -25,23 +25,23 @@ def _batches(bench: Bench) -> None:
     """Before there is a mapping: allocators say where everything goes."""
     for name in ("by hand", "after it", "abandoned"):
         spec = job_spec(f"first of {name}", name="Import")
-        bench.do(resqu_lists.OpenStage("resqu", name, "acc", "Import", spec))
-        bench.do(resqu_lists.KeepStage(name, bench.now.steady + 10.0))
+        bench.do(resqu.OpenStage("resqu", name, "acc", "Import", spec))
+        bench.do(resqu.KeepStage(name, bench.now.steady + 10.0))
     for name in ("by hand", "after it"):
-        bench.do(resqu_lists.CommitStage(name))
-        bench.do(resqu_lists.AssignStage(name, "units"))
-    job = bench.do(resqu_lists.LeaseStaged("resqu", "by hand", "w1", resqu.BUFFER_TERMS))
+        bench.do(resqu.CommitStage(name))
+        bench.do(resqu.AssignStage(name, "units"))
+    job = bench.do(resqu.LeaseStaged("resqu", "by hand", "w1", resqu.BUFFER_TERMS))
     assert job is not None
     assert job.lease is not None
-    bench.do(resqu_lists.FillBuffer("worker:w1", job.number, job.lease.token, text_of(job)))
-    bench.do(resqu_lists.EmptyBuffer("resqu", "worker:w1"))
-    bench.do(resqu_lists.FinishStage("by hand"))
+    bench.do(resqu.FillBuffer("worker:w1", job.number, job.lease.token, text_of(job)))
+    bench.do(resqu.EmptyBuffer("resqu", "worker:w1"))
+    bench.do(resqu.FinishStage("by hand"))
     bench.after(11.0)
     bench.do(resqu.PushJob("resqu", 1, job_spec("taken")))
-    job = bench.do(resqu_lists.TakeNext("resqu", resqu.UNASSIGNED))
+    job = bench.do(resqu.TakeNext("resqu", resqu.UNASSIGNED))
     assert job is not None
-    bench.do(resqu_lists.FillBuffer("allocator:n:job-1", job.number, 0, text_of(job)))
-    bench.do(resqu_lists.PutOn("resqu", "allocator:n:job-1", "pool"))
+    bench.do(resqu.FillBuffer("allocator:n:job-1", job.number, 0, text_of(job)))
+    bench.do(resqu.PutOn("resqu", "allocator:n:job-1", "pool"))
 
 
 def _uniques(bench: Bench) -> None:
@@ -57,8 +57,8 @@ def _uniques(bench: Bench) -> None:
     bench.do(resqu.PushJob("resqu", 2, job_spec("again", "again")))
     while (job := bench.do(c.LeaseNext("resqu", ["pool"], "w2", resqu.BUFFER_TERMS))) is not None:
         assert job.lease is not None
-        bench.do(resqu_lists.FillBuffer("worker:w2", job.number, job.lease.token, text_of(job)))
+        bench.do(resqu.FillBuffer("worker:w2", job.number, job.lease.token, text_of(job)))
         if job.jid == "again":
             bench.do(resqu.Unlock("again", 4, True, True))
             bench.do(resqu.PushJob("resqu", 4, job_spec("again-2", "again", failures=1, due=bench.now.wall + 9e6)))
-        bench.do(resqu_lists.EmptyBuffer("resqu", "worker:w2"))
+        bench.do(resqu.EmptyBuffer("resqu", "worker:w2"))

@@ -13,8 +13,9 @@ from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
+from crossdock.model.commands.core import Command
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
 
 T = TypeVar("T")
 

@@ -23,10 +23,11 @@ from crossdock.engine.decision import Decision
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.memory import Memory
 from crossdock.journal.recovery import recover
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import mutations
 from crossdock.model.clock import Now
+from crossdock.model.commands import admin as admin_module
+from crossdock.model.commands import core as c
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
 from crossdock.model.job import Held, Spec
 from crossdock.model.states import State
 from tests.model import invariants, values
@@ -223,11 +224,11 @@ class World:
                 reply()
 
     def _durable(self, turn: Turn) -> None:
-        batch = e.encode_batch(
-            e.Batch(e.EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
+        batch = encode_batch(
+            Batch(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
         )
         self.store.append(batch)
-        for event, (_, then) in zip(e.decode_batch(batch).events, turn.events, strict=True):
+        for event, (_, then) in zip(decode_batch(batch).events, turn.events, strict=True):
             self.log.append(event)
             before = self.coverage.before(self.folded, event)
             apply(self.folded, event)
@@ -289,7 +290,7 @@ class World:
         """Everything that is left comes out, once, as it went in; then nothing is left."""
         admin = self.scene.clients[0]
         kept = frozenset({State.COMPLETE, State.FAILED})
-        for command in (c.SetRecurrences([]), c.SetThrottles([]), mutations.ResumeQueues(None)):
+        for command in (c.SetRecurrences([]), c.SetThrottles([]), admin_module.ResumeQueues(None)):
             self.do(admin, command)
         leases = [(job.number, job.lease.token) for job in self.engine.memory.jobs.values() if job.lease]
         self.do(admin, c.GiveBack(admin.via, leases))
@@ -297,7 +298,7 @@ class World:
         for _ in range(500):
             while self._drain_one(worker):
                 pass
-            self.do(admin, mutations.Remove(admin.via, "discarded", list(self.engine.memory.jobs), kept))
+            self.do(admin, admin_module.Remove(admin.via, "discarded", list(self.engine.memory.jobs), kept))
             if not self.engine.memory.jobs:
                 break
             self.clock.pass_by(max(3_600.0, self.engine.due_in(self.clock.now) or 0.0))

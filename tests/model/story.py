@@ -6,14 +6,14 @@ from unittest.mock import patch
 import msgspec
 
 from crossdock.engine import dependents
-from crossdock.model import commands as c
-from crossdock.model import keys as k
-from crossdock.model import loads, mutations
-from crossdock.model import moves as m
-from crossdock.model.faces import Entry, What
+from crossdock.model.commands import admin, bulk
+from crossdock.model.commands import core as c
+from crossdock.model.commands import keyspace as k
+from crossdock.model.commands import qless as m
 from crossdock.model.job import Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.protocol_data import Entry, What
 from crossdock.model.records import Interval, Per, Recurrence
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.resqu_story import story_of_resqu
@@ -24,7 +24,7 @@ def story() -> Bench:
     bench = Bench()
     bench.do(c.Start())
     bench.push("flushed")
-    bench.do(mutations.Flush("faktory"))
+    bench.do(admin.Flush("faktory"))
     face = FaktoryFace("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
     far = bench.now.wall + 9e6
     rich = Rules(25, 3, 90.0, Backoff.POLYNOMIAL, Then.DEAD, Then.GONE, Lapse.FAILURE)
@@ -46,20 +46,20 @@ def story() -> Bench:
     bench.lease()
     bench.after(1_800.0)
     _, requeued, buried, removed = bench.push("waiting", "requeued", "buried", "removed", due=far)
-    bench.do(mutations.Requeue("faktory", [requeued]))
-    bench.do(mutations.Bury("faktory", [buried]))
-    bench.do(mutations.Remove("faktory", "discarded", [removed], frozenset({State.SCHEDULED})))
+    bench.do(admin.Requeue("faktory", [requeued]))
+    bench.do(admin.Bury("faktory", [buried]))
+    bench.do(admin.Remove("faktory", "discarded", [removed], frozenset({State.SCHEDULED})))
     bench.push("leased", "returned", priority=3)
     bench.lease(worker="somebody")
     bench.give_back(held(bench.lease()))
     bench.do(c.SetTrack("leased", 50, "half", bench.now.wall + 7_200.0))
     bench.nothing_to_lease("seen", "forgotten", terms=c.Terms(1.0, 1.0, 1.0, registers=True))
-    bench.do(mutations.ForgetQueue("forgotten"))
+    bench.do(admin.ForgetQueue("forgotten"))
     for name in ("paused", "resumed"):
         [number] = bench.push(name, queue=name)
-        bench.do(mutations.Remove("faktory", "queue removed", [number], frozenset({State.READY})))
-        bench.do(mutations.PauseQueues([name]))
-    bench.do(mutations.ResumeQueues(["resumed"]))
+        bench.do(admin.Remove("faktory", "queue removed", [number], frozenset({State.READY})))
+        bench.do(admin.PauseQueues([name]))
+    bench.do(admin.ResumeQueues(["resumed"]))
     return bench
 
 
@@ -184,14 +184,14 @@ def story_of_strays(bench: Bench) -> Bench:
 
 
 def story_of_loads(bench: Bench) -> Bench:
-    bench.do(loads.LoadJobs("crossdock", "run", [spec("loaded"), spec("loaded")]))
-    bench.do(loads.CloseLoad("run"))
+    bench.do(bulk.LoadJobs("crossdock", "run", [spec("loaded"), spec("loaded")]))
+    bench.do(bulk.CloseLoad("run"))
     return bench
 
 
 def story_of_rerouting(bench: Bench) -> Bench:
     numbers = bench.push("rerouted", queue="from")
-    bench.do(mutations.Reroute("control", "to", numbers))
+    bench.do(admin.Reroute("control", "to", numbers))
     return bench
 
 

@@ -10,11 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import mutations
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Call, Extra, Form, Freed, Links, LockTerms, Spec
-from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Rules, Then
 from crossdock.model.states import State
 from tests.model import values
 from tests.model.group_history import History
@@ -47,7 +48,7 @@ class Groups(RuleBasedStateMachine):
         so_far = len(self.rig.batches)
         outcome = self.rig.do(command)
         for batch in self.rig.batches[so_far:]:
-            self.history.add(e.decode_batch(batch).events)
+            self.history.add(decode_batch(batch).events)
         return outcome
 
     def group(self, pick: int) -> str:
@@ -159,11 +160,11 @@ class Groups(RuleBasedStateMachine):
     def act_on_many(self, how: str, some: set[int]) -> None:
         numbers = [number for i, number in enumerate(self.rig.memory.jobs) if i % 8 in some]
         if how == "requeue":
-            self.do(mutations.Requeue("faktory", numbers))
+            self.do(admin.Requeue("faktory", numbers))
         elif how == "bury":
-            self.do(mutations.Bury("faktory", numbers))
+            self.do(admin.Bury("faktory", numbers))
         else:
-            self.do(mutations.Remove("faktory", "discarded", numbers, REMOVABLE))
+            self.do(admin.Remove("faktory", "discarded", numbers, REMOVABLE))
 
     @rule(seconds=seconds)
     def time_passes(self, seconds: float) -> None:
@@ -180,7 +181,7 @@ class Groups(RuleBasedStateMachine):
         self.rig.adopt(fold(batches))
         self.history = History()
         for batch in batches:
-            self.history.add(e.decode_batch(batch).events)
+            self.history.add(decode_batch(batch).events)
         so_far = len(self.rig.events)
         self.do(c.Start())
         assert [type(event) for event in self.rig.events[so_far:]] == [e.Started]
@@ -190,7 +191,7 @@ class Groups(RuleBasedStateMachine):
         for name in list(self.rig.memory.groups):
             self.do(c.CommitGroup(name))
         while self.rig.memory.jobs:
-            self.do(mutations.Requeue("faktory", list(self.rig.memory.jobs)))
+            self.do(admin.Requeue("faktory", list(self.rig.memory.jobs)))
             for job in list(self.rig.memory.jobs.values()):
                 if job.lease is None:
                     self.do(c.LeaseNext("faktory", (job.queue,), "w", values.TERMS[0]))

@@ -13,11 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from crossdock.engine.keys import ENTRY_BYTES, elements, size_of
 from crossdock.journal import snapshot
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import keys as k
-from crossdock.model import mutations
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import keyspace as k
 from crossdock.model.errors import UsageError
+from crossdock.model.events.keyspace import KeyKept, KeysDropped, KeySet, ListChanged, MembersChanged, ScriptKnown
 from tests.model.key_reference import KeyReference, visible
 from tests.model.rig import Rig, fold
 from tests.support.picture import picture
@@ -99,7 +100,7 @@ class KeysBesideReference(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        self.do(mutations.Flush("redis"))
+        self.do(admin.Flush("redis"))
 
     @rule(seconds=st.sampled_from([0.0, 0.4, 2.5, 60.0]), limit=st.sampled_from([None, 1, 500]))
     def time_passes(self, seconds: float, limit: int | None) -> None:
@@ -174,7 +175,7 @@ def test_an_end_is_due_and_carried_out_in_slices() -> None:
     assert rig.engine.due_in(rig.clock.now) == 5.0
     rig.clock.pass_by(5.0)
     assert rig.do(c.Tick(4)).more
-    assert isinstance(rig.last, k.KeysDropped)
+    assert isinstance(rig.last, KeysDropped)
     assert len(rig.memory.keys.entries) == 6
     assert not rig.do(c.Tick(500)).more
     assert rig.memory.keys.entries == {}
@@ -195,7 +196,7 @@ def test_what_changes_nothing_is_no_event() -> None:
 
 def test_key_events_are_hard() -> None:
     """A reply that tells of a changed key waits for the disk."""
-    assert not {k.KeySet, k.KeysDropped, k.KeyKept, k.ListChanged, k.MembersChanged, k.ScriptKnown} & e.SOFT
+    assert not {KeySet, KeysDropped, KeyKept, ListChanged, MembersChanged, ScriptKnown} & e.SOFT
 
 
 def test_a_page_of_keys_never_skips_one_that_stays() -> None:

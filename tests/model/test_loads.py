@@ -12,8 +12,8 @@ from crossdock.engine import loads as kept
 from crossdock.engine.jids import Jids
 from crossdock.journal import snapshot
 from crossdock.model.clock import Now
-from crossdock.model.loads import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling
-from crossdock.model.mutations import Flush
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling
 from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 

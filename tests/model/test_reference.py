@@ -13,10 +13,11 @@ from crossdock.engine import dependents
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import loads, mutations, resqu, resqu_lists
-from crossdock.model import moves as m
+from crossdock.model.commands import admin, bulk, resqu
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless as m
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Call, Extra, Form, Freed, Held, Links, LockTerms, Number, Spec
 from crossdock.model.records import Recurrence
 from crossdock.model.states import State
@@ -271,31 +272,31 @@ class EngineBesideReference(RuleBasedStateMachine):
         """The newest numbers, one that was never given, and whatever state their jobs are in by now."""
         chosen = [max(1, self.model.number - pick) for pick in some]
         if how == "requeue":
-            self.do(mutations.Requeue("faktory", chosen))
+            self.do(admin.Requeue("faktory", chosen))
         elif how == "bury":
-            self.do(mutations.Bury("faktory", chosen))
+            self.do(admin.Bury("faktory", chosen))
         elif how == "reroute":
-            self.do(mutations.Reroute("control", data.draw(queues), chosen))
+            self.do(admin.Reroute("control", data.draw(queues), chosen))
         else:
             states = data.draw(st.frozensets(st.sampled_from(values.KEPT), min_size=1))
-            self.do(mutations.Remove("faktory", "discarded", chosen, states))
+            self.do(admin.Remove("faktory", "discarded", chosen, states))
 
     # Queues and records
 
     @rule(how=st.sampled_from(["pause", "resume", "resume", "forget"]), names=st.none() | st.lists(queues, max_size=2))
     def administer(self, how: str, names: list[str] | None) -> None:
         if how == "pause":
-            self.do(mutations.PauseQueues(names))
+            self.do(admin.PauseQueues(names))
         elif how == "resume":
-            self.do(mutations.ResumeQueues(names))
+            self.do(admin.ResumeQueues(names))
         else:
             for name in names or ():
-                self.do(mutations.ForgetQueue(name))
+                self.do(admin.ForgetQueue(name))
 
     @precondition(lambda self: len(self.model.jobs) > 9)
     @rule()
     def flush(self) -> None:
-        self.do(mutations.Flush("faktory"))
+        self.do(admin.Flush("faktory"))
 
     @precondition(lambda self: len(self.model.records.groups) < 4)
     @rule(data=st.data(), calls=st.sampled_from([(True, True), (True, False), (False, True)]), commit=st.booleans())
@@ -354,7 +355,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         """What was committed comes back the same; then the server says `Start`."""
         memory = fold(self.rig.batches) if how == "replay" else self._through_snapshot()
         assert picture(memory) == picture(self.rig.memory)
-        last = e.decode_batch(self.rig.batches[-1])
+        last = decode_batch(self.rig.batches[-1])
         self.rig.clock.pass_by(down)
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(memory)
@@ -397,6 +398,6 @@ TestPostponingBesideReference.settings = settings(stateful_step_count=40)
 def test_every_command_of_the_engine_has_its_rule_in_the_reference() -> None:
     engine = Engine(Rig().memory, Die(1))
     # test_resqu_walk.py and test_loads.py have the last three
-    modules = (m.__name__, resqu.__name__, resqu_lists.__name__, loads.__name__)
+    modules = (m.__name__, resqu.__name__, resqu.__name__, bulk.__name__)
     elsewhere = {command for command in engine._decide if command.__module__ in modules}
     assert set(RULES) | set(key_reference.RULES) == set(engine._decide) - elsewhere

@@ -12,9 +12,10 @@ import pytest
 
 from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
-from crossdock.model import commands as c
-from crossdock.model import resqu, resqu_lists
-from crossdock.model.events import AnyEvent, decode_batch
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Job, ResquFace
 from crossdock.model.records import Phase
 from tests.model import invariants, resqu_acts
@@ -191,6 +192,6 @@ def test_every_command_has_its_rule_in_the_reference() -> None:
     commands = {
         command
         for command in Rig().engine._decide
-        if command.__module__ in (resqu.__name__, resqu_lists.__name__) and command is not resqu_lists.LeaseLane
+        if command.__module__ in (resqu.__name__, resqu.__name__) and command is not resqu.LeaseLane
     }
     assert commands <= set(RULES)

@@ -14,7 +14,8 @@ from typing import Final
 
 import pytest
 
-from crossdock.model.events import EVENT_VERSION, Batch, Leased, encode_batch
+from crossdock.model.events import Leased
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from tests.model.coverage import JOB_KINDS, MOVED, UNMOVED, USED, Coverage
 from tests.model.ledger import ledger
 from tests.model.simulation import World, run

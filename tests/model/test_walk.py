@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.model import commands as c
-from crossdock.model.events import decode_batch
+from crossdock.model.commands import core as c
+from crossdock.model.events.codec import decode_batch
 from tests.model import invariants, visible
 from tests.model.acts.drawing import draw
 from tests.model.acts.scene import Client, Scene, clients

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from crossdock.model.commands import Terms
+from crossdock.model.commands.core import Terms
 from crossdock.model.job import Bound, Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.records import Per
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 
 #: States a job is kept in, so that it can be removed from them.

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crossdock.lake.writer import Writer
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from tests.lake.source import ListSource
 
 EPOCH = dt.date(1970, 1, 1)

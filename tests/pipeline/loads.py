@@ -7,8 +7,8 @@ from random import Random
 from typing import Final
 
 from crossdock.client.errors import Refused
+from crossdock.model.commands.admin import Reroute
 from crossdock.model.events import AnyEvent
-from crossdock.model.mutations import Reroute
 from tests.support.floor import Floor, InProcess
 from tests.support.peer import Peer
 from tests.support.qless_peer import ViaQless

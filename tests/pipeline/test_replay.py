@@ -11,8 +11,8 @@ from crossdock.cli.replay import _row
 from crossdock.client.control import ControlClient
 from crossdock.client.loads import Loader, Told, Where
 from crossdock.lake.choosing import OUTCOMES, Filter, choose, jobs
-from crossdock.model import commands as c
-from crossdock.model import moves as m
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless as m
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.pipeline.replay import find, frame, send
 from tests.pipeline.lakes import Lake

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from crossdock.model.commands import Command
+from crossdock.model.commands.core import Command
 from crossdock.wire.redis.qless import unified
 from crossdock.wire.redis.qless.dialect import UNIFIED
 from crossdock.wire.redis.qless.given import Raised

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from crossdock.model import commands as c
-from crossdock.model import mutations
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands.qless import SetPriority
 from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
-from crossdock.model.moves import SetPriority
-from crossdock.model.rules import Lapse
+from crossdock.model.policies import Lapse
 from crossdock.model.states import State
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.bounds import KIND_BYTES
@@ -336,7 +336,7 @@ def test_a_need_that_is_gone_fails_who_waits_for_it(desk: QlessDesk) -> None:
     put(desk, "need")
     put(desk, "needy", "depends", '["need"]')
     number = next(desk.memory.named("need")).number
-    desk.do(mutations.Remove("faktory", "discarded", [number], frozenset(State)))
+    desk.do(admin.Remove("faktory", "discarded", [number], frozenset(State)))
     shown = get(desk, "needy")
     assert (shown["state"], shown["failure"]["group"]) == ("failed", "dependency-lost")
     assert json.loads(desk.call("failed", t(desk))) == {"dependency-lost": 1}
@@ -362,7 +362,7 @@ def test_flush_empties_all_of_it(desk: QlessDesk) -> None:
     desk.call("config.set", t(desk), "heartbeat", "5")
     desk.call("track", t(desk), "track", "j")
     desk.call("pause", t(desk), "never used")
-    desk.do(mutations.Flush("faktory"))
+    desk.do(admin.Flush("faktory"))
     memory = desk.memory
     assert not any((memory.jobs, memory.queues, memory.lazy.queues, memory.lazy.walls.at))
     assert not any((memory.tags.uses, memory.workers.seen, memory.workers.given, memory.watched, memory.config))

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from crossdock.model.commands.qless import Put, SetInterval, SetPriority
 from crossdock.model.job import Form
-from crossdock.model.moves import Put, SetInterval, SetPriority
 from crossdock.model.records import Interval
 from crossdock.wire.faktory import times as faktory_times
 from crossdock.wire.redis.keys import generic

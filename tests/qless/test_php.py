@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.keys import SetKey
+from crossdock.model.commands.keyspace import SetKey
 from crossdock.wire.redis.qless.dialect import PHP, UNIFIED, Dialect
 from crossdock.wire.redis.qless.given import Raised
 from tests.model import invariants

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.model.moves import SetPriority
+from crossdock.model.commands.qless import SetPriority
 from crossdock.wire.redis.qless.dialect import PHP, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from crossdock.wire.redis.qless.given import Raised
 from crossdock.wire.redis.qless.perscript import answering as perscript

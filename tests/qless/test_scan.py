@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from crossdock.model.commands import DrawNumbers
+from crossdock.model.commands.core import DrawNumbers
 from tests.qless.test_door import House, T
 from tests.support.resp_values import read
 

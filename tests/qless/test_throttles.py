@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from crossdock.engine import dependents, popping
-from crossdock.model import commands as c
-from crossdock.model import mutations
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.job import Form, Job, Spec
-from crossdock.model.moves import FreeHeld
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.dialect import REQLESS, REQLESS_013, THROTTLES, Dialect
@@ -154,7 +154,7 @@ def test_a_flush_forgets_those_that_callers_set(desk: QlessDesk) -> None:
     desk.call("throttle.set", "1", "gate", "1")
     put(desk, "a", "gate")
     fetch(desk)
-    desk.do(mutations.Flush("faktory"))
+    desk.do(admin.Flush("faktory"))
     assert list(desk.memory.throttles) == ["ql:q:q"]
     sound(desk)
 

@@ -10,9 +10,9 @@ import pytest
 from crossdock.engine import dependents
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
-from crossdock.model.commands import ResolveDependents
+from crossdock.model.commands.core import ResolveDependents
+from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import DependentsPostponed, DependentsResolved, Recurred, Surfaced
-from crossdock.model.moves import FreeHeld
 from crossdock.wire.redis.qless.dialect import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from tests.model import invariants
 from tests.model.coverage import MOVED, UNMOVED, Coverage

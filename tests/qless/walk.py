@@ -7,8 +7,8 @@ from random import Random
 from typing import Any, Final
 
 from crossdock.engine.standing import face_of
-from crossdock.model import commands as c
-from crossdock.model import mutations
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
 from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
@@ -116,18 +116,18 @@ class Walk:
         numbers = self.random.sample(sorted(self.desk.memory.jobs), min(2, len(self.desk.memory.jobs)))
         act = self.random.randrange(3)
         if act == 0:
-            self.desk.do(mutations.Requeue("faktory", numbers))
+            self.desk.do(admin.Requeue("faktory", numbers))
         elif act == 1:
-            self.desk.do(mutations.Bury("faktory", numbers))
+            self.desk.do(admin.Bury("faktory", numbers))
         else:
-            self.desk.do(mutations.Remove("faktory", "discarded", numbers, frozenset(State)))
+            self.desk.do(admin.Remove("faktory", "discarded", numbers, frozenset(State)))
 
     def pass_time(self) -> None:
         self.desk.advance(self.random.choice([0.25, 5.0, 30.0, 61.0, 700.0]))
 
     def mishap(self) -> None:
         if self.random.random() < 0.2:
-            self.desk.do(mutations.Flush("faktory"))
+            self.desk.do(admin.Flush("faktory"))
             self.held.clear()
 
     def running(self) -> list[str]:

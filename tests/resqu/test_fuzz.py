@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
-from crossdock.model.resqu import SetMapping
+from crossdock.model.commands.resqu import SetMapping
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.resqu import hashes, scripts
 from crossdock.wire.redis.resqu.service import Resqu

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from crossdock.model.resqu import SetMapping
+from crossdock.model.commands.resqu import SetMapping
 from tests.resqu.saying import BATCH, P, commit, job, push, work_off, worker
 from tests.resqu.speaking import Direct, Refused
 

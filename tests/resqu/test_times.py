@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.wire.redis.resqu import hashes
 from tests.model.bench import RULES

@@ -12,9 +12,10 @@ from typing import Protocol, TypeVar
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, ResolveDependents, Start, Tick, Ticked
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, encode_batch
-from crossdock.model.moves import FreeHeld
+from crossdock.model.commands.core import Command, ResolveDependents, Start, Tick, Ticked
+from crossdock.model.commands.qless import FreeHeld
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
 from crossdock.wire.channels import Channels

@@ -2,7 +2,7 @@
 
 import json
 
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from tests.support.conversation import Conversation
 from tests.support.desk import PlainDesk

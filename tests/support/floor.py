@@ -5,8 +5,8 @@ from typing import Final
 
 from crossdock.client.errors import Broken
 from crossdock.engine.catching_up import GRACE_S
-from crossdock.model.moves import CatchUp
-from crossdock.model.resqu import SetMapping
+from crossdock.model.commands.qless import CatchUp
+from crossdock.model.commands.resqu import SetMapping
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless.service import Qless

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from crossdock.engine.keys import Entry, Sorted
-from crossdock.model.keys import Kind, SetKey
+from crossdock.model.commands.keyspace import Kind, SetKey
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.scripts import Call, Library, ScriptError, sha1

@@ -20,7 +20,7 @@ from typing import Any, Final
 from crossdock.engine import admit, recur
 from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
-from crossdock.model.commands import Follow, Succeed, Touched
+from crossdock.model.commands.core import Follow, Succeed, Touched
 from crossdock.model.records import Throttle
 from tests.support.server import Server
 

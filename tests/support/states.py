@@ -8,11 +8,12 @@ import msgspec
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Command, Enqueue, Fail, LeaseNext, Start, Succeed, Terms
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from crossdock.model.commands.admin import PauseQueues
+from crossdock.model.commands.core import Claim, Command, Enqueue, Fail, LeaseNext, Start, Succeed, Terms
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.model.job import Extra, FaktoryFace, Form, Spec
-from crossdock.model.mutations import PauseQueues
-from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Rules, Then
 
 TERMS = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 RULES = Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD)

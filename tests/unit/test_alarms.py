@@ -10,9 +10,9 @@ import pytest
 
 from crossdock.engine.alarms import Alarms
 from crossdock.engine.lazy import LazyQueue
-from crossdock.model import commands as c
-from crossdock.model import moves as m
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless as m
 from crossdock.model.job import Form
 from tests.model import invariants
 from tests.model.bench import Bench

@@ -12,13 +12,14 @@ from crossdock.journal.folder import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.journal.sqlite import SqliteJournal
-from crossdock.model.commands import Claim, Fail, Start, Succeed, Tick
-from crossdock.model.events import Batch, Buried, Failed, decode_batch, encode_batch
+from crossdock.model.commands.admin import Bury, Requeue
+from crossdock.model.commands.bulk import LoadJobs
+from crossdock.model.commands.core import Claim, Fail, Start, Succeed, Tick
+from crossdock.model.commands.qless import Pop, Put
+from crossdock.model.events import Buried, Failed
+from crossdock.model.events.codec import Batch, decode_batch, encode_batch
 from crossdock.model.job import Extra, Form, Links, Spec
-from crossdock.model.loads import LoadJobs
-from crossdock.model.moves import Pop, Put
-from crossdock.model.mutations import Bury, Requeue
-from crossdock.model.rules import DEAD_FOR, Backoff, Lapse, Rules, Then
+from crossdock.model.policies import DEAD_FOR, Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from crossdock.server.clock import Resumed, boot_id, resumed_from
 from tests.model.bench import Bench

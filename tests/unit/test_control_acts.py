@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from crossdock.model.commands.admin import ForgetQueue, PauseQueues
 from crossdock.model.events import Ended, Removed
-from crossdock.model.mutations import ForgetQueue, PauseQueues
 from crossdock.wire.control import acts
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.admin import Bury
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Extra, Failure, Form, Spec
-from crossdock.model.mutations import Bury
 from crossdock.model.states import State
 from crossdock.wire.control.acts import ACTED_AT_MOST
 from tests.model import invariants

@@ -6,12 +6,12 @@ import pytest
 
 from crossdock.engine.engine import apply
 from crossdock.engine.standing import row
-from crossdock.model import commands as c
-from crossdock.model import mutations, resqu
-from crossdock.model import resqu_lists as b
+from crossdock.model.commands import admin, resqu
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as b
 from crossdock.model.events import Buried
 from crossdock.model.job import Call, Extra, Form, Freed, Job, Links, LockTerms, Spec
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 from crossdock.wire.redis.qless.dialect import REQLESS
 from tests.model import invariants
@@ -100,7 +100,7 @@ class TestBlocked:
         (blocked,) = bench.push("blocked", links=Links(lock, "g", needs=(first,)))
         bench.do(c.CommitGroup("g"))
         assert bench.job(blocked).state is State.BLOCKED
-        assert bench.do(mutations.Bury("control", [blocked])) == 1
+        assert bench.do(admin.Bury("control", [blocked])) == 1
         assert bench.memory.groups["g"].called == Call.COMPLETE
         assert not bench.memory.locks
         assert [job.jid for job in bench.memory.jobs.values()] == ["first", "blocked", "callback"]
@@ -183,10 +183,10 @@ class TestHeldInABatch:
     def test_it_leaves_its_batch_and_is_a_job_of_the_pool_when_it_comes_back(self, bench: ResquBench) -> None:
         bench.batch("active", "1", "2")
         numbers = list(bench.memory.jobs)
-        assert bench.do(mutations.Bury("control", numbers[:1])) == 1
+        assert bench.do(admin.Bury("control", numbers[:1])) == 1
         assert self.seen(bench) == [("1", "DEAD", "batch"), ("2", "HELD", "batch")]
         bench.sound()
-        bench.do(mutations.Requeue("control", numbers[:1]))
+        bench.do(admin.Requeue("control", numbers[:1]))
         assert bench.jids("batch") == ["1"]
         assert {bench.lease("batch").jid for _ in range(2)} == {"1", "2"}
         bench.sound()
@@ -195,7 +195,7 @@ class TestHeldInABatch:
         bench.batch("active", "1")
         bench.batch("backlog", "2")
         (active, _) = bench.memory.jobs
-        assert bench.do(mutations.Bury("control", [active])) == 1
+        assert bench.do(admin.Bury("control", [active])) == 1
         assert list(bench.memory.resqu.stages) == ["backlog"]
         assert "batch" in bench.notices, "who waits there is asked"
         assert bench.lease("batch").jid == "2"
@@ -205,7 +205,7 @@ class TestHeldInABatch:
         bench.batch("active", "1")
         bench.batch("backlog", "2")
         (_, waiting) = bench.memory.jobs
-        assert bench.do(mutations.Bury("control", [waiting])) == 1
+        assert bench.do(admin.Bury("control", [waiting])) == 1
         assert list(bench.memory.resqu.stages) == ["active"]
         assert self.seen(bench) == [("1", "HELD", "batch"), ("2", "DEAD", "batch")]
         bench.sound()
@@ -213,7 +213,7 @@ class TestHeldInABatch:
     def test_one_that_is_not_committed_is_left_out_of_the_commit(self, bench: ResquBench) -> None:
         bench.batch("open", "1", "2", commit=False)
         (first, _) = bench.memory.jobs
-        assert bench.do(mutations.Bury("control", [first])) == 1
+        assert bench.do(admin.Bury("control", [first])) == 1
         bench.sound()
         assert bench.do(b.CommitStage("open")) == 1
         assert bench.lease("batch").jid == "2"
@@ -238,7 +238,7 @@ class TestHeldInABatch:
         bench.batch("by hand", "1", "2")
         assert bench.do(b.AssignStage("by hand", "pool")) is None
         (first, _) = bench.memory.jobs
-        bench.do(mutations.Bury("control", [first]))
+        bench.do(admin.Bury("control", [first]))
         assert self.seen(bench)[0] == ("1", "DEAD", "pool"), "it comes back where its batch is worked off"
         bench.sound()
 
@@ -259,7 +259,7 @@ class TestTakenByAnAllocator:
 
     def test_what_the_allocator_does_then_changes_nothing(self, bench: ResquBench) -> None:
         (number,) = bench.memory.jobs
-        assert bench.do(mutations.Bury("control", [number])) == 1
+        assert bench.do(admin.Bury("control", [number])) == 1
         assert bench.state("uid") is None, "the next one may have its unique id"
         bench.sound()
         assert bench.do(b.PutOn("resqu", "allocator:a", "pool")) == b"text"
@@ -268,8 +268,8 @@ class TestTakenByAnAllocator:
 
     def test_brought_back_and_taken_by_another_it_is_that_ones(self, bench: ResquBench) -> None:
         (number,) = bench.memory.jobs
-        bench.do(mutations.Bury("control", [number]))
-        bench.do(mutations.Requeue("control", [number]))
+        bench.do(admin.Bury("control", [number]))
+        bench.do(admin.Requeue("control", [number]))
         self.take(bench, "allocator:b")
         assert bench.do(b.PutOn("resqu", "allocator:a", "wrong")) == b"text"
         assert bench.job(number).state is State.HELD
@@ -305,7 +305,7 @@ def test_a_blocked_job_that_was_put_off_is_ready_at_once_when_it_comes_back() ->
     later = bench.now.wall + 600
     bench.do(c.Enqueue("masenko", [Spec("later", "default", "kind", b"", Form.NONE, 0, Rules(0), later, extra)]))
     (number,) = (number for number in bench.memory.jobs if number != first)
-    bench.do(mutations.Bury("control", [number]))
-    bench.do(mutations.Requeue("control", [number]))
+    bench.do(admin.Bury("control", [number]))
+    bench.do(admin.Requeue("control", [number]))
     assert (bench.job(number).state, bench.job(number).due) == (State.READY, 0.0)
     invariants.check(bench.memory)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from crossdock.model import commands as c
-from crossdock.model import mutations
-from crossdock.model import resqu_lists as b
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as b
 from crossdock.model.events import Rerouted
 from crossdock.model.job import Job
 from crossdock.model.records import Per
@@ -202,7 +202,7 @@ def test_a_job_that_a_throttle_holds_is_ready_there_and_held_again() -> None:
     assert desk.do(c.LeaseNext("faktory", ["q"], "w", TERMS)) is None
     (held,) = desk.memory.named("held")
     assert held.state is State.HELD
-    assert desk.do(mutations.Reroute("control", "there", [held.number])) == 1
+    assert desk.do(admin.Reroute("control", "there", [held.number])) == 1
     assert (held.state, held.queue) == (State.READY, "there")
     assert held.extra is not None and held.extra.throttles == ("gate", "ql:q:there")
     invariants.check(desk.memory)
@@ -222,7 +222,7 @@ def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
     bench.batch("done", "1", "2")
     bench.batch("open", "3", commit=False)
     numbers = list(bench.memory.jobs)
-    assert bench.do(mutations.Reroute("control", "there", numbers)) == 2
+    assert bench.do(admin.Reroute("control", "there", numbers)) == 2
     assert [(job.jid, job.state.name, job.queue) for job in bench.memory.jobs.values()] == [
         ("1", "READY", "there"),
         ("2", "READY", "there"),
@@ -242,7 +242,7 @@ def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_
     assert job is not None
     bench.do(b.LoseBuffer("resqu", "worker:w1"))
     assert (job.state.name, job.number in bench.memory.resqu.in_buffer) == ("HELD", True)
-    assert bench.do(mutations.Reroute("control", "there", [job.number])) == 1
+    assert bench.do(admin.Reroute("control", "there", [job.number])) == 1
     bench.rpop()
     assert (job.state.name, job.queue) == ("READY", "there")
     bench.sound()

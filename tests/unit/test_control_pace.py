@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection

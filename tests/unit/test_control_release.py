@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
+from crossdock.model.commands.qless import Put
 from crossdock.model.job import Form, Job
-from crossdock.model.moves import Put
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.support.control_peer import ControlPeer

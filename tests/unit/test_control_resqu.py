@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands import SetRecurrences
+from crossdock.model.commands.core import SetRecurrences
+from crossdock.model.commands.resqu import SetMapping
 from crossdock.model.job import Form, Spec
+from crossdock.model.policies import Rules
 from crossdock.model.records import Recurrence
-from crossdock.model.resqu import SetMapping
-from crossdock.model.rules import Rules
 from tests.resqu.saying import BATCH, P, commit
 from tests.resqu.speaking import Direct
 from tests.support.control_peer import ControlPeer

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands import Enqueue
-from crossdock.model.faces import Tag
+from crossdock.model.commands.core import Enqueue
+from crossdock.model.commands.qless import EditTags
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.moves import EditTags
+from crossdock.model.protocol_data import Tag
 from crossdock.wire.control import walk
 from tests.support.control_peer import ControlPeer
 from tests.support.desk import PlainDesk

@@ -2,9 +2,9 @@
 
 import pytest
 
-from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, SetRecurrences, Terms
+from crossdock.model.commands.admin import Bury
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, SetRecurrences, Terms
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.mutations import Bury
 from crossdock.model.records import Recurrence
 from crossdock.wire.control.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from crossdock.engine.recur import next_run
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetRecurrences
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.core import SetRecurrences
 from crossdock.model.events import Spawned
 from crossdock.model.job import Job
-from crossdock.model.mutations import Flush
 from crossdock.server.standing import BadOrder, recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
 from tests.support.conversation import Door, worker

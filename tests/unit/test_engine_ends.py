@@ -5,22 +5,13 @@ from collections import Counter
 import pytest
 
 from crossdock.engine.tallies import Tally, tally
-from crossdock.model.commands import (
-    Claim,
-    Enqueue,
-    LeaseNext,
-    Refused,
-    SetThrottles,
-    Start,
-    Succeed,
-    Terms,
-)
+from crossdock.model.commands.admin import PauseQueues
+from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Refused, SetThrottles, Start, Succeed, Terms
+from crossdock.model.commands.qless import Pop
 from crossdock.model.events import Removed
 from crossdock.model.job import Bound, Extra, Form, Links, Number, Spec
-from crossdock.model.moves import Pop
-from crossdock.model.mutations import PauseQueues
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.records import Per
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
+from crossdock.model.commands.admin import Bury
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
 from crossdock.model.events import Failed, Lapsed, Succeeded
 from crossdock.model.job import Extra, Form, Held, Job, Links, Number, Result, Spec
-from crossdock.model.mutations import Bury
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 

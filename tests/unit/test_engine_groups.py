@@ -2,11 +2,11 @@
 
 import pytest
 
-from crossdock.model.commands import CommitGroup, Enqueue, LeaseNext, OpenGroup, Refused
+from crossdock.model.commands.admin import Bury, Remove, Requeue
+from crossdock.model.commands.core import CommitGroup, Enqueue, LeaseNext, OpenGroup, Refused
 from crossdock.model.events import GroupCalled
 from crossdock.model.job import Call, Links
-from crossdock.model.mutations import Bury, Remove, Requeue
-from crossdock.model.rules import Rules, Then
+from crossdock.model.policies import Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held, spec
 from tests.model.values import callback

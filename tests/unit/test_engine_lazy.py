@@ -2,10 +2,10 @@
 
 from math import inf
 
-from crossdock.model import commands as c
-from crossdock.model import moves as m
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless as m
 from crossdock.model.job import Bound, Form, Links
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench

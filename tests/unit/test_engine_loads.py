@@ -4,8 +4,8 @@ import pytest
 
 from crossdock.engine import loading
 from crossdock.engine import loads as kept
-from crossdock.model.loads import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
-from crossdock.model.mutations import Flush
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
 from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 

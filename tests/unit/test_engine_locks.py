@@ -2,10 +2,10 @@
 
 import pytest
 
-from crossdock.model.commands import Enqueue, Refused, Terms
+from crossdock.model.commands.admin import Bury, Remove, Requeue
+from crossdock.model.commands.core import Enqueue, Refused, Terms
 from crossdock.model.events import Removed
 from crossdock.model.job import Bound, Freed, Links, LockTerms
-from crossdock.model.mutations import Bury, Remove, Requeue
 from crossdock.model.states import State
 from tests.model.bench import Bench, held, spec
 

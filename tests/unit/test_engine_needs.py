@@ -5,12 +5,12 @@ from time import process_time
 import pytest
 
 from crossdock.engine import dependents
-from crossdock.model.commands import Claim, Enqueue, Fail, ResolveDependents, Succeed, Verdict
+from crossdock.model.commands.admin import Bury, Remove
+from crossdock.model.commands.core import Claim, Enqueue, Fail, ResolveDependents, Succeed, Verdict
+from crossdock.model.commands.qless import Pop, Put
 from crossdock.model.events import Failed, Readied, Scheduled
 from crossdock.model.job import Extra, Form, Links, Number, Spec
-from crossdock.model.moves import Pop, Put
-from crossdock.model.mutations import Bury, Remove
-from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Rules, Then
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench, held

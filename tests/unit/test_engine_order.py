@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.model.commands import Terms
+from crossdock.model.commands.admin import ForgetQueue, PauseQueues, Requeue, ResumeQueues
+from crossdock.model.commands.core import Terms
 from crossdock.model.job import Bound
-from crossdock.model.mutations import ForgetQueue, PauseQueues, Requeue, ResumeQueues
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 

@@ -7,12 +7,13 @@ import pytest
 
 from crossdock.engine import dependents
 from crossdock.journal import snapshot
-from crossdock.model import moves as m
-from crossdock.model.commands import Claim, Enqueue, Fail, ResolveDependents, Start, Succeed, Transaction
-from crossdock.model.events import DependentsPostponed, DependentsResolved, Failed, Readied, Succeeded, decode_batch
+from crossdock.model.commands import qless as m
+from crossdock.model.commands.admin import Bury, Flush, Remove, Reroute
+from crossdock.model.commands.core import Claim, Enqueue, Fail, ResolveDependents, Start, Succeed, Transaction
+from crossdock.model.events import DependentsPostponed, DependentsResolved, Failed, Readied, Succeeded
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Extra, Form, Links, Number, Spec
-from crossdock.model.mutations import Bury, Flush, Remove, Reroute
-from crossdock.model.rules import Backoff, Ending, Rules, Then
+from crossdock.model.policies import Backoff, Ending, Rules, Then
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench, held

@@ -7,15 +7,11 @@ import pytest
 from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
 from crossdock.engine.tallies import tally
-from crossdock.model.commands import (
-    Enqueue,
-    LeaseNext,
-    Terms,
-)
+from crossdock.model.commands.admin import Bury, Flush, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
+from crossdock.model.commands.core import Enqueue, LeaseNext, Terms
 from crossdock.model.events import QueuePaused, QueueSeen
 from crossdock.model.job import Form, Job, Number
-from crossdock.model.mutations import Bury, Flush, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held
 

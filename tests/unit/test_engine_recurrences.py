@@ -2,7 +2,7 @@
 
 import pytest
 
-from crossdock.model.commands import SetRecurrences
+from crossdock.model.commands.core import SetRecurrences
 from crossdock.model.job import Freed, Links, LockTerms
 from crossdock.model.records import Recurrence
 from tests.model.bench import Bench, spec

@@ -2,10 +2,10 @@
 
 import pytest
 
-from crossdock.model.commands import Start, Terms
+from crossdock.model.commands.admin import PauseQueues
+from crossdock.model.commands.core import Start, Terms
 from crossdock.model.events import Started
 from crossdock.model.job import Bound
-from crossdock.model.mutations import PauseQueues
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 from tests.model.rig import fold

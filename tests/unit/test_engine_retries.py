@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.engine.tries import delay
-from crossdock.model.commands import Terms
+from crossdock.model.commands.admin import Bury, Requeue
+from crossdock.model.commands.core import Terms
 from crossdock.model.events import Failed, Lapsed
 from crossdock.model.job import Failure
-from crossdock.model.mutations import Bury, Requeue
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 from tests.model.rig import Die

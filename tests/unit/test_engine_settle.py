@@ -4,11 +4,11 @@ from typing import Final
 
 import pytest
 
-from crossdock.model.commands import Terms
+from crossdock.model.commands.admin import Bury, Remove
+from crossdock.model.commands.core import Terms
 from crossdock.model.events import Failed, Succeeded
 from crossdock.model.job import Bound
-from crossdock.model.mutations import Bury, Remove
-from crossdock.model.rules import Rules, Then
+from crossdock.model.policies import Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 

@@ -4,10 +4,10 @@ import pytest
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.throttles import throttles_set
-from crossdock.model.commands import SetThrottles, Terms
+from crossdock.model.commands.admin import Flush, Remove
+from crossdock.model.commands.core import SetThrottles, Terms
 from crossdock.model.events import ThrottlesSet
 from crossdock.model.job import Bound
-from crossdock.model.mutations import Flush, Remove
 from crossdock.model.records import OF_QUEUE, Per
 from crossdock.model.states import State
 from tests.model.bench import Bench, held

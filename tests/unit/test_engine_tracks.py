@@ -2,11 +2,12 @@
 
 import pytest
 
-from crossdock.model.commands import SetTrack, Terms
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, TracksDated, encode_batch
+from crossdock.model.commands.admin import Requeue
+from crossdock.model.commands.core import SetTrack, Terms
+from crossdock.model.events import AnyEvent, TracksDated
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.model.job import Bound, Links, Number
-from crossdock.model.mutations import Requeue
-from crossdock.model.rules import Lapse, Rules, Then
+from crossdock.model.policies import Lapse, Rules, Then
 from tests.model.bench import Bench, held
 
 DAY = 86_400.0

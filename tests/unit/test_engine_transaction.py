@@ -4,10 +4,20 @@ from time import process_time
 
 import pytest
 
-from crossdock.model.commands import Claim, DrawNumbers, Fail, LeaseNext, Succeed, Terms, Transacted, Transaction
-from crossdock.model.events import NumbersDrawn, Pushed, Succeeded, decode_batch
+from crossdock.model.commands.core import (
+    Claim,
+    DrawNumbers,
+    Fail,
+    LeaseNext,
+    Succeed,
+    Terms,
+    Transacted,
+    Transaction,
+)
+from crossdock.model.events import NumbersDrawn, Pushed, Succeeded
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Bound, Extra, Form, Job, Links, Number, Spec
-from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Rules, Then
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 

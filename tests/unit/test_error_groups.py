@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.lake.payloads import Errors, Payloads
-from crossdock.model.commands import Claim, Fail
+from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.error_groups import error_group
 from tests.lake.test_quotes import rows_of
 from tests.model.bench import Bench

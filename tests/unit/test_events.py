@@ -8,11 +8,12 @@ import pytest
 from crossdock.engine.engine import apply
 from crossdock.engine.memory import Memory
 from crossdock.model import events as e
-from crossdock.model import keys as k
 from crossdock.model.clock import Now
+from crossdock.model.commands import keyspace as k
+from crossdock.model.events.codec import decode_batch, encode_batch
 from crossdock.model.job import Call, Extra, Job, Lease, Links, Spec
+from crossdock.model.policies import Rules
 from crossdock.model.records import Per
-from crossdock.model.rules import Rules
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import spec
@@ -47,7 +48,7 @@ def test_there_is_one_of_each_kind() -> None:
 @pytest.mark.parametrize("number", range(len(lines())))
 def test_each_batch_reads_as_it_was_written(number: int) -> None:
     line = lines()[number]
-    batch = e.decode_batch(line.batch)
+    batch = decode_batch(line.batch)
     assert batch.version == 1
     assert [tag(type(event)) for event in batch.events] == line.kinds
     for event, stored in zip(batch.events, line.events, strict=True):
@@ -164,7 +165,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
     """Going back a version: what this program does not know at the end of a struct, it does not miss."""
     for line in lines():
-        known = e.encode_batch(e.decode_batch(line.batch))  # with the fields added since
+        known = encode_batch(decode_batch(line.batch))  # with the fields added since
         version, wall, steady, events = msgspec.msgpack.decode(known)
         for event in events:
             if event[0] == "pushed":
@@ -172,7 +173,7 @@ def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
                     each.append("newer")
             event.append({"newer": [1, 2]})
         newer = msgspec.msgpack.encode([version, wall, steady, events, "newer"])
-        assert e.decode_batch(newer) == e.decode_batch(line.batch)
+        assert decode_batch(newer) == decode_batch(line.batch)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=tag)
@@ -213,7 +214,7 @@ def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) 
 def test_a_kind_that_is_not_known_is_an_error() -> None:
     """It is not passed over: it may have changed a job."""
     with pytest.raises(msgspec.ValidationError, match="Invalid value 'newer'"):
-        e.decode_batch(msgspec.msgpack.encode([1, 0.0, 0.0, [["newer", 1.0]]]))
+        decode_batch(msgspec.msgpack.encode([1, 0.0, 0.0, [["newer", 1.0]]]))
 
 
 def test_only_what_changes_nothing_for_a_job_is_soft() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from crossdock.model.commands import GiveBack
+from crossdock.model.commands.core import GiveBack
 from tests.support.conversation import Conversation, Door, run_out, worker
 from tests.support.desk import PlainDesk
 

@@ -5,7 +5,7 @@ import pytest
 from crossdock.engine import gone
 from crossdock.engine.gone import Gone
 from crossdock.engine.keys import Entry, Keys
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 
 
 def test_the_last_change_of_the_latest_ones_is_known() -> None:

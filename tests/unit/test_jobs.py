@@ -4,7 +4,7 @@ import pytest
 
 from crossdock.engine.jobs import Jobs
 from crossdock.model.job import Form, Job
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 
 

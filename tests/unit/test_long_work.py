@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.server.connection import Connection
 from crossdock.wire.answer import Slices

@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from crossdock.model.commands import DrawNumbers, Enqueue
+from crossdock.model.commands.admin import Remove
+from crossdock.model.commands.core import DrawNumbers, Enqueue
 from crossdock.model.job import Form, Spec
-from crossdock.model.mutations import Remove
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 from crossdock.wire.masenko.door import MasenkoDoor
 from crossdock.wire.masenko.info import SLICE as INFO_SLICE

@@ -19,9 +19,9 @@ from crossdock.journal.folder import DATABASE, Folder
 from crossdock.journal.port import Snapshot
 from crossdock.journal.sqlite import SqliteJournal, checksum
 from crossdock.lake import manifest
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Newer
-from crossdock.model.events import EVENT_VERSION, Batch, decode_batch, encode_batch, refuse_newer_batch
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch, refuse_newer_batch
 from tests.model.bench import Bench, spec
 from tests.support.patience import PATIENCE_S
 

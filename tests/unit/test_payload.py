@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.model.job import Form, Job
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 from crossdock.wire.payload import as_args, as_bytes, as_value
 

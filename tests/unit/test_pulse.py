@@ -9,8 +9,8 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
-from crossdock.model.commands import Enqueue
-from crossdock.model.mutations import Flush
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.core import Enqueue
 from crossdock.server import pulse
 from crossdock.server.clock import Clock
 from crossdock.server.pulse import LATELY_S, Pulse, sync_times

@@ -11,7 +11,8 @@ from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.errors import Damaged
-from crossdock.model.events import EVENT_VERSION, Leased, decode_batch
+from crossdock.model.events import Leased
+from crossdock.model.events.codec import EVENT_VERSION, decode_batch
 from tests.support.states import Story, eventful, picture
 
 

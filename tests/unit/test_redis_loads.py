@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from crossdock.model.commands.bulk import IDLE_S
 from crossdock.model.job import Form
-from crossdock.model.loads import IDLE_S
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.loads import jobs as wire_jobs
 from crossdock.wire.redis.loads import library

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from crossdock.engine.resqu import reads
-from crossdock.model import commands as c
-from crossdock.model import moves as m
-from crossdock.model import mutations
-from crossdock.model import resqu_lists as r
-from crossdock.model.event_resqu import StageCommitted
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless as m
+from crossdock.model.commands import resqu as r
+from crossdock.model.commands.resqu import SetMapping
+from crossdock.model.events.resqu import StageCommitted
 from crossdock.model.job import Held
-from crossdock.model.resqu import SetMapping
 from crossdock.model.states import State
 from tests.lake.ledger import rows_of
 from tests.model.bench import TERMS, held
@@ -177,18 +177,18 @@ def test_a_removed_job_is_not_waited_for(bench: ResquBench) -> None:
     bench.batch("a3", "4", source="a")
     numbers = {job.jid: number for number, job in bench.memory.jobs.items()}
     gone = [numbers["1"], numbers["2"], numbers["3"]]
-    assert bench.do(mutations.Remove("control", "discarded", gone, frozenset({State.HELD}))) == 3
+    assert bench.do(admin.Remove("control", "discarded", gone, frozenset({State.HELD}))) == 3
     assert reads.active(bench.memory, "batch") == {"a": "a3"}
     assert lease(bench) == "4"
 
 
 def test_paused_pools_and_forgotten_ones(bench: ResquBench) -> None:
     bench.batch("b", "1")
-    bench.do(mutations.PauseQueues(["batch"]))
+    bench.do(admin.PauseQueues(["batch"]))
     assert lease(bench) is None
-    bench.do(mutations.ForgetQueue("batch"))
+    bench.do(admin.ForgetQueue("batch"))
     assert "batch" in bench.memory.queues
-    bench.do(mutations.ResumeQueues(["batch"]))
+    bench.do(admin.ResumeQueues(["batch"]))
     assert lease(bench) == "1"
 
 
@@ -287,7 +287,7 @@ def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
     bench.batch("b", "1", "2")
     bench.batch("c", "3", commit=False)
     bench.enqueue("j", "u")
-    bench.do(mutations.Flush("faktory"))
+    bench.do(admin.Flush("faktory"))
     assert lease(bench) is None
     assert not bench.memory.resqu.stages
     assert bench.enqueue("j", "u") == 0

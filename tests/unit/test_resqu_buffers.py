@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from crossdock.model import commands as c
-from crossdock.model import moves, resqu
-from crossdock.model import resqu_lists as r
-from crossdock.model.resqu import Pushing
+from crossdock.model.commands import core as c
+from crossdock.model.commands import qless, resqu
+from crossdock.model.commands import resqu as r
+from crossdock.model.commands.resqu import Pushing
 from crossdock.model.states import State
 from tests.model.bench import spec
 from tests.model.resqu_bench import ResquBench, job_spec
@@ -74,7 +74,7 @@ def test_a_tagged_job_that_goes_on_under_another_id_can_end(bench: ResquBench, e
     bench.enqueue("j", "u")
     bench.pop()
     (number,) = bench.memory.jobs
-    bench.do(moves.EditTags("qless", 1.0, number, ("red", "blue")))
+    bench.do(qless.EditTags("qless", 1.0, number, ("red", "blue")))
     bench.delete("u", by=13)
     assert again(bench, "j-2", "u", failures=1, by=13) is Pushing.CONTINUED
     bench.rpop()
@@ -84,7 +84,7 @@ def test_a_tagged_job_that_goes_on_under_another_id_can_end(bench: ResquBench, e
         bench.pop()
         bench.rpop()
     else:
-        bench.do(moves.Cancel("qless", 2.0, number))
+        bench.do(qless.Cancel("qless", 2.0, number))
     assert not bench.memory.jobs and not bench.memory.tags.jobs
 
 

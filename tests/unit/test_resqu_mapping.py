@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.cli.configure import load
 from crossdock.engine.resqu.state import Mapping
-from crossdock.model import commands as c
+from crossdock.model.commands import core as c
 from crossdock.server.standing import BadOrder, mapping
 from crossdock.settings import PoolMapping, Settings
 from tests.model.bench import spec

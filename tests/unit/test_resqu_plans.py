@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from crossdock.engine.resqu import interval, plans, reads
-from crossdock.model import commands as c
-from crossdock.model import mutations, resqu
+from crossdock.model.commands import admin, resqu
+from crossdock.model.commands import core as c
 from crossdock.model.states import State
 from tests.model.resqu_bench import ResquBench, job_spec
 
@@ -191,7 +191,7 @@ def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(b
     plan(bench)
     bench.do(c.SetRecurrences([]))
     assert reads.plan(bench.memory, "acc_p") is not None
-    bench.do(mutations.Flush("faktory"))
+    bench.do(admin.Flush("faktory"))
     assert reads.plan(bench.memory, "acc_p") is None
     assert bench.engine.due_in(bench.now) is None
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from crossdock.model import resqu
-from crossdock.model import resqu_lists as r
+from crossdock.model.commands import resqu
+from crossdock.model.commands import resqu as r
 from crossdock.wire.control import walk
 from tests.model.resqu_bench import job_spec
 from tests.support.control_peer import ControlPeer

@@ -2,8 +2,8 @@
 
 import pytest
 
-from crossdock.model import resqu
-from crossdock.model import resqu_lists as r
+from crossdock.model.commands import resqu
+from crossdock.model.commands import resqu as r
 from crossdock.wire.redis.resqu.specs import Specs
 from tests.model.resqu_bench import ResquBench, job_spec
 from tests.support.conversation import Conversation, Door, worker

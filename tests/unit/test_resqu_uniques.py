@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import mutations, resqu
-from crossdock.model.event_resqu import Reserved, Unreserved
+from crossdock.model.commands import admin, resqu
+from crossdock.model.commands import core as c
+from crossdock.model.commands.resqu import Finalised, Pushing
+from crossdock.model.events.resqu import Reserved, Unreserved
 from crossdock.model.job import Links
-from crossdock.model.resqu import Finalised, Pushing
 from crossdock.model.states import State
 from tests.model.resqu_bench import ResquBench, job_spec
 
@@ -75,11 +75,11 @@ def test_a_repeat_is_known_by_its_id_for_an_hour_after_the_job_is_gone(bench: Re
     bench.restart()
     bench.clock.pass_by(3_599)
     bench.enqueue("other")
-    bench.do(mutations.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
+    bench.do(admin.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
     assert bench.enqueue("j") is Pushing.REPEATED
     bench.clock.pass_by(2)
     bench.enqueue("another")
-    bench.do(mutations.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
+    bench.do(admin.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.READY})))
     assert bench.enqueue("j") is Pushing.PUSHED
 
 
@@ -121,7 +121,7 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
     if how == "succeeds":
         bench.succeed("j")
     elif how == "is removed":
-        bench.do(mutations.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.LEASED})))
+        bench.do(admin.Remove("control", "discarded", list(bench.memory.jobs), frozenset({State.LEASED})))
     elif how == "fails":
         for _ in range(3):
             assert bench.jids("static") == []
@@ -132,7 +132,7 @@ def test_what_is_deferred_follows_whatever_becomes_of_its_blocker(bench: ResquBe
         (number,) = bench.memory.jobs
         job = bench.memory.jobs[number]
         bench.give_back((number, job.lease.token if job.lease else 0))
-        bench.do(mutations.Bury("control", [number]))
+        bench.do(admin.Bury("control", [number]))
     else:
         bench.after(1_801)
         assert bench.jids("static") == ["j"], "a lost lease gives the job back, and it keeps its unique id"

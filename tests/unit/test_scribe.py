@@ -11,7 +11,7 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.journal.port import JournalFailed, Snapshot
 from crossdock.journal.sqlite import DiskFull
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
 from crossdock.server.scribe import Scribe

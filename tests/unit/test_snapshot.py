@@ -12,11 +12,11 @@ from crossdock.engine.stats import WAIT
 from crossdock.journal import columns, snapshot
 from crossdock.journal.columns import pack
 from crossdock.model.clock import DAY, Now
-from crossdock.model.commands import Enqueue
+from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Configured
-from crossdock.model.faces import Entry, ResquFace, What
 from crossdock.model.job import Extra, Failure, Result
+from crossdock.model.protocol_data import Entry, ResquFace, What
 from crossdock.wire.faktory.job import read_one, spec
 from tests.support.states import Story, eventful, picture
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from crossdock.engine import stats as engine_stats
 from crossdock.engine.stats import FAILURE, RUN, WAIT, Moments, QueueDay, Stats, bucket_of, coarse
 from crossdock.model.clock import DAY
-from crossdock.model.terms import HISTOGRAM_DAYS, STATS_DAYS
+from crossdock.model.stats_retention import HISTOGRAM_DAYS, STATS_DAYS
 
 seconds = st.floats(0, 1e7)
 

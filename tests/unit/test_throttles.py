@@ -2,8 +2,8 @@
 
 import pytest
 
-from crossdock.model.commands import GiveBack, SetThrottles
-from crossdock.model.mutations import Flush
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.core import GiveBack, SetThrottles
 from crossdock.model.records import Per
 from crossdock.server.standing import BadOrder, throttles
 from crossdock.settings import Settings, ThrottleEntry

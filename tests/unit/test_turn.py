@@ -11,13 +11,14 @@ from crossdock.engine import engine
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Enqueue, LeaseNext, Succeed, Terms
+from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed, Terms
+from crossdock.model.commands.qless import Put, SetInterval
+from crossdock.model.commands.resqu import Buffer
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.events import DependentsPostponed, Leased, Pushed, QueueSeen, Readied, Succeeded, decode_batch
+from crossdock.model.events import DependentsPostponed, Leased, Pushed, QueueSeen, Readied, Succeeded
+from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Extra, Form, Held, Links
-from crossdock.model.moves import Put, SetInterval
 from crossdock.model.records import Interval
-from crossdock.model.resqu_lists import Buffer
 from crossdock.server import ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.pending import Waiting

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms
+from crossdock.model.commands.admin import Bury, Flush, Remove
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms
 from crossdock.model.job import Extra, Form, Links, Number, Spec
-from crossdock.model.mutations import Bury, Flush, Remove
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from crossdock.server.waits import Waiter, Waits
 from crossdock.wire.answer import Answer, Ended, Wait

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crossdock.model.mutations import ForgetQueue
+from crossdock.model.commands.admin import ForgetQueue
 from crossdock.model.states import State
 from crossdock.wire.workq import inspect, session
 from crossdock.wire.workq.door import WorkqDoor

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.model.job import Form, Job
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.model.states import State
 from crossdock.wire.workq import ids, times, tokens
 

@@ -8,7 +8,7 @@ from crossdock.engine import links
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Enqueue, Refused
+from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.events import Pushed
 from crossdock.model.job import Number, Spec
 from crossdock.model.states import OVER

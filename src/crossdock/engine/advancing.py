@@ -13,12 +13,12 @@ from crossdock.engine.settle import leave_lock, room
 from crossdock.engine.standing import edges_of, face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
+from crossdock.model.commands.qless import Advance, Renew, TakeBack
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Advanced, Renewed, Stalled, WorkerSeen
-from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Extra, Job, Lease, Links
-from crossdock.model.moves import Advance, Renew, TakeBack
-from crossdock.model.rules import Lapse
+from crossdock.model.policies import Lapse
+from crossdock.model.protocol_data import QlessFace, What
 from crossdock.model.states import READY
 
 

@@ -13,10 +13,10 @@ from crossdock.engine.putting import unneeding
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
+from crossdock.model.commands.admin import Bury
 from crossdock.model.events import Buried
 from crossdock.model.job import Job
-from crossdock.model.mutations import Bury
-from crossdock.model.rules import DEAD_FOR
+from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED, move
 
 #: In which a job can be buried; to bury a dead one anew keeps it for longer.

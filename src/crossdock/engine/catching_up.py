@@ -19,11 +19,11 @@ from crossdock.engine.standing import face_of, row
 from crossdock.engine.stats import RETRY
 from crossdock.engine.tries import Told, exhausted, lapse_backoff, out_of_retries, put_off
 from crossdock.model.clock import Now
+from crossdock.model.commands.qless import CatchUp
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
-from crossdock.model.faces import What
 from crossdock.model.job import Extra, Job, Lease, Number
-from crossdock.model.moves import CatchUp
-from crossdock.model.rules import Lapse
+from crossdock.model.policies import Lapse
+from crossdock.model.protocol_data import What
 
 GRACE_S = 10.0
 

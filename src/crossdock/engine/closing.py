@@ -8,7 +8,7 @@ from crossdock.engine.standing import row
 from crossdock.model.events import Ended, Row
 from crossdock.model.job import Job, Lease
 
-#: The fields of a closing event, in its order (model/event.py).
+#: The fields of a closing event, in its order (model/events/base.py).
 Closing: TypeAlias = tuple[
     float, int, str, str, str, str, str, str, int, int | float, int, int, float, float, float, int
 ]

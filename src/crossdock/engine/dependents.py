@@ -11,7 +11,7 @@ import msgspec
 
 from crossdock.engine.standing import needs_of
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import Ending, Lost
+from crossdock.model.policies import Ending, Lost
 
 if TYPE_CHECKING:
     from crossdock.engine.memory import Memory

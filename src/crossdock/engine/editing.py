@@ -11,11 +11,11 @@ from crossdock.engine.places import stamped
 from crossdock.engine.putting import stand, unneeding
 from crossdock.engine.settle import room
 from crossdock.engine.standing import face_of
-from crossdock.model import moves as c
 from crossdock.model.clock import Now
+from crossdock.model.commands import qless as c
 from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Tagged
-from crossdock.model.faces import Tag, What
 from crossdock.model.job import Extra, Job, Links, Number
+from crossdock.model.protocol_data import Tag, What
 from crossdock.model.states import DEAD, FAILED, READY
 
 #: Brought back by one call, which says how many they were: about a tenth of a second in which nobody else is served.

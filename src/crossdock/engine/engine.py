@@ -44,13 +44,22 @@ from crossdock.engine.concealing import Conceal
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import table as resqu
-from crossdock.model import commands as c
 from crossdock.model import events as e
-from crossdock.model import keys as k
-from crossdock.model import loads, mutations
-from crossdock.model import moves as m
 from crossdock.model.clock import Now
+from crossdock.model.commands import admin, bulk
+from crossdock.model.commands import core as c
+from crossdock.model.commands import keyspace as k
+from crossdock.model.commands import qless as m
 from crossdock.model.errors import HalfDone, UsageError
+from crossdock.model.events.keyspace import (
+    KeyKept,
+    KeysDropped,
+    KeySet,
+    ListChanged,
+    MembersChanged,
+    ScriptKnown,
+    ScriptsForgotten,
+)
 
 T = TypeVar("T")
 
@@ -86,13 +95,13 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Spawned: recur.spawned,
     e.NumbersDrawn: transaction.numbers_drawn,
     e.TracksDated: tracks.tracks_dated,
-    k.KeySet: key_changes.key_set,
-    k.KeysDropped: key_changes.keys_dropped,
-    k.KeyKept: key_changes.key_kept,
-    k.ListChanged: key_changes.list_changed,
-    k.MembersChanged: key_changes.members_changed,
-    k.ScriptKnown: key_changes.script_known,
-    k.ScriptsForgotten: key_changes.scripts_forgotten,
+    KeySet: key_changes.key_set,
+    KeysDropped: key_changes.keys_dropped,
+    KeyKept: key_changes.key_kept,
+    ListChanged: key_changes.list_changed,
+    MembersChanged: key_changes.members_changed,
+    ScriptKnown: key_changes.script_known,
+    ScriptsForgotten: key_changes.scripts_forgotten,
     e.Moved: putting.moved,
     e.Advanced: advancing.advanced,
     e.Stalled: advancing.stalled,
@@ -136,14 +145,14 @@ class Engine:
             c.Fail: lambda memory, command, now: failing.fail(memory, command, now, random, conceal),
             c.GiveBack: releasing.give_back,
             c.LoseLease: lambda memory, command, now: failing.lose(memory, command, now, random),
-            mutations.Requeue: moves.requeue,
-            mutations.Bury: burying.bury,
-            mutations.Remove: moves.remove,
-            mutations.Reroute: rerouting.reroute,
-            mutations.PauseQueues: queues.pause,
-            mutations.ResumeQueues: queues.resume,
-            mutations.ForgetQueue: queues.forget,
-            mutations.Flush: queues.flush,
+            admin.Requeue: moves.requeue,
+            admin.Bury: burying.bury,
+            admin.Remove: moves.remove,
+            admin.Reroute: rerouting.reroute,
+            admin.PauseQueues: queues.pause,
+            admin.ResumeQueues: queues.resume,
+            admin.ForgetQueue: queues.forget,
+            admin.Flush: queues.flush,
             c.Tick: lambda memory, command, now: self._tick(command, now, random),
             c.Start: timers.start,
             c.OpenGroup: groups.open_group,
@@ -188,8 +197,8 @@ class Engine:
             m.FreeThrottle: holding.free_throttle,
             m.FreeHeld: holding.free_held,
             **resqu.decisions(random),
-            loads.LoadJobs: loading.load_jobs,
-            loads.CloseLoad: loading.close_load,
+            bulk.LoadJobs: loading.load_jobs,
+            bulk.CloseLoad: loading.close_load,
         }
         #: Commands of several steps, each applied before the next is decided
         self._in_steps: dict[type[c.Command[Any]], Callable[[Any, Any, Now], Decision[Any]]] = {

@@ -8,10 +8,10 @@ from crossdock.engine.decision import Decision
 from crossdock.engine.memory import Memory
 from crossdock.engine.places import due_place, tie
 from crossdock.model.clock import Now
-from crossdock.model.commands import Enqueue, Refused
+from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.events import Pushed
 from crossdock.model.job import BAND_NORMAL, Job, Number, Place, Spec
-from crossdock.model.rules import intern
+from crossdock.model.policies import intern
 from crossdock.model.states import BLOCKED, READY, SCHEDULED
 
 

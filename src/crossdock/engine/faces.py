@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
-from crossdock.model import terms
+from crossdock.model import stats_retention
 from crossdock.model.events import Failed, Leased
-from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Job, Lease, Result
+from crossdock.model.protocol_data import Entry, QlessFace, What
 from crossdock.model.states import State
 
 _HISTORY_DEFAULT = 100
@@ -45,7 +45,7 @@ def history(
 
 def number(memory: Memory, option: str, default: float) -> float:
     """A setting that is a number, as the scripts read them; what is none counts as the default."""
-    return terms.number(memory.config.get(option), default)
+    return stats_retention.number(memory.config.get(option), default)
 
 
 def lines(job: Job) -> tuple[Entry, ...]:

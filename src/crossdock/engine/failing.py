@@ -16,11 +16,11 @@ from crossdock.engine.standing import face_of
 from crossdock.engine.stats import FAILED, FAILURE, RETRY
 from crossdock.engine.tries import Told, exhausted, failure, lapse_backoff, out_of_retries, put_off, used_up
 from crossdock.model.clock import Now
-from crossdock.model.commands import Fail, LoseLease, Verdict
+from crossdock.model.commands.core import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
 from crossdock.model.job import BAND_NORMAL, Extra, Job, Lease, Result
-from crossdock.model.rules import Lapse
+from crossdock.model.policies import Lapse
 from crossdock.model.states import GONE, READY, State
 
 _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})

@@ -3,7 +3,7 @@
 from crossdock.engine.order import Order, entry
 from crossdock.engine.standing import listed_in
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import DEAD_FOR
+from crossdock.model.policies import DEAD_FOR
 
 
 def key(job: Job) -> tuple[float, Number]:

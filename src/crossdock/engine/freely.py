@@ -7,7 +7,7 @@ whoever holds it, while no other door does. It is the one exception to fencing.
 from msgspec.structs import replace
 
 from crossdock.engine.memory import Memory
-from crossdock.model.commands import Claim, Verdict
+from crossdock.model.commands.core import Claim, Verdict
 from crossdock.model.job import Extra, Job, Lease, Result
 from crossdock.model.states import OVER, State
 

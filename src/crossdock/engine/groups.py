@@ -14,7 +14,7 @@ from crossdock.engine.enqueue import enter
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import uniques
 from crossdock.model.clock import Now
-from crossdock.model.commands import CommitGroup, Follow, OpenGroup, Touched
+from crossdock.model.commands.core import CommitGroup, Follow, OpenGroup, Touched
 from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
 from crossdock.model.job import Call
 from crossdock.model.records import Group

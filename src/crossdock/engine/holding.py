@@ -16,11 +16,11 @@ from crossdock.engine.places import stamped
 from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
-from crossdock.model.commands import Touched
+from crossdock.model.commands.core import Touched
+from crossdock.model.commands.qless import FreeHeld, FreeThrottle, SetThrottle
 from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
-from crossdock.model.faces import What
 from crossdock.model.job import Job
-from crossdock.model.moves import FreeHeld, FreeThrottle, SetThrottle
+from crossdock.model.protocol_data import What
 from crossdock.model.records import Throttle
 from crossdock.model.states import HELD, READY, State, move
 

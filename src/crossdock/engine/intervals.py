@@ -13,10 +13,10 @@ from crossdock.engine.putting import newest, rules, stand, unneeding
 from crossdock.engine.standing import face_of, row
 from crossdock.engine.surfacing import leave_behind
 from crossdock.model.clock import Now
+from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
-from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Extra, Job, Number, Spec
-from crossdock.model.moves import ClearInterval, SetInterval
+from crossdock.model.protocol_data import QlessFace, What
 from crossdock.model.records import Interval
 
 #: Below 0 it puts the next slot off. Journals may hold one without an end, which no whole number can be made of.

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from crossdock.engine import dependents
 from crossdock.engine.order import Order, entry
 from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, needs_of
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, ResquFace
+from crossdock.model.protocol_data import QlessFace
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:

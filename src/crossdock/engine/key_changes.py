@@ -6,10 +6,19 @@ from typing import Any
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.keys import ELEMENT_BYTES, Entry, part, size_of
 from crossdock.engine.memory import Memory
-from crossdock.model import keys as k
 from crossdock.model.clock import Now
+from crossdock.model.commands import keyspace as k
 from crossdock.model.errors import UsageError
 from crossdock.model.events import AnyEvent
+from crossdock.model.events.keyspace import (
+    KeyKept,
+    KeysDropped,
+    KeySet,
+    ListChanged,
+    MembersChanged,
+    ScriptKnown,
+    ScriptsForgotten,
+)
 
 
 def _cleared(memory: Memory, key: bytes, now: Now) -> list[AnyEvent]:
@@ -17,7 +26,7 @@ def _cleared(memory: Memory, key: bytes, now: Now) -> list[AnyEvent]:
     entry = memory.keys.entries.get(key)
     if entry is None or not 0.0 < entry.end <= now.steady:
         return []
-    return [k.KeysDropped(later(memory, now), [key])]
+    return [KeysDropped(later(memory, now), [key])]
 
 
 def _live(memory: Memory, key: bytes, kind: k.Kind, now: Now) -> Entry | None:
@@ -32,7 +41,7 @@ def set_key(memory: Memory, command: k.SetKey, now: Now) -> Decision[None]:
     end = command.end
     if end is None:
         end = 0.0 if entry is None else entry.end
-    event = k.KeySet(later(memory, now), command.key, command.value, end)
+    event = KeySet(later(memory, now), command.key, command.value, end)
     return (*_cleared(memory, command.key, now), event), None, (command.key,)
 
 
@@ -41,7 +50,7 @@ def drop_keys(memory: Memory, command: k.DropKeys, now: Now) -> Decision[int]:
     if not there:
         return (), 0, ()
     live = sum(memory.keys.live(key, now) is not None for key in there)
-    return (k.KeysDropped(later(memory, now), there),), live, ()
+    return (KeysDropped(later(memory, now), there),), live, ()
 
 
 def keep_key(memory: Memory, command: k.KeepKey, now: Now) -> Decision[bool]:
@@ -50,8 +59,8 @@ def keep_key(memory: Memory, command: k.KeepKey, now: Now) -> Decision[bool]:
         return (), False, ()
     at = later(memory, now)
     if 0.0 < command.end <= now.steady:
-        return (k.KeysDropped(at, [command.key]),), True, ()
-    return (k.KeyKept(at, command.key, command.end),), True, ()
+        return (KeysDropped(at, [command.key]),), True, ()
+    return (KeyKept(at, command.key, command.end),), True, ()
 
 
 def change_list(memory: Memory, command: k.ChangeList, now: Now) -> Decision[int]:
@@ -62,7 +71,7 @@ def change_list(memory: Memory, command: k.ChangeList, now: Now) -> Decision[int
         raise UsageError(f"a list of {length} elements cannot be changed like that: {command}")
     if not (cut or put or drop):
         return (), length, ()
-    event = k.ListChanged(later(memory, now), command.key, start, cut, put, drop)
+    event = ListChanged(later(memory, now), command.key, start, cut, put, drop)
     stirred = (command.key,) if put else ()
     return (*_cleared(memory, command.key, now), event), length - cut + len(put) - len(drop), stirred
 
@@ -76,7 +85,7 @@ def change_members(memory: Memory, command: k.ChangeMembers, now: Now) -> Decisi
     drop = [each for each in dict.fromkeys(command.drop) if each in there and each not in kept]
     if not (put or drop):
         return (), None, ()
-    event = k.MembersChanged(later(memory, now), command.key, command.kind, put, drop)
+    event = MembersChanged(later(memory, now), command.key, command.kind, put, drop)
     return (*_cleared(memory, command.key, now), event), None, (command.key,) if put else ()
 
 
@@ -88,11 +97,11 @@ def _members(entry: Entry) -> dict[bytes, Any]:
 def know_script(memory: Memory, command: k.KnowScript, now: Now) -> Decision[None]:
     if memory.scripts.get(command.sha) == command.dialect:
         return (), None, ()
-    return (k.ScriptKnown(later(memory, now), command.sha, command.dialect),), None, ()
+    return (ScriptKnown(later(memory, now), command.sha, command.dialect),), None, ()
 
 
 def forget_scripts(memory: Memory, command: k.ForgetScripts, now: Now) -> Decision[None]:
-    return ((k.ScriptsForgotten(later(memory, now)),) if memory.scripts else ()), None, ()
+    return ((ScriptsForgotten(later(memory, now)),) if memory.scripts else ()), None, ()
 
 
 def _touch(memory: Memory, entry: Entry, grown: int) -> None:
@@ -103,7 +112,7 @@ def _touch(memory: Memory, entry: Entry, grown: int) -> None:
     keys.size += grown
 
 
-def key_set(memory: Memory, event: k.KeySet) -> None:
+def key_set(memory: Memory, event: KeySet) -> None:
     keys = memory.keys
     entry = keys.entries.get(event.key)
     if entry is not None and entry.kind is k.Kind.STRING and entry.end == event.end:
@@ -117,12 +126,12 @@ def key_set(memory: Memory, event: k.KeySet) -> None:
     _touch(memory, entry, len(event.value))
 
 
-def keys_dropped(memory: Memory, event: k.KeysDropped) -> None:
+def keys_dropped(memory: Memory, event: KeysDropped) -> None:
     for key in event.keys:
         memory.keys.remove(key)
 
 
-def key_kept(memory: Memory, event: k.KeyKept) -> None:
+def key_kept(memory: Memory, event: KeyKept) -> None:
     keys = memory.keys
     entry = keys.entries[event.key]
     if entry.end:
@@ -133,7 +142,7 @@ def key_kept(memory: Memory, event: k.KeyKept) -> None:
     _touch(memory, entry, 0)
 
 
-def list_changed(memory: Memory, event: k.ListChanged) -> None:
+def list_changed(memory: Memory, event: ListChanged) -> None:
     keys = memory.keys
     entry = keys.entries.get(event.key)
     if entry is None:
@@ -168,7 +177,7 @@ def _splice(data: deque[bytes], start: int, cut: int, put: list[bytes]) -> None:
     data.rotate(start)
 
 
-def members_changed(memory: Memory, event: k.MembersChanged) -> None:
+def members_changed(memory: Memory, event: MembersChanged) -> None:
     keys = memory.keys
     entry = keys.entries.get(event.key)
     if entry is None:
@@ -192,9 +201,9 @@ def members_changed(memory: Memory, event: k.MembersChanged) -> None:
         keys.remove(event.key)
 
 
-def script_known(memory: Memory, event: k.ScriptKnown) -> None:
+def script_known(memory: Memory, event: ScriptKnown) -> None:
     memory.scripts[event.sha] = event.dialect
 
 
-def scripts_forgotten(memory: Memory, event: k.ScriptsForgotten) -> None:
+def scripts_forgotten(memory: Memory, event: ScriptsForgotten) -> None:
     memory.scripts = {}

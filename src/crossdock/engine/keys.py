@@ -9,7 +9,7 @@ from typing import Any, Final
 from crossdock.engine.gone import Gone
 from crossdock.engine.order import Order
 from crossdock.model.clock import Now
-from crossdock.model.keys import Kind, Member
+from crossdock.model.commands.keyspace import Kind, Member
 
 #: What an entry, and each of its elements, takes beside its bytes; about what Python needs for them.
 ENTRY_BYTES: Final = 300

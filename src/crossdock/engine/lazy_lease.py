@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from crossdock.engine.decision import Decision, Topic
 from crossdock.engine.queues import is_full
 from crossdock.model.clock import Now
-from crossdock.model.commands import LeaseNext
+from crossdock.model.commands.core import LeaseNext
+from crossdock.model.commands.qless import CatchUp, LeaseNow
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import Job
-from crossdock.model.moves import CatchUp, LeaseNow
 
 if TYPE_CHECKING:
     from crossdock.engine.engine import Engine

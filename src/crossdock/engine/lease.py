@@ -13,12 +13,12 @@ from crossdock.engine.queues import is_full
 from crossdock.engine.resqu import lanes
 from crossdock.engine.stats import WAIT
 from crossdock.model.clock import Now
-from crossdock.model.commands import LeaseNext
+from crossdock.model.commands.core import LeaseNext
+from crossdock.model.commands.resqu import LeaseLane
 from crossdock.model.events import AnyEvent, Leased, QueueSeen
 from crossdock.model.job import Job, Lease
+from crossdock.model.policies import Lapse
 from crossdock.model.records import OF_QUEUE
-from crossdock.model.resqu_lists import LeaseLane
-from crossdock.model.rules import Lapse
 from crossdock.model.states import HELD, LEASED, move
 
 _LAZY = Lapse.LAZY

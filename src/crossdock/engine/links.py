@@ -9,7 +9,7 @@ from math import inf
 from crossdock.engine.decision import purge_clock
 from crossdock.engine.memory import Lock, Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Touched
+from crossdock.model.commands.core import Touched
 from crossdock.model.job import Freed, Job, Links, LockTerms, ResquFace
 from crossdock.model.records import Group, Track
 from crossdock.model.states import State

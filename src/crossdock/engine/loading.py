@@ -4,10 +4,7 @@ from crossdock.engine import enqueue
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Enqueue
-from crossdock.model.events import JobsLoaded, LoadClosed
-from crossdock.model.job import Spec
-from crossdock.model.loads import (
+from crossdock.model.commands.bulk import (
     IDLE_S,
     JIDS_AT_MOST,
     OPEN_AT_MOST,
@@ -18,6 +15,9 @@ from crossdock.model.loads import (
     Unwilling,
     digest,
 )
+from crossdock.model.commands.core import Enqueue
+from crossdock.model.events import JobsLoaded, LoadClosed
+from crossdock.model.job import Spec
 
 
 def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:

@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Final
 
 from crossdock.engine.order import Order
-from crossdock.model.loads import CLOSED_AT_MOST, ONCE_AT_MOST, ONCE_S, Load
+from crossdock.model.commands.bulk import CLOSED_AT_MOST, ONCE_AT_MOST, ONCE_S, Load
 
 #: Old digests that one call forgets beyond what it brings: a million of them at once would hold everybody up.
 _FORGOTTEN: Final = 1_000

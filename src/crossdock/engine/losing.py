@@ -9,7 +9,7 @@ from crossdock.engine.tries import Told, exhausted
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent, DependentsPostponed, Failed
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import Ending, Lost
+from crossdock.model.policies import Ending, Lost
 from crossdock.model.states import BLOCKED, GONE
 
 _WAITS_ON = Lost.WAITS_ON

@@ -25,9 +25,9 @@ from crossdock.engine.stats import Stats
 from crossdock.engine.strays import Strays
 from crossdock.engine.tags import Tags
 from crossdock.engine.workers import Workers
-from crossdock.model.commands import Touched
-from crossdock.model.faces import FaktoryFace, QlessFace, ResquFace
+from crossdock.model.commands.core import Touched
 from crossdock.model.job import Extra, Job, Number
+from crossdock.model.protocol_data import FaktoryFace, QlessFace, ResquFace
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
 from crossdock.model.states import HELD, SHELVED, State
 

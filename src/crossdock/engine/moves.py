@@ -13,10 +13,10 @@ from crossdock.engine.places import due_place, stamped
 from crossdock.engine.standing import failed_at, row
 from crossdock.engine.stats import FAILED
 from crossdock.model.clock import Now
+from crossdock.model.commands.admin import Remove, Requeue
 from crossdock.model.events import Readied, Removed
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Number
-from crossdock.model.mutations import Remove, Requeue
+from crossdock.model.protocol_data import QlessFace
 from crossdock.model.states import BLOCKED, OVER, READY, State, move
 
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})

@@ -6,9 +6,9 @@ from crossdock.engine import faces
 from crossdock.engine.decision import Decision, later, purge_clock
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import row
-from crossdock.model import moves as c
-from crossdock.model import terms
+from crossdock.model import stats_retention
 from crossdock.model.clock import Now
+from crossdock.model.commands import qless as c
 from crossdock.model.events import Configured, Removed, Unwatched, Watched, WorkerSeen, WorkersForgotten
 
 _LIMIT = "-max-concurrency"
@@ -44,7 +44,7 @@ def obey(memory: Memory) -> None:
         for option in memory.config
         if option.endswith(_LIMIT) and (most := faces.number(memory, option, 0.0)) > 0
     }
-    memory.stats.keep(*terms.of(memory.config))
+    memory.stats.keep(*stats_retention.of(memory.config))
 
 
 def watch(memory: Memory, command: c.Watch, now: Now) -> Decision[None]:

@@ -2,9 +2,9 @@
 
 from math import inf
 
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import BAND_NORMAL, Job, Number, Place
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
+from crossdock.model.protocol_data import QlessFace
 
 _INVERTED = bytes(range(255, -1, -1))
 

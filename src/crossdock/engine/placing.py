@@ -9,8 +9,8 @@ from crossdock.engine import kept
 from crossdock.engine.order import entry
 from crossdock.engine.resqu import lanes
 from crossdock.engine.standing import blocked_key, lease_of, needs_of, place_of, shelf_key
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Place
+from crossdock.model.protocol_data import QlessFace
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, LEASED, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:

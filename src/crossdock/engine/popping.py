@@ -13,12 +13,12 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.portion import PORTION_BYTES, portion, size
 from crossdock.engine.resqu import lanes
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command
+from crossdock.model.commands.core import Command
+from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
-from crossdock.model.faces import QlessFace, What
 from crossdock.model.job import Bound, Job, Number
-from crossdock.model.moves import CatchUp, LeaseThese, Pop
-from crossdock.model.rules import Lapse
+from crossdock.model.policies import Lapse
+from crossdock.model.protocol_data import QlessFace, What
 from crossdock.model.states import HELD, READY
 
 if TYPE_CHECKING:

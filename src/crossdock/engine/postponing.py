@@ -18,7 +18,7 @@ from crossdock.engine.needs import without
 from crossdock.engine.resolve import release
 from crossdock.engine.standing import edges_of
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, ResolveDependents, Succeed
+from crossdock.model.commands.core import Command, ResolveDependents, Succeed
 from crossdock.model.events import (
     AnyEvent,
     Buried,
@@ -29,7 +29,7 @@ from crossdock.model.events import (
     Succeeded,
 )
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import Ending, Lost
+from crossdock.model.policies import Ending, Lost
 from crossdock.model.states import BLOCKED, GONE, State
 
 _FINAL = frozenset({State.DEAD, State.FAILED})

@@ -15,11 +15,11 @@ from crossdock.engine.places import stamped
 from crossdock.engine.standing import edges_of, face_of, failed_at, group_of, needs_of
 from crossdock.engine.tags import name
 from crossdock.model.clock import Now
+from crossdock.model.commands.qless import Put
 from crossdock.model.events import Held, Moved, Pushed
-from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
-from crossdock.model.moves import Put
-from crossdock.model.rules import Lapse, Lost, Rules, Then, intern
+from crossdock.model.policies import Lapse, Lost, Rules, Then, intern
+from crossdock.model.protocol_data import Entry, QlessFace, What
 from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED, State, move
 
 RETRIES = 5

@@ -6,8 +6,8 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.queue import Queue
 from crossdock.model.clock import Now
+from crossdock.model.commands.admin import Flush, ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueResumed
-from crossdock.model.mutations import Flush, ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.records import OF_QUEUE
 
 

@@ -20,9 +20,9 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu import plans, uniques
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetRecurrences
-from crossdock.model.event_resqu import Deferred
+from crossdock.model.commands.core import SetRecurrences
 from crossdock.model.events import RecurrencesSet, Spawned
+from crossdock.model.events.resqu import Deferred
 from crossdock.model.job import Spec
 from crossdock.model.records import Recurrence
 

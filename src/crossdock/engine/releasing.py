@@ -8,7 +8,7 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import lanes
 from crossdock.model.clock import Now
-from crossdock.model.commands import GiveBack
+from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import Damaged
 from crossdock.model.events import AnyEvent, Returned
 from crossdock.model.job import Job

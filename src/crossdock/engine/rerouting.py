@@ -13,10 +13,10 @@ from crossdock.engine.places import stamped
 from crossdock.engine.resqu import lanes, reads
 from crossdock.engine.standing import face_of, row
 from crossdock.model.clock import Now
+from crossdock.model.commands.admin import Reroute
 from crossdock.model.events import Rerouted
-from crossdock.model.faces import What
 from crossdock.model.job import BAND_NORMAL, Extra, Job
-from crossdock.model.mutations import Reroute
+from crossdock.model.protocol_data import What
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import BLOCKED, HELD, LEASED, READY, RETRYING, SCHEDULED, State, move
 

@@ -17,11 +17,11 @@ from crossdock.engine.losing import Losing
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, needs_of, row
 from crossdock.model.clock import Now
-from crossdock.model.commands import Resolve
+from crossdock.model.commands.core import Resolve
 from crossdock.model.events import AnyEvent, Readied, Row, Scheduled
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Number
-from crossdock.model.rules import Ending
+from crossdock.model.policies import Ending
+from crossdock.model.protocol_data import QlessFace
 from crossdock.model.states import BLOCKED, State, move
 
 _NOBODY: Final[dict[Number, Job]] = {}

@@ -12,11 +12,11 @@ from crossdock.engine.releasing import end_lease
 from crossdock.engine.standing import face_of
 from crossdock.engine.stats import RUN
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Succeed, Touched, Verdict
+from crossdock.model.commands.core import Claim, Succeed, Touched, Verdict
 from crossdock.model.events import Succeeded
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import Bound, Job, Lease, Result
-from crossdock.model.rules import Then
+from crossdock.model.policies import Then
+from crossdock.model.protocol_data import QlessFace
 from crossdock.model.states import COMPLETE, GONE, State
 
 ENDS = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}

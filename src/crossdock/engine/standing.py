@@ -4,8 +4,8 @@ from math import inf
 
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Ended, Row
-from crossdock.model.faces import QlessFace
 from crossdock.model.job import Job, Lease, Number, Place
+from crossdock.model.protocol_data import QlessFace
 from crossdock.model.states import BLOCKED, DEAD, FAILED, OVER, RETRYING, SCHEDULED
 
 

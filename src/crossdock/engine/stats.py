@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from crossdock.model.clock import DAY, day_of
-from crossdock.model.terms import HISTOGRAM_DAYS, STATS_DAYS
+from crossdock.model.stats_retention import HISTOGRAM_DAYS, STATS_DAYS
 
 #: Queues that have pages. Beyond it those go first that had no new one for longest: names come and go with their jobs.
 QUEUES_AT_MOST: Final = 100_000

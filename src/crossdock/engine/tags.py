@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from crossdock.engine.order import Order, entry
-from crossdock.model.faces import Tag
 from crossdock.model.job import Job, Number
+from crossdock.model.protocol_data import Tag
 
 #: Tags that are kept though they are used no longer, as the scripts do; the oldest of more are forgotten.
 UNUSED_AT_MOST = 1_000

@@ -11,7 +11,7 @@ from crossdock.engine import kept
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetThrottles, Touched
+from crossdock.model.commands.core import SetThrottles, Touched
 from crossdock.model.events import Held, ThrottlesSet
 from crossdock.model.job import Job, Lease, Token
 from crossdock.model.records import OF_QUEUE, Throttle

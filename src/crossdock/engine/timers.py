@@ -21,11 +21,11 @@ from crossdock.engine.releasing import to_old_place
 from crossdock.engine.resqu import mapping, stages, uniques
 from crossdock.engine.standing import row
 from crossdock.model.clock import PURGE_HOLD_S, Now
-from crossdock.model.commands import Start, Tick, Ticked
+from crossdock.model.commands.core import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Spawned, Started
+from crossdock.model.events.keyspace import KeysDropped
 from crossdock.model.job import Bound, Job, Number
-from crossdock.model.keys import KeysDropped
-from crossdock.model.rules import DEAD_FOR
+from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import DEAD, LEASED, RETRYING, SCHEDULED, State
 
 

@@ -8,7 +8,7 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.links import TRACK_S, note
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetTrack, Touched
+from crossdock.model.commands.core import SetTrack, Touched
 from crossdock.model.events import AnyEvent, Expired, Renewed, Tracked, TracksDated
 
 #: A lease is not extended further than this from now.

@@ -11,10 +11,10 @@ from crossdock.engine.resolve import Freed, release, waits_lazily
 from crossdock.engine.settle import claimed, success
 from crossdock.engine.standing import needs_of, row
 from crossdock.model.clock import Now
-from crossdock.model.commands import DrawNumbers, Succeed, Transacted, Transaction
+from crossdock.model.commands.core import DrawNumbers, Succeed, Transacted, Transaction
 from crossdock.model.events import AnyEvent, DependentsPostponed, NumbersDrawn, Row
 from crossdock.model.job import Job, Lease, Number, Spec
-from crossdock.model.rules import Ending
+from crossdock.model.policies import Ending
 
 
 def transact(memory: Memory, command: Transaction, now: Now) -> Decision[Transacted]:

@@ -13,9 +13,9 @@ from crossdock.engine.settle import ENDS
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
 from crossdock.model.events import Failed
-from crossdock.model.faces import AS_CONFIGURED
 from crossdock.model.job import Failure, Job, Lease
-from crossdock.model.rules import DEAD_FOR, Backoff, Then
+from crossdock.model.policies import DEAD_FOR, Backoff, Then
+from crossdock.model.protocol_data import AS_CONFIGURED
 from crossdock.model.states import GONE, READY, State
 
 #: A job that keeps failing is tried once a year at least.

@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crossdock.model.faces import FaktoryFace, ResquFace
 from crossdock.model.job import Extra, Form, Job, Lease, Number, Place
-from crossdock.model.rules import Rules, intern
+from crossdock.model.policies import Rules, intern
+from crossdock.model.protocol_data import FaktoryFace, ResquFace
 from crossdock.model.states import State
 
 T = TypeVar("T")

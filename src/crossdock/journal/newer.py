@@ -11,7 +11,7 @@ import apsw
 from crossdock.journal import snapshot, tables
 from crossdock.journal.folder import DATABASE, snapshot_name
 from crossdock.model.errors import Newer
-from crossdock.model.events import refuse_newer_batch
+from crossdock.model.events.codec import refuse_newer_batch
 
 
 def refuse_newer(folder: Path) -> None:

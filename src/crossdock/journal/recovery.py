@@ -9,7 +9,8 @@ from crossdock.engine.memory import Memory
 from crossdock.journal import snapshot
 from crossdock.journal.port import Journal
 from crossdock.model.errors import Damaged, UsageError
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, decode_batch, refuse_newer_batch
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, refuse_newer_batch
 
 
 class Recovered(msgspec.Struct):

@@ -8,10 +8,10 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu.plans import enlist
 from crossdock.engine.resqu.state import Mapping, Once, Resqu
-from crossdock.model.event_resqu import Pools
+from crossdock.model.commands.resqu import Buffer
+from crossdock.model.events.resqu import Pools
 from crossdock.model.job import Number, ResquFace, Spec
 from crossdock.model.records import Phase, Stage
-from crossdock.model.resqu_lists import Buffer
 from crossdock.model.states import HELD, SCHEDULED
 
 

@@ -23,7 +23,8 @@ from crossdock.journal.mark import RESTORED, read_mark, write_mark
 from crossdock.journal.recovery import Recovered, decoded, fold
 from crossdock.journal.tables import FORMAT, SCHEMA
 from crossdock.model.errors import CrossdockError, Damaged
-from crossdock.model.events import AnyEvent, Batch
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import Batch
 
 REPORT: Final = "salvage.json"
 

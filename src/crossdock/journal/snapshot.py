@@ -33,13 +33,13 @@ from crossdock.journal.columns import Columns, chunks, pack, unpack
 from crossdock.journal.disk import write_whole
 from crossdock.journal.resqu_state import Kept
 from crossdock.journal.shelving import Shelving
-from crossdock.model import terms
+from crossdock.model import stats_retention
+from crossdock.model.commands.bulk import Load
 from crossdock.model.errors import Damaged, Newer
-from crossdock.model.events import EVENT_VERSION
+from crossdock.model.events.codec import EVENT_VERSION
 from crossdock.model.job import Job, Number, Place
-from crossdock.model.loads import Load
+from crossdock.model.policies import Ending
 from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
-from crossdock.model.rules import Ending
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 3
@@ -219,7 +219,7 @@ def _load(file: BinaryIO) -> Loaded:
     if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(memory.jobs):
         raise Damaged("holds another number of jobs than it says")
     memory.counters = rest.counters
-    memory.stats = Stats(rest.stats, rest.stats_gone, *terms.of(rest.config))
+    memory.stats = Stats(rest.stats, rest.stats_gone, *stats_retention.of(rest.config))
     unlisted = frozenset(rest.unlisted)
     memory.queues = {
         name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))

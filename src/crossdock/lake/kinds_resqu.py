@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from crossdock.lake.parts import day_of
 from crossdock.lake.rows import NO_BOOKING, NO_LEASE, Rows
-from crossdock.model import event_resqu as r
-from crossdock.model.event import Event
+from crossdock.model.events import resqu as r
+from crossdock.model.events.base import Event
 
 _NOTHING: Final = (*NO_LEASE, *NO_BOOKING)
 

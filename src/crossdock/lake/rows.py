@@ -7,7 +7,7 @@ import pyarrow as pa
 from crossdock.lake.hot import Leases, Pushes, Successes
 from crossdock.lake.parts import Columns, Part, array
 from crossdock.lake.payloads import Payloads
-from crossdock.model.event import Ended, Row
+from crossdock.model.events.base import Ended, Row
 from crossdock.model.job import Spec
 
 #: The columns of a row's tuple, in its order.

@@ -12,7 +12,7 @@ from crossdock.lake import manifest
 from crossdock.lake.segments import Look
 from crossdock.lake.tail import OF_ANOTHER, Tail, is_of
 from crossdock.model.errors import Damaged
-from crossdock.model.events import decode_batch
+from crossdock.model.events.codec import decode_batch
 
 
 class Lag(msgspec.Struct):

@@ -14,7 +14,8 @@ from crossdock.lake.payloads import Payloads
 from crossdock.lake.rows import Rows
 from crossdock.lake.schema import ROWS_AT_MOST, SEQ_SHIFT
 from crossdock.model.errors import Damaged
-from crossdock.model.events import EVENT_VERSION, Batch, Flushed, decode_batch, refuse_newer_batch
+from crossdock.model.events import Flushed
+from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, refuse_newer_batch
 
 _KINDS: Final = {**kinds.KINDS, **kinds_few.KINDS, **kinds_resqu.KINDS}
 _EPOCH: Final = date(1970, 1, 1)

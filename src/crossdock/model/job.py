@@ -11,11 +11,11 @@ from typing import TypeAlias
 import msgspec
 
 from crossdock.model.error_groups import error_group, has_type
-from crossdock.model.faces import Entry, QlessFace, Tag
-from crossdock.model.faces import FaktoryFace as FaktoryFace
-from crossdock.model.faces import ResquFace as ResquFace
-from crossdock.model.faces import WorkqFace as WorkqFace
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
+from crossdock.model.protocol_data import Entry, QlessFace, Tag
+from crossdock.model.protocol_data import FaktoryFace as FaktoryFace
+from crossdock.model.protocol_data import ResquFace as ResquFace
+from crossdock.model.protocol_data import WorkqFace as WorkqFace
 from crossdock.model.states import State
 
 Number: TypeAlias = int  #: the engine's key of a job: 1, 2, 3 …, never reused

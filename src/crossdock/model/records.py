@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.faces import Tag
 from crossdock.model.job import Form, Number, Spec, Token
+from crossdock.model.protocol_data import Tag
 
 
 class Group(msgspec.Struct, array_like=True):

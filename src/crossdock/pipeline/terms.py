@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from crossdock.model import terms
+from crossdock.model import stats_retention
 from crossdock.pipeline.works import Works
 
 #: Behind all events.
@@ -35,12 +35,12 @@ def held(works: Works) -> list[Term]:
     for row in _told(works):
         if row["era"] != era:  # by a flush whose event is not in the tables
             config, era = {}, row["era"]
-        found.append(Term(era, row["seq"], row["date"], *terms.of(config)))
+        found.append(Term(era, row["seq"], row["date"], *stats_retention.of(config)))
         if row["event"] == "flushed":
             config, era = {}, era + 1
         else:
             config[row["option"]] = row["value"]
-    return _few([*found, Term(era, _NEVER, None, *terms.of(config))])
+    return _few([*found, Term(era, _NEVER, None, *stats_retention.of(config))])
 
 
 def _told(works: Works) -> list[dict[str, Any]]:
@@ -84,8 +84,8 @@ def pages_gone(works: Works, held: list[Term]) -> DataFrame:
     pages = begun.join(F.broadcast(named), "era", "left")  # an era in which nothing was set has one term, the usual
     there = F.coalesce(F.col("seq") < F.col("until"), F.lit(True))
     found = pages.groupBy("era", "queue").agg(
-        _last(there, "stats", terms.STATS_DAYS).alias("pages"),
-        _last(there, "histogram", terms.HISTOGRAM_DAYS).alias("histograms"),
+        _last(there, "stats", stats_retention.STATS_DAYS).alias("pages"),
+        _last(there, "histogram", stats_retention.HISTOGRAM_DAYS).alias("histograms"),
     )
     return found.withColumn("histograms", F.greatest("pages", "histograms"))
 

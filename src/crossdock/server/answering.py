@@ -10,7 +10,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from crossdock.model.commands import GiveBack
+from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.job import Held
 from crossdock.server.flow import Flow, low_water

@@ -15,7 +15,7 @@ import msgspec
 
 from crossdock.journal.recovery import Recovered
 from crossdock.model.clock import COUNTED_AT_MOST_S, DAY, DOUBT_S, Now
-from crossdock.model.commands import Start
+from crossdock.model.commands.core import Start
 
 log = logging.getLogger("crossdock")
 

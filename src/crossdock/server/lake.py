@@ -21,7 +21,7 @@ from crossdock.lake.options import Options, Position
 from crossdock.lake.quotes import Quotes
 from crossdock.lake.tail import OF_ANOTHER
 from crossdock.model.errors import Damaged
-from crossdock.model.events import decode_batch
+from crossdock.model.events.codec import decode_batch
 from crossdock.server import room
 from crossdock.server.child import Child
 from crossdock.server.scribe import Scribe

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Final, TypeAlias
 
 from crossdock.model.clock import Now
-from crossdock.model.events import EVENT_VERSION, AnyEvent, Batch, encode_batch
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 
 #: A row is not longer, unless one command makes it so.
 ROW_BYTES: Final = 64 * 1024 * 1024

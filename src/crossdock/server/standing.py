@@ -7,10 +7,10 @@ import msgspec
 
 from crossdock.engine.recur import next_run
 from crossdock.model.clock import Now
-from crossdock.model.commands import SetRecurrences, SetThrottles
+from crossdock.model.commands.core import SetRecurrences, SetThrottles
+from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Recurrence
-from crossdock.model.resqu import UNASSIGNED, SetMapping
 from crossdock.settings import CronEntry, Settings, ThrottleEntry
 from crossdock.wire.faktory.job import JobBody, spec
 from crossdock.wire.faktory.messages import Invalid

@@ -11,8 +11,8 @@ from typing import Final, Protocol, TypeVar
 
 from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, ResolveDependents, Tick, Ticked
-from crossdock.model.moves import FreeHeld
+from crossdock.model.commands.core import Command, ResolveDependents, Tick, Ticked
+from crossdock.model.commands.qless import FreeHeld
 from crossdock.server.ceiling import Ceiling
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, Ticked
+from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import SOFT, AnyEvent
 from crossdock.model.job import Held

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
-from crossdock.model.commands import Command, Ticked
+from crossdock.model.commands.core import Command, Ticked
 from crossdock.wire.channels import Channels
 
 T = TypeVar("T")

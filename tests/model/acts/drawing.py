@@ -7,7 +7,7 @@ and nothing is drawn from a set or by a hash, so a seed always gives the same co
 from itertools import accumulate
 from typing import Any, Final
 
-from crossdock.model import commands as c
+from crossdock.model.commands import core as c
 from tests.model.acts import hands, pushing, working
 from tests.model.acts.scene import Act, Client, Scene
 

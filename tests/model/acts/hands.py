@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from crossdock.model import commands as c
-from crossdock.model import mutations
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
 from crossdock.model.job import Call, Form, Number, Spec
 from crossdock.model.records import Recurrence
 from crossdock.model.states import State
@@ -25,45 +25,45 @@ def _ready(scene: Scene) -> list[Number]:
 
 
 def requeue(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.Requeue(client.via, _some(scene))
+    return admin.Requeue(client.via, _some(scene))
 
 
 def bury(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.Bury(client.via, _some(scene))
+    return admin.Bury(client.via, _some(scene))
 
 
 def bury_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
     numbers = _ready(scene)
-    return mutations.Bury(client.via, numbers) if numbers else None
+    return admin.Bury(client.via, numbers) if numbers else None
 
 
 def reroute(scene: Scene, client: Client) -> c.Command[Any]:
     numbers = _some(scene) if scene.chance(0.5) else _ready(scene)
-    return mutations.Reroute(client.via, scene.one_of((*values.QUEUES, "never pushed to")), numbers)
+    return admin.Reroute(client.via, scene.one_of((*values.QUEUES, "never pushed to")), numbers)
 
 
 def remove(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.Remove(client.via, "discarded", _some(scene), frozenset(scene.random.sample(values.KEPT, 3)))
+    return admin.Remove(client.via, "discarded", _some(scene), frozenset(scene.random.sample(values.KEPT, 3)))
 
 
 def remove_ready(scene: Scene, client: Client) -> c.Command[Any] | None:
-    return mutations.Remove(client.via, "queue removed", _ready(scene), frozenset({State.READY}))
+    return admin.Remove(client.via, "queue removed", _ready(scene), frozenset({State.READY}))
 
 
 def pause(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.PauseQueues([scene.one_of(values.QUEUES)])
+    return admin.PauseQueues([scene.one_of(values.QUEUES)])
 
 
 def resume(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.ResumeQueues(None if scene.chance(0.7) else [scene.one_of(values.QUEUES)])
+    return admin.ResumeQueues(None if scene.chance(0.7) else [scene.one_of(values.QUEUES)])
 
 
 def forget(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.ForgetQueue(scene.one_of((*values.QUEUES, "never pushed to")))
+    return admin.ForgetQueue(scene.one_of((*values.QUEUES, "never pushed to")))
 
 
 def flush(scene: Scene, client: Client) -> c.Command[Any]:
-    return mutations.Flush(client.via)
+    return admin.Flush(client.via)
 
 
 def open_group(scene: Scene, client: Client) -> c.Command[Any] | None:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from crossdock.model import commands as c
+from crossdock.model.commands import core as c
 from crossdock.model.job import Extra, Form, Freed, Held, Links, LockTerms, Number, Spec
 from tests.model import values
 from tests.model.acts.scene import DAY, Client, Scene

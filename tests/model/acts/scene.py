@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from crossdock.engine.memory import Memory
-from crossdock.model import commands as c
+from crossdock.model.commands import core as c
 from crossdock.model.job import Held, Job
 from crossdock.model.states import State
 from tests.model import values

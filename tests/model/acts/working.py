@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from crossdock.model import commands as c
+from crossdock.model.commands import core as c
 from crossdock.model.states import State
 from tests.model import values
 from tests.model.acts.scene import DAY, Client, Scene

@@ -3,7 +3,7 @@
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.job import Bound, Call, Number, Spec
-from crossdock.model.rules import Ending
+from crossdock.model.policies import Ending
 from crossdock.model.states import State
 from tests.model.ledger.leases import Leases
 from tests.model.ledger.lives import Life

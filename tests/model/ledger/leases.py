@@ -5,8 +5,8 @@ from typing import Final
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.job import Freed
+from crossdock.model.policies import Lapse
 from crossdock.model.records import Per
-from crossdock.model.rules import Lapse
 from crossdock.model.states import State
 from tests.model.ledger.lives import GONE, Life, Lives
 

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from crossdock.engine import dependents
 from crossdock.engine.memory import Memory
-from crossdock.model import commands as c
 from crossdock.model import events as e
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
 from crossdock.model.job import Held, Spec
 from crossdock.model.states import State
 from tests.model.ledger.jobs import Jobs

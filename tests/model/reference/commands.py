@@ -10,9 +10,9 @@ which command; a new command is one method and one line there.
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.model import commands as c
-from crossdock.model import mutations
 from crossdock.model.clock import Now
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
 from tests.model.reference.hands import Hands
 from tests.model.reference.leasing import Leasing
 from tests.model.reference.settling import Settling
@@ -47,14 +47,14 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
     c.LoseLease: Reference.lose_lease,
-    mutations.Requeue: Reference.requeue,
-    mutations.Bury: Reference.bury,
-    mutations.Remove: Reference.remove,
-    mutations.Reroute: Reference.reroute,
-    mutations.PauseQueues: Reference.pause,
-    mutations.ResumeQueues: Reference.resume,
-    mutations.ForgetQueue: Reference.forget,
-    mutations.Flush: Reference.flush,
+    admin.Requeue: Reference.requeue,
+    admin.Bury: Reference.bury,
+    admin.Remove: Reference.remove,
+    admin.Reroute: Reference.reroute,
+    admin.PauseQueues: Reference.pause,
+    admin.ResumeQueues: Reference.resume,
+    admin.ForgetQueue: Reference.forget,
+    admin.Flush: Reference.flush,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
     c.OpenGroup: Reference.open_group,

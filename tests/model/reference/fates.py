@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Result
-from crossdock.model.rules import Backoff, Lapse, Then
+from crossdock.model.policies import Backoff, Lapse, Then
 from crossdock.model.states import State
 from tests.model.reference.book import Book
 from tests.model.reference.jobs import DAY, EXHAUSTED, Error, Job, Said, used_up

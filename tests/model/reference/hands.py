@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from crossdock.model import commands as c
-from crossdock.model import mutations
 from crossdock.model.clock import Now
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
 from crossdock.model.states import State
 from tests.model.reference.fates import Fates
 from tests.model.reference.jobs import AT_REST, DAY
@@ -14,7 +14,7 @@ from tests.model.reference.records import Records, Throttle, next_run
 
 
 class Hands(Fates):
-    def requeue(self, command: mutations.Requeue, now: Now) -> int:
+    def requeue(self, command: admin.Requeue, now: Now) -> int:
         jobs = self._those(command.numbers, AT_REST)
         for job in jobs:
             job.due = 0.0
@@ -22,7 +22,7 @@ class Hands(Fates):
             self._make_ready(job, self._happens(now), 0.0)
         return len(jobs)
 
-    def bury(self, command: mutations.Bury, now: Now) -> int:
+    def bury(self, command: admin.Bury, now: Now) -> int:
         """What waits, for others too: brought back it waits for nobody."""
         jobs = self._those(command.numbers, (State.READY, State.BLOCKED, *AT_REST))
         for job in jobs:
@@ -33,7 +33,7 @@ class Hands(Fates):
             self.lost.append(job.number)
         return len(jobs)
 
-    def reroute(self, command: mutations.Reroute, now: Now) -> int:
+    def reroute(self, command: admin.Reroute, now: Now) -> int:
         """As they are: state, place in line, times, tries and what they wait for go along."""
         jobs = self._those(command.numbers, (State.READY, State.SCHEDULED, State.RETRYING, State.BLOCKED))
         jobs = [job for job in jobs if job.queue != command.queue]
@@ -44,7 +44,7 @@ class Hands(Fates):
             self.stirred.add(command.queue)
         return len(jobs)
 
-    def remove(self, command: mutations.Remove, now: Now) -> int:
+    def remove(self, command: admin.Remove, now: Now) -> int:
         jobs = self._those(command.numbers, command.states)
         for job in jobs:
             if job.lease:
@@ -52,10 +52,10 @@ class Hands(Fates):
             self._gone(job, self._happens(now), success=False)
         return len(jobs)
 
-    def pause(self, command: mutations.PauseQueues, now: Now) -> None:
+    def pause(self, command: admin.PauseQueues, now: Now) -> None:
         self._set_paused(command.queues, now, paused=True)
 
-    def resume(self, command: mutations.ResumeQueues, now: Now) -> None:
+    def resume(self, command: admin.ResumeQueues, now: Now) -> None:
         self.stirred = self._set_paused(command.queues, now, paused=False)
 
     def _set_paused(self, names: Iterable[str] | None, now: Now, *, paused: bool) -> set[str]:
@@ -66,12 +66,12 @@ class Hands(Fates):
             self.queues[name].paused = paused
         return changed
 
-    def forget(self, command: mutations.ForgetQueue, now: Now) -> None:
+    def forget(self, command: admin.ForgetQueue, now: Now) -> None:
         if command.queue in self.queues and not self.ready(command.queue):
             self._happens(now)
             del self.queues[command.queue]
 
-    def flush(self, command: mutations.Flush, now: Now) -> None:
+    def flush(self, command: admin.Flush, now: Now) -> None:
         self._happens(now)
         self.jobs, self.queues, self.records, self.booked = {}, {}, Records(), []
         self.processed = self.failures = self.evicted = 0

@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Bound, Links, Result, Spec
-from crossdock.model.rules import Rules, Then
+from crossdock.model.policies import Rules, Then
 from crossdock.model.states import State
 
 DAY: Final = 86_400

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from crossdock.engine.lease import DRAWS
-from crossdock.model import commands as c
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
 from crossdock.model.job import Held, Number, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State

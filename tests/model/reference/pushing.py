@@ -1,7 +1,7 @@
 """Jobs come in, if no lock and no group is in the way."""
 
-from crossdock.model import commands as c
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
 from crossdock.model.job import Links, Spec
 from crossdock.model.states import State
 from tests.model.reference.fates import Fates

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crossdock.model.clock import Now
-from crossdock.model.commands import OpenGroup
+from crossdock.model.commands.core import OpenGroup
 from crossdock.model.job import Call, Freed, Links, Spec
 from crossdock.model.records import Per, Recurrence
 

@@ -1,9 +1,9 @@
 """Success and failure, which lease they mean, and several steps that happen together or not at all."""
 
-from crossdock.model import commands as c
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
 from crossdock.model.job import Bound, Links, Result, Spec
-from crossdock.model.rules import Then
+from crossdock.model.policies import Then
 from crossdock.model.states import State
 from tests.model.reference.jobs import ENDED, Job, used_up
 from tests.model.reference.pushing import Pushing

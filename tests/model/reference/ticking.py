@@ -4,8 +4,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from crossdock.model import commands as c
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
 from crossdock.model.job import Bound, Spec
 from crossdock.model.states import State
 from tests.model.reference.jobs import ENDED, Job, next_time

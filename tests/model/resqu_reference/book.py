@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from crossdock.model import commands as c
-from crossdock.model import resqu as r
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as r
 from crossdock.model.job import Spec
 from tests.model.resqu_reference.jobs import Buffer, Job, Plan, Stage
 

@@ -2,8 +2,8 @@
 
 from math import inf, nextafter
 
-from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
+from crossdock.model.commands import resqu as b
 from tests.model.resqu_reference.fates import Fates
 from tests.model.resqu_reference.jobs import Buffer, Job
 

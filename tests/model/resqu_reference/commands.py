@@ -7,11 +7,11 @@ commands those that lease and settle them. `RULES` at the end says which method 
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.model import commands as c
-from crossdock.model import mutations
-from crossdock.model import resqu as r
-from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
+from crossdock.model.commands import admin
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as b
+from crossdock.model.commands import resqu as r
 from tests.model.resqu_reference.buffers import Buffers
 from tests.model.resqu_reference.hands import Hands
 from tests.model.resqu_reference.leasing import Leasing
@@ -55,9 +55,9 @@ RULES: Final[dict[type[c.Command[Any]], Callable[[Reference, Any, Now], Any]]] =
     c.Succeed: Reference.succeed,
     c.Fail: Reference.fail,
     c.GiveBack: Reference.give_back,
-    mutations.Reroute: Reference.reroute,
-    mutations.Bury: Reference.bury,
-    mutations.Requeue: Reference.requeue,
+    admin.Reroute: Reference.reroute,
+    admin.Bury: Reference.bury,
+    admin.Requeue: Reference.requeue,
     c.Tick: Reference.tick,
     c.Start: Reference.start,
 }

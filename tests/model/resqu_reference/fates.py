@@ -2,8 +2,8 @@
 
 from math import inf
 
-from crossdock.model import resqu as r
 from crossdock.model.clock import Now
+from crossdock.model.commands import resqu as r
 from crossdock.model.job import Spec
 from tests.model.resqu_reference.book import Book
 from tests.model.resqu_reference.jobs import Job, due_at, face, uid_of

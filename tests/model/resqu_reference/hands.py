@@ -1,14 +1,14 @@
 """What an operator does with jobs: moves them, kills them, brings them back."""
 
-from crossdock.model import mutations
 from crossdock.model.clock import Now
+from crossdock.model.commands import admin
 from tests.model.resqu_reference.fates import Fates
 
 _DEAD_FOR = 180 * 86_400
 
 
 class Hands(Fates):
-    def reroute(self, command: mutations.Reroute, now: Now) -> int:
+    def reroute(self, command: admin.Reroute, now: Now) -> int:
         """By hand: what waits goes there; of a batch only what is committed, and it is ready then."""
         found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
         found = [job for job in found if job.state not in ("leased", "dead") and job.queue != command.queue]
@@ -24,7 +24,7 @@ class Hands(Fates):
             job.queue = command.queue
         return len(jobs)
 
-    def bury(self, command: mutations.Bury, now: Now) -> int:
+    def bury(self, command: admin.Bury, now: Now) -> int:
         """Whatever waits, in an open batch too. It is out of its batch then, and of an allocator's hands."""
         found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
         jobs = [job for job in found if job.state != "leased"]
@@ -41,7 +41,7 @@ class Hands(Fates):
             self._let_go(job, now)
         return len(jobs)
 
-    def requeue(self, command: mutations.Requeue, now: Now) -> int:
+    def requeue(self, command: admin.Requeue, now: Now) -> int:
         found = [self.jobs[number] for number in dict.fromkeys(command.numbers) if number in self.jobs]
         jobs = [job for job in found if job.state in ("scheduled", "dead")]
         for job in jobs:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from crossdock.model import resqu as r
+from crossdock.model.commands import resqu as r
 from crossdock.model.job import ResquFace, Spec
 
 TRIES: Final = 2  #: failures after which another one ends the job

@@ -2,9 +2,9 @@
 
 from math import inf
 
-from crossdock.model import commands as c
-from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as b
 from tests.model.resqu_reference.fates import Fates
 from tests.model.resqu_reference.jobs import TRIES, Job
 

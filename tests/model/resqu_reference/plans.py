@@ -1,9 +1,9 @@
 """Plans, pools and time: what is due, and what a restart leaves."""
 
 from crossdock.engine.resqu import interval
-from crossdock.model import commands as c
-from crossdock.model import resqu as r
 from crossdock.model.clock import Now
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu as r
 from tests.model.resqu_reference.fates import Fates
 from tests.model.resqu_reference.jobs import Plan, due_at, face, uid_of
 

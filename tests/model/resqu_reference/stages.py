@@ -2,9 +2,9 @@
 
 from math import inf
 
-from crossdock.model import resqu as r
-from crossdock.model import resqu_lists as b
 from crossdock.model.clock import Now
+from crossdock.model.commands import resqu as b
+from crossdock.model.commands import resqu as r
 from crossdock.model.job import Spec
 from tests.model.resqu_reference.fates import Fates
 from tests.model.resqu_reference.jobs import Job, Stage, face

@@ -15,11 +15,11 @@ from crossdock.engine.settle import DONE, UNKNOWN, claimed, room, success
 from crossdock.engine.stats import FAILURE, RUN
 from crossdock.engine.tries import Told, failure
 from crossdock.model.clock import Now
-from crossdock.model.commands import Refused, Succeed, Verdict
-from crossdock.model.event_resqu import Rescheduled
+from crossdock.model.commands.core import Refused, Succeed, Verdict
+from crossdock.model.commands.resqu import Reschedule
 from crossdock.model.events import AnyEvent
+from crossdock.model.events.resqu import Rescheduled
 from crossdock.model.job import Extra, Failure, Job, Lease, Spec
-from crossdock.model.resqu import Reschedule
 from crossdock.model.states import State
 
 _SAID = "its worker asked for another try"

@@ -12,11 +12,11 @@ from crossdock.engine.resqu.uniques import buffered
 from crossdock.engine.settle import room, success
 from crossdock.engine.standing import row
 from crossdock.engine.tries import Told, failure
-from crossdock.model import event_resqu as e
-from crossdock.model import resqu_lists as c
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Succeed
+from crossdock.model.commands import resqu as c
+from crossdock.model.commands.core import Claim, Succeed
 from crossdock.model.events import AnyEvent, Removed
+from crossdock.model.events import resqu as e
 from crossdock.model.job import BAND_NORMAL, Job, Lease
 from crossdock.model.states import HELD, READY, move
 

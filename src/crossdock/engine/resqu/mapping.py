@@ -6,11 +6,11 @@ from crossdock.engine.resqu.reads import length
 from crossdock.engine.resqu.state import Mapping
 from crossdock.engine.standing import row
 from crossdock.model.clock import Now
-from crossdock.model.event_resqu import MappingSet, Pools, PutOnQueue, StageCommitted
+from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
+from crossdock.model.commands.resqu import Pools as Given
 from crossdock.model.events import AnyEvent, Row
+from crossdock.model.events.resqu import MappingSet, Pools, PutOnQueue, StageCommitted
 from crossdock.model.records import Phase
-from crossdock.model.resqu import UNASSIGNED, SetMapping
-from crossdock.model.resqu import Pools as Given
 
 
 def set_mapping(memory: Memory, command: SetMapping, now: Now) -> Decision[None]:

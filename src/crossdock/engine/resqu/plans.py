@@ -8,9 +8,9 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import interval
 from crossdock.model.clock import Now
-from crossdock.model.event_resqu import PlanCleared, PlanSet
+from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
+from crossdock.model.events.resqu import PlanCleared, PlanSet
 from crossdock.model.records import Recurrence
-from crossdock.model.resqu import ClearPlan, MovePlan, SetPlan
 
 #: Runs that were missed while the server was down are made up for, each of them: so many at most.
 CAUGHT_UP_AT_MOST: Final = 1_000

@@ -14,11 +14,10 @@ from crossdock.engine.resqu import again, reads
 from crossdock.engine.resqu.uniques import buffered, face_of, lock_of
 from crossdock.engine.tries import Told, failure
 from crossdock.model.clock import Now
-from crossdock.model.event_resqu import DeferralDropped, Said
+from crossdock.model.commands.resqu import SHOWN_AS, Buffer, Pushing, PushJob, uid_of
 from crossdock.model.events import AnyEvent, Pushed
+from crossdock.model.events.resqu import DeferralDropped, Said
 from crossdock.model.job import Job, Lease, Number, Spec
-from crossdock.model.resqu import SHOWN_AS, Pushing, PushJob, uid_of
-from crossdock.model.resqu_lists import Buffer
 
 # Looked up once: a member of an enumeration costs as much as a call.
 _PUSHED: Final = Pushing.PUSHED

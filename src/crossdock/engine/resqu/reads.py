@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu.plans import record_name
 from crossdock.model.clock import Now
+from crossdock.model.commands.resqu import SHOWN_AS, Buffer, unique
 from crossdock.model.job import Job, Number
 from crossdock.model.records import Phase, Recurrence, Stage
-from crossdock.model.resqu import SHOWN_AS, unique
-from crossdock.model.resqu_lists import Buffer
 from crossdock.model.states import HELD
 
 

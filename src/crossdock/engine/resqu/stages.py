@@ -11,14 +11,14 @@ from crossdock.engine.lease import lease_next
 from crossdock.engine.memory import Memory
 from crossdock.engine.order import Order
 from crossdock.engine.resqu import lanes, reads
-from crossdock.model import event_resqu as e
-from crossdock.model import resqu_lists as c
 from crossdock.model.clock import Now
+from crossdock.model.commands import resqu as c
+from crossdock.model.commands.resqu import UNASSIGNED
 from crossdock.model.events import AnyEvent, Removed
+from crossdock.model.events import resqu as e
 from crossdock.model.job import BAND_NORMAL, Extra, Job, Spec
+from crossdock.model.policies import intern
 from crossdock.model.records import Phase, Stage
-from crossdock.model.resqu import UNASSIGNED
-from crossdock.model.rules import intern
 from crossdock.model.states import HELD, State
 
 #: Until its client says otherwise, right after the first push; one that dies in between leaves nothing for ever.

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Final
 
 from crossdock.engine.order import Order
-from crossdock.model.event_resqu import Pools
+from crossdock.model.commands.resqu import UNASSIGNED, Buffer
+from crossdock.model.events.resqu import Pools
 from crossdock.model.job import Job, Number, ResquFace, Spec
 from crossdock.model.records import Stage
-from crossdock.model.resqu import UNASSIGNED
-from crossdock.model.resqu_lists import Buffer
 
 _DEFAULT: Final = "default"
 

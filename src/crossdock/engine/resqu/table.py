@@ -8,11 +8,11 @@ from typing import Any, Final
 from crossdock.engine.decision import Decision
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import again, buffers, mapping, plans, pushing, stages, uniques
-from crossdock.model import commands as c
-from crossdock.model import event_resqu as e
-from crossdock.model import resqu, resqu_lists
 from crossdock.model.clock import Now
-from crossdock.model.event import Event
+from crossdock.model.commands import core as c
+from crossdock.model.commands import resqu
+from crossdock.model.events import resqu as e
+from crossdock.model.events.base import Event
 
 APPLY: Final[dict[type[Event], Callable[[Memory, Any], None]]] = {
     e.Reserved: uniques.reserved,
@@ -60,17 +60,17 @@ def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
         resqu.MovePlan: plans.move_plan,
         resqu.ClearPlan: plans.clear_plan,
         resqu.SetMapping: mapping.set_mapping,
-        resqu_lists.OpenStage: stages.open_stage,
-        resqu_lists.PushStage: stages.push_stage,
-        resqu_lists.KeepStage: stages.keep_stage,
-        resqu_lists.CommitStage: stages.commit_stage,
-        resqu_lists.AssignStage: stages.assign_stage,
-        resqu_lists.FinishStage: stages.finish_stage,
-        resqu_lists.LeaseStaged: drawing(stages.lease_staged),
-        resqu_lists.TakeNext: buffers.take_next,
-        resqu_lists.FillBuffer: drawing(buffers.fill),
-        resqu_lists.PutOn: drawing(buffers.put_on),
-        resqu_lists.EmptyBuffer: drawing(buffers.empty),
-        resqu_lists.DiscardBuffer: buffers.discard,
-        resqu_lists.LoseBuffer: drawing(buffers.lose),
+        resqu.OpenStage: stages.open_stage,
+        resqu.PushStage: stages.push_stage,
+        resqu.KeepStage: stages.keep_stage,
+        resqu.CommitStage: stages.commit_stage,
+        resqu.AssignStage: stages.assign_stage,
+        resqu.FinishStage: stages.finish_stage,
+        resqu.LeaseStaged: drawing(stages.lease_staged),
+        resqu.TakeNext: buffers.take_next,
+        resqu.FillBuffer: drawing(buffers.fill),
+        resqu.PutOn: drawing(buffers.put_on),
+        resqu.EmptyBuffer: drawing(buffers.empty),
+        resqu.DiscardBuffer: buffers.discard,
+        resqu.LoseBuffer: drawing(buffers.lose),
     }

@@ -14,13 +14,13 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.memory import Lock, Memory
 from crossdock.engine.resqu import reads
 from crossdock.engine.settle import room, success
-from crossdock.model import event_resqu as e
-from crossdock.model import resqu as c
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Succeed
+from crossdock.model.commands import resqu as c
+from crossdock.model.commands.core import Claim, Succeed
+from crossdock.model.commands.resqu import Buffer
 from crossdock.model.events import AnyEvent
+from crossdock.model.events import resqu as e
 from crossdock.model.job import Job, Lease, Number, ResquFace, Spec
-from crossdock.model.resqu_lists import Buffer
 
 _FOR_EVER = float("inf")
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, LongType, StringType, StructField, StructType
 
-from crossdock.model.terms import HISTOGRAM_HISTORY, STATS_HISTORY
+from crossdock.model.stats_retention import HISTOGRAM_HISTORY, STATS_HISTORY
 from crossdock.pipeline.transforms.events import date_of
 
 SETTINGS: Final = StructType(

@@ -11,9 +11,9 @@ import msgspec
 
 from crossdock.engine import burying, rerouting
 from crossdock.engine.memory import Memory
+from crossdock.model.commands.admin import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
+from crossdock.model.commands.qless import Revive
 from crossdock.model.job import Job, Number
-from crossdock.model.moves import Revive
-from crossdock.model.mutations import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, cursor, holders, messages, releases

@@ -8,9 +8,9 @@ from typing import Final
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
+from crossdock.model.commands.keyspace import ChangeMembers, Kind
+from crossdock.model.commands.resqu import EmptyBuffer
 from crossdock.model.job import Job
-from crossdock.model.keys import ChangeMembers, Kind
-from crossdock.model.resqu_lists import EmptyBuffer
 from crossdock.wire.control.views import View
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.times import stamp

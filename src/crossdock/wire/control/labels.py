@@ -2,7 +2,7 @@
 
 from crossdock.engine.putting import newest
 from crossdock.engine.tags import name
-from crossdock.model.moves import EditTags, Unwatch, Watch
+from crossdock.model.commands.qless import EditTags, Unwatch, Watch
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, views
 from crossdock.wire.control.acts import SLICE, VIA

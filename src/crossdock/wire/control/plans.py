@@ -10,8 +10,8 @@ from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import interval, reads
 from crossdock.engine.resqu.plans import record_name
 from crossdock.model.clock import Now
+from crossdock.model.commands.resqu import ClearPlan, SetPlan
 from crossdock.model.records import Recurrence
-from crossdock.model.resqu import ClearPlan, SetPlan
 from crossdock.wire.answer import Slices
 from crossdock.wire.control import messages, views
 from crossdock.wire.control.messages import reply

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from crossdock.engine.intervals import every
 from crossdock.engine.putting import RETRIES
+from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
-from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import Interval
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, views

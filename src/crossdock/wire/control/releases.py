@@ -7,7 +7,7 @@ released only on request, and those that are bound to a connection, as Masenko's
 
 from crossdock.engine.resqu import reads
 from crossdock.model.clock import Now
-from crossdock.model.commands import LoseLease
+from crossdock.model.commands.core import LoseLease
 from crossdock.model.job import Bound, Job
 from crossdock.wire.control import holders
 from crossdock.wire.control.timeline import lease_end

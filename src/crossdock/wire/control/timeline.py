@@ -9,9 +9,9 @@ from typing import Any
 
 from crossdock.engine.standing import face_of
 from crossdock.model.clock import Now
-from crossdock.model.faces import What
 from crossdock.model.job import Job, Lease
-from crossdock.model.rules import DEAD_FOR
+from crossdock.model.policies import DEAD_FOR
+from crossdock.model.protocol_data import What
 from crossdock.model.states import State
 from crossdock.wire.faktory.times import stamp
 

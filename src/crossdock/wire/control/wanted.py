@@ -7,7 +7,7 @@ import msgspec
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import listed_in
 from crossdock.model.job import Job
-from crossdock.model.rules import DEAD_FOR
+from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import State
 
 #: What is being worked on first, what has ended last.

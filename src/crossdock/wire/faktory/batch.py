@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.commands import CommitGroup, OpenGroup
+from crossdock.model.commands.core import CommitGroup, OpenGroup
 from crossdock.model.job import Call, Extra, Links, Spec
 from crossdock.model.records import Group
 from crossdock.wire.desk import Desk

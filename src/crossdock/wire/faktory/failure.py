@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from crossdock.model.clock import Now
-from crossdock.model.commands import Claim, Fail
+from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.job import Failure
 from crossdock.wire.faktory.messages import FailBody, Int64, Invalid
 from crossdock.wire.faktory.times import parse, stamp

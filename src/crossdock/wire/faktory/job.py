@@ -8,7 +8,7 @@ import msgspec
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Extra, FaktoryFace, Form, Job, Spec
-from crossdock.model.rules import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Rules, Then
 from crossdock.wire.faktory import links
 from crossdock.wire.faktory.failure import FailureBody, brought, shown
 from crossdock.wire.faktory.messages import Int64, Invalid

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from crossdock.model.clock import Now
+from crossdock.model.commands.resqu import unique
 from crossdock.model.job import Freed, Links, LockTerms
-from crossdock.model.resqu import unique
 from crossdock.wire.faktory.messages import Invalid
 from crossdock.wire.faktory.times import parse
 from crossdock.wire.json import compact

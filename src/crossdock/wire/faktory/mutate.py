@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from crossdock.model.commands import Command
+from crossdock.model.commands.admin import Bury, Remove, Requeue
+from crossdock.model.commands.core import Command
 from crossdock.model.job import Job, Number
-from crossdock.model.mutations import Bury, Remove, Requeue
 from crossdock.model.states import State
 from crossdock.wire.answer import Slices
 from crossdock.wire.desk import Desk

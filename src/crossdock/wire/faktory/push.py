@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.model.commands import Enqueue, Refused
+from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.job import Spec
 from crossdock.wire.answer import Answer, Keeps, Slices
 from crossdock.wire.desk import Desk

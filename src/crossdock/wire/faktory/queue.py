@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.mutations import ForgetQueue, PauseQueues, Remove, ResumeQueues
+from crossdock.model.commands.admin import ForgetQueue, PauseQueues, Remove, ResumeQueues
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk

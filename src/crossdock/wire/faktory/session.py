@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from crossdock.engine.lease import row_goes_on
-from crossdock.model.commands import Claim, LeaseNext, Succeed, Terms
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.core import Claim, LeaseNext, Succeed, Terms
 from crossdock.model.job import Held
-from crossdock.model.mutations import Flush
 from crossdock.wire.again import again
 from crossdock.wire.answer import Answer, Bye, Wait
 from crossdock.wire.desk import Desk

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from crossdock.model.commands import SetTrack
+from crossdock.model.commands.core import SetTrack
 from crossdock.wire.desk import Desk
 from crossdock.wire.faktory.batch import cut
 from crossdock.wire.faktory.messages import OK, bulk, error

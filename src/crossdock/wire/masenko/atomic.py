@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from crossdock.model.commands import Claim, DrawNumbers, Succeed, Transaction
+from crossdock.model.commands.core import Claim, DrawNumbers, Succeed, Transaction
 from crossdock.model.job import Extra, Links, Number, Spec, Token
 from crossdock.wire.desk import Desk
 from crossdock.wire.masenko import ack, push

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Final
 
-from crossdock.model.commands import DrawNumbers
+from crossdock.model.commands.core import DrawNumbers
 from crossdock.model.job import Number
 from crossdock.wire.desk import Desk
 

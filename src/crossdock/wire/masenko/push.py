@@ -10,7 +10,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.rules import Backoff, Lapse, Lost, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Lost, Rules, Then
 from crossdock.wire.json import too_deep
 from crossdock.wire.masenko.gojson import NotJson, Value, WrongType, members
 from crossdock.wire.masenko.messages import Invalid, go_quote, normal

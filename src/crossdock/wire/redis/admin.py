@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock import __version__
-from crossdock.model.mutations import Flush
+from crossdock.model.commands.admin import Flush
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command, Subcommands, TooManyWords, container
 from crossdock.wire.redis.context import Context

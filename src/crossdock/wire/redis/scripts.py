@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from crossdock.model.keys import ForgetScripts, KnowScript
+from crossdock.model.commands.keyspace import ForgetScripts, KnowScript
 from crossdock.wire.redis.command import Command, Subcommands, container
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import NO_SCRIPT

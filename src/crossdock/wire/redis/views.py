@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Act, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result

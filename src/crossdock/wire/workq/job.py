@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Extra, Form, Links, Spec, WorkqFace
-from crossdock.model.rules import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.wire.workq import ids, messages, times
 from crossdock.wire.workq.messages import Invalid
 from crossdock.wire.workq.tokens import NO_FLAGS, Flags, name, signed, unsigned

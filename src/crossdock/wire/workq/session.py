@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.lease import row_goes_on
 from crossdock.engine.standing import face_of
-from crossdock.model.commands import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
+from crossdock.model.commands.admin import Remove
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
 from crossdock.model.job import Held, Number, Spec
-from crossdock.model.mutations import Remove
 from crossdock.model.states import State
 from crossdock.wire.again import again
 from crossdock.wire.answer import Answer, Bye, Ended, Wait

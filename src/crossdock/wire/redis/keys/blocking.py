@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.engine.keys import Entry
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import BLOCKS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import WRONG_TYPE

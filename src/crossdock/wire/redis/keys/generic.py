@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from crossdock.model.keys import DropKeys, KeepKey
+from crossdock.model.commands.keyspace import DropKeys, KeepKey
 from crossdock.wire.glob import Glob
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.command import WRITE, Command

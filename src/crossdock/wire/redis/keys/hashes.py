@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crossdock.model.keys import ChangeMembers, Kind
+from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.wire.redis.bounds import refuse_large
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context

@@ -7,7 +7,7 @@ is told of. COUNT is how many keys are looked at, as in Redis, not how many are 
 import re
 from typing import Final
 
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.glob import Glob
 from crossdock.wire.redis.bounds import pattern
 from crossdock.wire.redis.context import Context

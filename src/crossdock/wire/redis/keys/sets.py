@@ -3,7 +3,7 @@
 from itertools import islice
 from typing import Final
 
-from crossdock.model.keys import ChangeMembers, DropKeys, Kind
+from crossdock.model.commands.keyspace import ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX

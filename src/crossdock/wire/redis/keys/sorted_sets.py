@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from crossdock.model.keys import ChangeMembers, Kind
+from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import SYNTAX

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crossdock.model.keys import DropKeys, Kind, SetKey
+from crossdock.model.commands.keyspace import DropKeys, Kind, SetKey
 from crossdock.wire.redis.bounds import refuse_large
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Any, Final
 
 from crossdock.engine.keys import Entry, Sorted
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import WRONG_TYPE
 from crossdock.wire.redis.views import find

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.rules import Rules
+from crossdock.model.policies import Rules
 from crossdock.wire.faktory.job import JSON_DEPTH, NAME_BYTES, RESERVE_AT_MOST, RETRIES
 from crossdock.wire.faktory.job import rules as rules_of
 from crossdock.wire.faktory.times import parse

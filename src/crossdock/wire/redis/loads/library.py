@@ -13,7 +13,16 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.engine.memory import Memory
-from crossdock.model.loads import IDLE_S, JIDS_AT_MOST, OPEN_AT_MOST, CloseLoad, Load, Loaded, LoadJobs, Unwilling
+from crossdock.model.commands.bulk import (
+    IDLE_S,
+    JIDS_AT_MOST,
+    OPEN_AT_MOST,
+    CloseLoad,
+    Load,
+    Loaded,
+    LoadJobs,
+    Unwilling,
+)
 from crossdock.wire.faktory.job import NAME_BYTES
 from crossdock.wire.redis.loads import live
 from crossdock.wire.redis.loads.jobs import specs

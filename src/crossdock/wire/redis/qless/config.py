@@ -4,7 +4,7 @@ from typing import Final
 
 from crossdock.engine.faces import number as setting
 from crossdock.engine.memory import Memory
-from crossdock.model.moves import Configure
+from crossdock.model.commands.qless import Configure
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Call, Reply

@@ -9,8 +9,8 @@ import msgspec
 from crossdock.engine import faces
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of, needs_of
-from crossdock.model.faces import Entry, What
 from crossdock.model.job import Form, Job
+from crossdock.model.protocol_data import Entry, What
 from crossdock.model.states import State
 from crossdock.wire.json import compact
 from crossdock.wire.redis.qless import cjson

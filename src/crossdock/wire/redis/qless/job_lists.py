@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.standing import face_of
+from crossdock.model.commands.qless import Unfail
 from crossdock.model.job import Job
-from crossdock.model.moves import Unfail
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, job
 from crossdock.wire.redis.qless.call import VIA, Call, Reply

@@ -10,8 +10,8 @@ from typing import Final
 
 from crossdock.engine import faces
 from crossdock.engine.memory import Memory
-from crossdock.model.faces import Entry, QlessFace, What
 from crossdock.model.job import Extra, Job
+from crossdock.model.protocol_data import Entry, QlessFace, What
 from crossdock.wire.redis.bounds import TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.dialect import Dialect

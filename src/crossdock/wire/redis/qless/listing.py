@@ -5,8 +5,8 @@ from typing import Final
 
 from crossdock.engine.memory import Memory
 from crossdock.model.clock import Now
+from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Number
-from crossdock.model.keys import Kind
 from crossdock.wire.redis.qless import shown
 from crossdock.wire.redis.views import SLICE, Page, hashed
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock.engine.keys import Entry
-from crossdock.model.keys import ChangeList, ChangeMembers, DropKeys, Kind
+from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Call, Reply
 from crossdock.wire.redis.qless.given import Raised, decoded

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from crossdock.engine.catching_up import GRACE_S
 from crossdock.engine.faces import number as setting
+from crossdock.model.commands.keyspace import ChangeMembers, Kind
+from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job
-from crossdock.model.keys import ChangeMembers, Kind
-from crossdock.model.moves import CatchUp, LeaseThese, Pop
 from crossdock.model.states import State
 from crossdock.wire.redis.bounds import pattern as compiled
 from crossdock.wire.redis.decode import integer

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from crossdock.engine import surfacing
 from crossdock.engine.resqu import lanes
+from crossdock.model.commands.qless import CatchUp, Pop
 from crossdock.model.job import Job
-from crossdock.model.moves import CatchUp, Pop
 from crossdock.wire.redis.bounds import REPLY_BYTES
 from crossdock.wire.redis.qless import config, jobtext
 from crossdock.wire.redis.qless.call import VIA, Call, Reply

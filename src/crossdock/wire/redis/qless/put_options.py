@@ -4,8 +4,8 @@ from math import isfinite
 from typing import Any, Final
 
 from crossdock.engine.standing import face_of
-from crossdock.model.faces import AS_CONFIGURED, Tag
-from crossdock.model.moves import EditTags
+from crossdock.model.commands.qless import EditTags
+from crossdock.model.protocol_data import AS_CONFIGURED, Tag
 from crossdock.model.records import OF_QUEUE
 from crossdock.wire.redis.qless import cjson, job, lua, notices
 from crossdock.wire.redis.qless.call import VIA, Call

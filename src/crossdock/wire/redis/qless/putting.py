@@ -10,9 +10,9 @@ from crossdock.engine import dependents
 from crossdock.engine.memory import Memory
 from crossdock.engine.putting import open_needs
 from crossdock.engine.standing import needs_of
-from crossdock.model.faces import Entry, What
+from crossdock.model.commands.qless import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.job import Number
-from crossdock.model.moves import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
+from crossdock.model.protocol_data import Entry, What
 from crossdock.model.states import State
 from crossdock.wire.redis.bounds import REPLY_BYTES
 from crossdock.wire.redis.qless import cjson, job, jobtext, lua, notices, put_options

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from crossdock.engine.stats import Moments, QueueDay, coarse
 from crossdock.model.clock import DAY, day_of
-from crossdock.model.moves import CatchUp
-from crossdock.model.mutations import ForgetQueue, PauseQueues, ResumeQueues
+from crossdock.model.commands.admin import ForgetQueue, PauseQueues, ResumeQueues
+from crossdock.model.commands.qless import CatchUp
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import VIA, Call, Reply

@@ -5,8 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from crossdock.engine.intervals import every
+from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
-from crossdock.model.moves import ClearInterval, SetInterval
 from crossdock.model.records import OF_QUEUE, Interval
 from crossdock.wire.redis.qless import cjson, lua
 from crossdock.wire.redis.qless.call import Call, Reply

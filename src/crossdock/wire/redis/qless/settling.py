@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of
-from crossdock.model.commands import Claim, Fail, Succeed
+from crossdock.model.commands.core import Claim, Fail, Succeed
+from crossdock.model.commands.qless import Advance, Renew, TakeBack
 from crossdock.model.job import Bound, Job, Lease
-from crossdock.model.moves import Advance, Renew, TakeBack
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import config, job, lua
 from crossdock.wire.redis.qless.call import VIA, Call, Reply

@@ -13,9 +13,9 @@ from crossdock.engine.putting import newest
 from crossdock.engine.standing import face_of, needs_of
 from crossdock.engine.stats import Moments, coarse
 from crossdock.model.clock import Now
-from crossdock.model.faces import What
+from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Job
-from crossdock.model.keys import Kind
+from crossdock.model.protocol_data import What
 from crossdock.model.states import State
 from crossdock.wire.redis.qless import cjson, job
 from crossdock.wire.redis.qless.dialect import Dialect

@@ -3,7 +3,7 @@
 from math import ceil, inf, isfinite
 from typing import Any, Final
 
-from crossdock.model.moves import FreeThrottle, SetThrottle
+from crossdock.model.commands.qless import FreeThrottle, SetThrottle
 from crossdock.model.records import OF_QUEUE, Throttle
 from crossdock.wire.redis.qless import cjson, lua
 from crossdock.wire.redis.qless.call import Call, Reply

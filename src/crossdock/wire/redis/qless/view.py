@@ -10,7 +10,7 @@ from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.qless import listing, shown

@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock.engine.faces import number as setting
-from crossdock.model.moves import ForgetWorkers
+from crossdock.model.commands.qless import ForgetWorkers
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Call, Reply
 from crossdock.wire.redis.qless.given import Raised

@@ -5,8 +5,8 @@ from math import inf
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
-from crossdock.model.keys import ChangeList
-from crossdock.model.resqu_lists import CommitStage, KeepStage, OpenStage, PushStage
+from crossdock.model.commands.keyspace import ChangeList
+from crossdock.model.commands.resqu import CommitStage, KeepStage, OpenStage, PushStage
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.generic import from_now
 from crossdock.wire.redis.resqu import entries, shown, units

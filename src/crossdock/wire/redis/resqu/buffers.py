@@ -10,10 +10,10 @@ from typing import Final
 from crossdock.engine.keys import Entry
 from crossdock.engine.lease import row_goes_on
 from crossdock.engine.resqu import reads
-from crossdock.model.commands import LeaseNext
-from crossdock.model.job import Job
-from crossdock.model.resqu import BUFFER_TERMS, UNASSIGNED
-from crossdock.model.resqu_lists import (
+from crossdock.model.commands.core import LeaseNext
+from crossdock.model.commands.resqu import (
+    BUFFER_TERMS,
+    UNASSIGNED,
     DiscardBuffer,
     EmptyBuffer,
     FillBuffer,
@@ -22,6 +22,7 @@ from crossdock.model.resqu_lists import (
     PutOn,
     TakeNext,
 )
+from crossdock.model.job import Job
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys.values import members
 from crossdock.wire.redis.numbers import whole

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final
 
 from crossdock.engine.keys import Entry, Sorted
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.values import Error
 
 #: Made up for one command; more would hold up all doors.

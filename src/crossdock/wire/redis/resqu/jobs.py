@@ -5,8 +5,8 @@ from typing import Final
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import lanes
+from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
-from crossdock.model.resqu import Pushing, PushJob
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import entries, shown
 from crossdock.wire.redis.resqu.names import Name

@@ -5,9 +5,9 @@ from typing import Final
 
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
-from crossdock.model.keys import Kind as Type
+from crossdock.model.commands.keyspace import Kind as Type
+from crossdock.model.commands.resqu import UNASSIGNED
 from crossdock.model.records import Phase
-from crossdock.model.resqu import UNASSIGNED
 from crossdock.wire.redis.resqu.names import PREFIX, Kind
 
 #: The others are strings.

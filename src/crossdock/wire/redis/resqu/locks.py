@@ -5,7 +5,7 @@ from typing import Final
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import reads
-from crossdock.model.resqu import Defer, Finalise, Mark, Release, Reserve, Unlock, unique
+from crossdock.model.commands.resqu import Defer, Finalise, Mark, Release, Reserve, Unlock, unique
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import entries
 from crossdock.wire.redis.resqu.names import Kind, Name

@@ -7,8 +7,8 @@ import msgspec
 from crossdock.engine.keys import Entry
 from crossdock.engine.memory import Memory
 from crossdock.engine.resqu import interval, reads
+from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.model.records import Recurrence
-from crossdock.model.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import entries
 from crossdock.wire.redis.resqu.jobs import refuse_if_full

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
+from crossdock.model.commands.resqu import SHOWN_AS
 from crossdock.model.job import Form, Job, ResquFace, Spec
-from crossdock.model.resqu import SHOWN_AS
 from crossdock.wire.payload import as_value
 from crossdock.wire.redis.resqu import payload
 from crossdock.wire.redis.resqu.specs import added

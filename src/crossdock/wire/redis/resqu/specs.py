@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
+from crossdock.model.commands.resqu import UNASSIGNED, unique
 from crossdock.model.job import Extra, Form, Links, ResquFace, Spec
-from crossdock.model.resqu import UNASSIGNED, unique
-from crossdock.model.rules import Lapse, Rules
+from crossdock.model.policies import Lapse, Rules
 from crossdock.wire.redis.resqu import payload
 from crossdock.wire.redis.resqu.given import Given, Planned, as_bytes
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crossdock.engine.keys import Entry
-from crossdock.model.keys import Kind
+from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.values import Error, Result

@@ -6,9 +6,9 @@ is told to the engine, which makes it a lane of its pool or lets it wait for its
 
 from collections.abc import Callable
 
-from crossdock.model.keys import ChangeList, ChangeMembers, Kind
+from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, Kind
+from crossdock.model.commands.resqu import AssignStage, FinishStage
 from crossdock.model.records import Phase, Stage
-from crossdock.model.resqu_lists import AssignStage, FinishStage
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys import lists
 from crossdock.wire.redis.keys.values import elements, fields, scored

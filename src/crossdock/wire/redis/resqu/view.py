@@ -10,7 +10,7 @@ from typing import Final
 
 from crossdock.engine.keys import Entry
 from crossdock.engine.resqu import reads
-from crossdock.model.keys import Kind as Type
+from crossdock.model.commands.keyspace import Kind as Type
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.keys import lists, sets

@@ -5,9 +5,9 @@ Each carries its caller's `t` (MODEL section 2). Every deadline is kept twice: b
 
 from collections.abc import Sequence
 
-from crossdock.model.commands import Command, LeaseNext
-from crossdock.model.faces import Entry, Tag
+from crossdock.model.commands.core import Command, LeaseNext
 from crossdock.model.job import Form, Job, Number
+from crossdock.model.protocol_data import Entry, Tag
 from crossdock.model.records import Interval
 
 

@@ -13,9 +13,8 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.commands import Command
-from crossdock.model.event import Event
-from crossdock.model.job import Number, Spec
+from crossdock.model.commands.core import Command
+from crossdock.model.job import Spec
 
 #: Open at a time. A load that nobody closes is closed when it has been idle for `IDLE_S`.
 OPEN_AT_MOST: Final = 64
@@ -78,25 +77,6 @@ class CloseLoad(Command[Loaded], frozen=True, gc=False):
     """Nothing more is taken in, and its jids are forgotten. A run that nobody knows is closed from the beginning."""
 
     run: str
-
-
-class JobsLoaded(Event, tag="jobs-loaded"):
-    """A run brought jobs: those numbered from `number` on were new (the event before this one has them)."""
-
-    run: str
-    number: Number
-    new: int
-    known: int
-    end: float  #: steady
-    once: bool = False
-
-
-class LoadClosed(Event, tag="load-closed"):
-    run: str
-    idle: bool = False  #: nobody closed it: nothing came for long
-
-
-LoadEvent = JobsLoaded | LoadClosed
 
 
 def digest(jid: str) -> bytes:

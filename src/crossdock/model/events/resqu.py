@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from crossdock.model.event import ClosingEvent, Event, JobEvent, Row
+from crossdock.model.events.base import ClosingEvent, Event, JobEvent, Row
 from crossdock.model.job import Number, Spec, Token
 from crossdock.model.records import Recurrence
 

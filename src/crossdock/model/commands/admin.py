@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from crossdock.model.commands import Command
+from crossdock.model.commands.core import Command
 from crossdock.model.job import Number
 from crossdock.model.states import State
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from crossdock.model.event import Event, Row
+from crossdock.model.events.base import Event, Row
 from crossdock.model.job import Number, Token
 
 

@@ -8,10 +8,7 @@ elements is as small as the first one.
 from collections.abc import Sequence
 from enum import IntEnum
 
-import msgspec
-
-from crossdock.model.commands import Command
-from crossdock.model.event import Event
+from crossdock.model.commands.core import Command
 
 
 class Kind(IntEnum):
@@ -76,47 +73,3 @@ class KnowScript(Command[None], frozen=True, gc=False):
 
 class ForgetScripts(Command[None], frozen=True, gc=False):
     pass
-
-
-class KeySet(Event, tag="key-set"):
-    key: bytes
-    value: bytes
-    end: float
-
-
-class KeysDropped(Event, tag="keys-dropped"):
-    """Deleted, or their time was over."""
-
-    keys: list[bytes]
-
-
-class KeyKept(Event, tag="key-kept"):
-    key: bytes
-    end: float
-
-
-class ListChanged(Event, tag="list-changed"):
-    key: bytes
-    start: int
-    cut: int
-    put: list[bytes]
-    drop: list[int] = msgspec.field(default_factory=list)
-
-
-class MembersChanged(Event, tag="members-changed"):
-    key: bytes
-    kind: Kind
-    put: list[Member]
-    drop: list[bytes]
-
-
-class ScriptKnown(Event, tag="script-known"):
-    sha: str
-    dialect: str
-
-
-class ScriptsForgotten(Event, tag="scripts-forgotten"):
-    pass
-
-
-KeyEvent = KeySet | KeysDropped | KeyKept | ListChanged | MembersChanged | ScriptKnown | ScriptsForgotten

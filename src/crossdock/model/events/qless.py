@@ -3,9 +3,12 @@
 `t` is the time by the clock of the caller that made the change; `at` is the server's, as in every event.
 """
 
-from crossdock.model.event import ClosingEvent, Ended, Event, JobEvent, Row
-from crossdock.model.faces import Entry, Tag
+import msgspec
+
+from crossdock.model.events.base import ClosingEvent, Ended, Event, JobEvent, Row
 from crossdock.model.job import Number, Place, Spec, Token
+from crossdock.model.protocol_data import Entry, Tag
+from crossdock.model.records import Interval
 
 
 class Moved(JobEvent, tag="moved"):
@@ -44,15 +47,6 @@ class Revived(Event, tag="revived"):
     listed: bool = False  #: the queue becomes known with it
     #: Entries of the list of failed jobs that are taken out of it: group, order and number. Their jobs were not failed.
     unlisted: tuple[tuple[str, int, Number], ...] = ()
-
-
-class Rerouted(Event, tag="rerouted"):
-    """Waiting jobs were taken to that queue by hand, as they are. The rows say where they were."""
-
-    via: str
-    queue: str
-    rows: list[Row]
-    freed: bool = False  #: they were held, by a throttle or in a batch, and are ready there
 
 
 class Stalled(ClosingEvent, tag="stalled"):
@@ -116,3 +110,85 @@ class Noted(JobEvent, tag="noted"):
     t: float
     entry: Entry
     shown: str | None = None  #: the text as the lake may have it, where that is less
+
+
+class Configured(Event, tag="configured"):
+    option: str
+    value: str | None  #: None: as it is by default
+
+
+class Watched(Event, tag="watched"):
+    """Somebody follows that jid: what happens to it is published."""
+
+    jid: str
+    t: float
+
+
+class Unwatched(Event, tag="unwatched"):
+    jid: str
+
+
+class WorkerSeen(Event, tag="worker-seen"):
+    """Soft: it changes nothing that happens to a job."""
+
+    worker: str
+    t: float
+
+
+class WorkersForgotten(Event, tag="workers-forgotten"):
+    workers: list[str]
+    with_jobs: bool  #: what they were given is forgotten, too
+
+
+class IntervalSet(Event, tag="interval-set"):
+    """A job at intervals was made or changed: the whole of it, as it is now."""
+
+    interval: Interval
+    t: float
+    registers: bool = True  #: its queue
+
+
+class IntervalCleared(Event, tag="interval-cleared"):
+    jid: str
+
+
+class ThrottleSet(Event, tag="throttle-set"):
+    """By a caller."""
+
+    name: str
+    maximum: int | float
+    end: float | None  #: steady, infinite: never; None: it was taken back
+
+
+class ThrottleFreed(Event, tag="throttle-freed"):
+    """By hand: these jids hold it no longer, and do not wait for it."""
+
+    name: str
+    jids: list[str]
+
+
+class Unheld(Event, tag="unheld"):
+    """A throttle has room: those who waited longest are ready, and wait for it no longer."""
+
+    name: str
+    t: float
+    jids: list[str]  #: of all who waited no longer, jobs or not
+    rows: list[Row]  #: of those that became ready, or stand elsewhere among the ready
+    owed: int = 0  #: there is room for so many more, who follow in later batches
+
+
+class Recurred(Event, tag="recurred"):
+    """Slots of an interval came: a job for each, numbered from `number` on."""
+
+    jid: str  #: the interval's
+    via: str
+    t: float
+    number: Number
+    specs: list[Spec]
+    count: int  #: jobs it has made so far
+    next: float  #: by callers' clocks
+    next_at: float  #: wall
+    fresh: bool = False  #: one of that name begins a new history
+    #: Of those specs whose name a job had already, by their place: what it was, since it became this one
+    instead: dict[int, Row] = msgspec.field(default_factory=dict)
+    over: tuple[int, ...] = ()  #: or whose job is another door's: passed over

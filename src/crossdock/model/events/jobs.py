@@ -1,8 +1,8 @@
 """Events of a job's life, through whatever door: it comes in, is leased, settled, put back, moved by time or hand."""
 
-from crossdock.model.event import ClosingEvent, Event, JobEvent, Row
+from crossdock.model.events.base import ClosingEvent, Event, JobEvent, Row
 from crossdock.model.job import Bound, Failure, Number, Spec, Token
-from crossdock.model.rules import Ending
+from crossdock.model.policies import Ending
 from crossdock.model.states import State
 
 
@@ -154,3 +154,12 @@ class Removed(Event, tag="removed"):
     rows: list[Row]
     t: float | None = None
     unbooked: bool = False  #: a failed one still counts as such (an old dialect)
+
+
+class Rerouted(Event, tag="rerouted"):
+    """Waiting jobs were taken to that queue by hand, as they are. The rows say where they were."""
+
+    via: str
+    queue: str
+    rows: list[Row]
+    freed: bool = False  #: they were held, by a throttle or in a batch, and are ready there

@@ -1,0 +1,140 @@
+"""Events: what the journal keeps, what `apply` folds, and what the lake shows a row for.
+
+A kind is defined with its like (event_jobs, event_moves, event_queues, event_records, event_resqu, keys, loads) and
+listed here, the one list of what a journal may hold. Those of jobs, queues and records are named through this list.
+
+Each event about a job names all that its lake row needs, so neither lake nor stream needs the engine's state. They are
+array-like msgpack: a new field goes at the end with a default, and an old journal always loads. A kind of event is
+never renamed and its fields never change their meaning or order (tests/unit/test_events.py holds a journal of each
+version and loads it).
+"""
+
+from typing import Final
+
+from crossdock.model.events.base import ClosingEvent as ClosingEvent
+from crossdock.model.events.base import Ended as Ended
+from crossdock.model.events.base import Event as Event
+from crossdock.model.events.base import JobEvent as JobEvent
+from crossdock.model.events.base import Row as Row
+from crossdock.model.events.bulk import JobsLoaded as JobsLoaded
+from crossdock.model.events.bulk import LoadClosed as LoadClosed
+from crossdock.model.events.bulk import LoadEvent
+from crossdock.model.events.jobs import Buried as Buried
+from crossdock.model.events.jobs import DependentsPostponed as DependentsPostponed
+from crossdock.model.events.jobs import DependentsResolved as DependentsResolved
+from crossdock.model.events.jobs import Failed as Failed
+from crossdock.model.events.jobs import Lapsed as Lapsed
+from crossdock.model.events.jobs import Leased as Leased
+from crossdock.model.events.jobs import Pushed as Pushed
+from crossdock.model.events.jobs import Readied as Readied
+from crossdock.model.events.jobs import Removed as Removed
+from crossdock.model.events.jobs import Renewed as Renewed
+from crossdock.model.events.jobs import Rerouted as Rerouted
+from crossdock.model.events.jobs import Returned as Returned
+from crossdock.model.events.jobs import Scheduled as Scheduled
+from crossdock.model.events.jobs import Succeeded as Succeeded
+from crossdock.model.events.keyspace import KeyEvent
+from crossdock.model.events.qless import Advanced as Advanced
+from crossdock.model.events.qless import Configured as Configured
+from crossdock.model.events.qless import Held as Held
+from crossdock.model.events.qless import IntervalCleared as IntervalCleared
+from crossdock.model.events.qless import IntervalSet as IntervalSet
+from crossdock.model.events.qless import Moved as Moved
+from crossdock.model.events.qless import NeedsEdited as NeedsEdited
+from crossdock.model.events.qless import Noted as Noted
+from crossdock.model.events.qless import Recurred as Recurred
+from crossdock.model.events.qless import Reprioritised as Reprioritised
+from crossdock.model.events.qless import Revived as Revived
+from crossdock.model.events.qless import Stalled as Stalled
+from crossdock.model.events.qless import Surfaced as Surfaced
+from crossdock.model.events.qless import Tagged as Tagged
+from crossdock.model.events.qless import ThrottleFreed as ThrottleFreed
+from crossdock.model.events.qless import ThrottleSet as ThrottleSet
+from crossdock.model.events.qless import Unheld as Unheld
+from crossdock.model.events.qless import Unwatched as Unwatched
+from crossdock.model.events.qless import Warned as Warned
+from crossdock.model.events.qless import Watched as Watched
+from crossdock.model.events.qless import WorkerSeen as WorkerSeen
+from crossdock.model.events.qless import WorkersForgotten as WorkersForgotten
+from crossdock.model.events.queues import Expired as Expired
+from crossdock.model.events.queues import Flushed as Flushed
+from crossdock.model.events.queues import NumbersDrawn as NumbersDrawn
+from crossdock.model.events.queues import QueueForgotten as QueueForgotten
+from crossdock.model.events.queues import QueuePaused as QueuePaused
+from crossdock.model.events.queues import QueueResumed as QueueResumed
+from crossdock.model.events.queues import QueueSeen as QueueSeen
+from crossdock.model.events.queues import Started as Started
+from crossdock.model.events.records import GroupCalled as GroupCalled
+from crossdock.model.events.records import GroupCommitted as GroupCommitted
+from crossdock.model.events.records import GroupFinished as GroupFinished
+from crossdock.model.events.records import GroupOpened as GroupOpened
+from crossdock.model.events.records import RecurrencesSet as RecurrencesSet
+from crossdock.model.events.records import Spawned as Spawned
+from crossdock.model.events.records import ThrottlesSet as ThrottlesSet
+from crossdock.model.events.records import Tracked as Tracked
+from crossdock.model.events.records import TracksDated as TracksDated
+from crossdock.model.events.resqu import Reserved as Reserved
+from crossdock.model.events.resqu import ResquEvent as ResquEvent
+from crossdock.model.events.resqu import Unreserved as Unreserved
+
+AnyEvent = (
+    Pushed
+    | Leased
+    | Succeeded
+    | Failed
+    | Lapsed
+    | Returned
+    | Readied
+    | Scheduled
+    | Buried
+    | Removed
+    | QueueSeen
+    | QueuePaused
+    | QueueResumed
+    | QueueForgotten
+    | Flushed
+    | Started
+    | Expired
+    | GroupOpened
+    | GroupCommitted
+    | GroupCalled
+    | GroupFinished
+    | Tracked
+    | Renewed
+    | ThrottlesSet
+    | RecurrencesSet
+    | Spawned
+    | TracksDated
+    | NumbersDrawn
+    | KeyEvent
+    | Moved
+    | Advanced
+    | Revived
+    | Stalled
+    | Warned
+    | Reprioritised
+    | Tagged
+    | NeedsEdited
+    | Noted
+    | Configured
+    | Watched
+    | Unwatched
+    | WorkerSeen
+    | WorkersForgotten
+    | IntervalSet
+    | IntervalCleared
+    | Recurred
+    | Held
+    | ThrottleSet
+    | ThrottleFreed
+    | Unheld
+    | Surfaced
+    | ResquEvent
+    | LoadEvent
+    | Rerouted
+    | DependentsPostponed
+    | DependentsResolved
+)
+
+#: Soft events are written with the next batch; no reply waits for them.
+SOFT: Final[frozenset[type[Event]]] = frozenset({QueueSeen, WorkerSeen, Reserved, Unreserved})
