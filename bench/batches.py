@@ -28,7 +28,7 @@ from bench.servers import Crossdock
 from bench.table import Goal, show, show_goals
 from bench.target import connect
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.events import AnyEvent

@@ -17,7 +17,7 @@ from bench.doors.qless import MANY, Qless
 from bench.doors.resqu import ResquLoad
 from bench.faktory import job_text
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall

@@ -274,6 +274,6 @@ def test_the_steps_of_each_request_are_counted_alike_every_time() -> None:
         steps.close()
     for one, other in zip(counted[1], counted[2], strict=True):  # they differ by the digits of a time
         assert abs(one.total() - other.total()) < one.total() / 100
-    assert ["engine/enqueue.py pushed" in each for each in counted[0]] == [True, False, False]
-    assert ["engine/lease.py leased" in each for each in counted[0]] == [False, True, False]
-    assert ["engine/settle.py succeeded" in each for each in counted[0]] == [False, False, True]
+    assert ["engine/jobs/enqueue.py pushed" in each for each in counted[0]] == [True, False, False]
+    assert ["engine/jobs/lease.py leased" in each for each in counted[0]] == [False, True, False]
+    assert ["engine/jobs/complete.py succeeded" in each for each in counted[0]] == [False, False, True]

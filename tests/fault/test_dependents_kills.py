@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal.compaction import compact
 from crossdock.journal.folder import Folder
 from crossdock.journal.port import Snapshot

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal

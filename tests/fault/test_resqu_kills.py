@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal.folder import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal

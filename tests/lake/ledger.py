@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.stats import QueueDay, Stats
+from crossdock.engine.records.stats import QueueDay, Stats
+from crossdock.engine.state import Memory
 from crossdock.lake.tables import Tables
 from crossdock.model.clock import DAY
 from crossdock.model.events import AnyEvent

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import DAY
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.events import AnyEvent, Pushed

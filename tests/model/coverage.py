@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, Self, get_args
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model import events as e
 from crossdock.model.events import resqu as q
 from crossdock.model.events.bulk import LoadEvent

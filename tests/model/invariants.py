@@ -3,8 +3,8 @@
 from collections import Counter
 from math import inf
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.standing import blocked_key, edges_of, face_of, group_of, held_key, listed_in, needs_of, shelf_key
+from crossdock.engine.job_view import blocked_key, edges_of, face_of, group_of, held_key, listed_in, needs_of, shelf_key
+from crossdock.engine.state import Memory
 from crossdock.model.job import ResquFace
 from crossdock.model.policies import Lost
 from crossdock.model.records import Phase

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.engine.keys import elements
-from crossdock.engine.memory import Memory
+from crossdock.engine.keyspace.store import elements
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c

@@ -10,8 +10,8 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Final, TypeVar
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b
@@ -116,7 +116,7 @@ def finalise(scene: Scene, do: Do) -> None:
 
 def hand_over(scene: Scene, do: Do) -> None:
     """A child that ends a job for which another one waits, and pushes that one most often."""
-    leased = [uid for uid in UIDS if (job := scene.memory.jobs.get(reads.named(scene.memory, uid))) and job.lease]
+    leased = [uid for uid in UIDS if (job := scene.memory.jobs.get(queries.named(scene.memory, uid))) and job.lease]
     if not leased or scene.full:
         return
     uid, by = scene.one_of(leased), connection(scene)
@@ -165,13 +165,13 @@ def lose(scene: Scene, do: Do) -> None:
 
 def take(scene: Scene, do: Do) -> None:
     key = f"allocator:n:{scene.one_of((1, 2))}"
-    if reads.buffer(scene.memory, key) is None:
+    if queries.buffer(scene.memory, key) is None:
         _fill(scene, do, key, do(b.TakeNext("resqu", scene.one_of((r.UNASSIGNED, "static")))))
 
 
 def put_on(scene: Scene, do: Do) -> None:
     key = f"allocator:n:{scene.one_of((1, 2))}"
-    buffer = reads.buffer(scene.memory, key)
+    buffer = queries.buffer(scene.memory, key)
     if scene.chance(0.1):
         do(b.EmptyBuffer("resqu", key))
     elif buffer is not None and scene.chance(0.1):

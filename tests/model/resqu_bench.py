@@ -5,8 +5,8 @@ from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
@@ -93,7 +93,7 @@ class ResquBench(Bench):
         return self.do(resqu.Unlock(uid, by, True, True))
 
     def state(self, uid: str) -> str | None:
-        return reads.state(self.memory, uid)
+        return queries.state(self.memory, uid)
 
     def batch(self, name: str, *jids: str, source: str = "acc", commit: bool = True) -> None:
         first, *rest = (job_spec(jid, source=source, name="Import") for jid in jids)

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal.recovery import recover
 from crossdock.model import events as e
 from crossdock.model.commands import core as c

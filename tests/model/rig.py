@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine, apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command
 from crossdock.model.events import AnyEvent

@@ -18,10 +18,10 @@ from random import Random
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
-from crossdock.engine import dependents
 from crossdock.engine.decision import Decision
 from crossdock.engine.engine import Engine, apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.index import dependents
+from crossdock.engine.state import Memory
 from crossdock.journal.recovery import recover
 from crossdock.model import events as e
 from crossdock.model.clock import Now

@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import msgspec
 
-from crossdock.engine import dependents
+from crossdock.engine.index import dependents
 from crossdock.model.commands import admin, bulk
 from crossdock.model.commands import core as c
 from crossdock.model.commands import keyspace as k

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from crossdock.engine.keys import ENTRY_BYTES, elements, size_of
+from crossdock.engine.keyspace.store import ENTRY_BYTES, elements, size_of
 from crossdock.journal import snapshot
 from crossdock.model import events as e
 from crossdock.model.commands import admin

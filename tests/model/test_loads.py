@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from crossdock.engine import loading
-from crossdock.engine import loads as kept
-from crossdock.engine.jids import Jids
+from crossdock.engine.index import bulk_loads as kept
+from crossdock.engine.index.job_table import Jids
+from crossdock.engine.records import bulk_load
 from crossdock.journal import snapshot
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush
@@ -81,8 +81,8 @@ class Reference:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "OPEN_AT_MOST", OPEN)
-    monkeypatch.setattr(loading, "JIDS_AT_MOST", JIDS)
+    monkeypatch.setattr(bulk_load, "OPEN_AT_MOST", OPEN)
+    monkeypatch.setattr(bulk_load, "JIDS_AT_MOST", JIDS)
     monkeypatch.setattr(kept, "CLOSED_AT_MOST", CLOSED)
     monkeypatch.setattr(kept, "ONCE_AT_MOST", ONCE)
     random, bench, reference = Random(seed), Bench(), Reference()

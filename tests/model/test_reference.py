@@ -9,9 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from crossdock.engine import dependents
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.index import dependents
+from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
 from crossdock.model import events as e
 from crossdock.model.commands import admin, bulk, resqu

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu

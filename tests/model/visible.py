@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.standing import needs_of
+from crossdock.engine.job_view import needs_of
+from crossdock.engine.state import Memory
 from crossdock.model.clock import DAY
 from crossdock.model.job import Call, Job
 from crossdock.model.records import Group

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from crossdock.engine.stats import Moments, QueueDay, Stats
+from crossdock.engine.records.stats import Moments, QueueDay, Stats
 from tests.pipeline.lakes import EPOCH
 from tests.pipeline.pictures import rows
 

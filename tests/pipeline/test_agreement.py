@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from crossdock.engine.stats import Stats
+from crossdock.engine.records.stats import Stats
 from crossdock.model.states import OVER
 from crossdock.pipeline.run import run
 from crossdock.pipeline.works import Works

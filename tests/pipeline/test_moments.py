@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from crossdock.engine.stats import bucket_of
+from crossdock.engine.records.stats import bucket_of
 from crossdock.pipeline.transforms.bookings import bookings, merge_bookings
 from crossdock.pipeline.transforms.daily import daily
 from crossdock.pipeline.transforms.moments import fine_bucket, log_bucket, of_log_bucket

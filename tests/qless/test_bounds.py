@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from crossdock.engine import editing, faces
-from crossdock.engine.workers import Workers
+from crossdock.engine.index.workers import Workers
+from crossdock.engine.qless import edit, history
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.qless import cjson, config, popping, putting, unified
 from crossdock.wire.redis.qless.dialect import REQLESS, UNIFIED
@@ -146,7 +146,7 @@ def test_tags_have_a_number_and_a_length() -> None:
 
 
 def test_so_many_failed_jobs_come_back_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editing, "UNFAILED_AT_MOST", 3)
+    monkeypatch.setattr(edit, "UNFAILED_AT_MOST", 3)
     desk = QlessDesk()
     for jid in "abcde":
         put(desk, jid)
@@ -223,7 +223,7 @@ def test_recurring_jobs_wait_while_there_is_no_room() -> None:
 
 @pytest.mark.parametrize("most", ["0", "-1", "2", "1e300", "5000"])
 def test_a_history_has_an_end_whatever_is_configured(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
-    monkeypatch.setattr(faces, "_HISTORY_AT_MOST", 10)
+    monkeypatch.setattr(history, "_HISTORY_AT_MOST", 10)
     desk = QlessDesk()
     desk.call("config.set", "1", "max-job-history", most)
     put(desk, "j")

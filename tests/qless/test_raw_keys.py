@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine import tags
+from crossdock.engine.index import tags
 from crossdock.wire.redis.qless.dialect import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
 from tests.qless.replay import QlessDesk
 from tests.qless.test_door import House, T, bulk

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
 from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from crossdock.engine import dependents, popping
+from crossdock.engine.index import dependents
+from crossdock.engine.qless import pop
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.commands.qless import FreeHeld
@@ -128,7 +129,7 @@ def test_a_pop_that_may_try_for_ever_gets_what_there_is(desk: QlessDesk, rounds:
 
 
 def test_a_pop_tries_so_often_however_many_are_throttled(desk: QlessDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(popping, "_ROUNDS_AT_MOST", 3)
+    monkeypatch.setattr(pop, "_ROUNDS_AT_MOST", 3)
     desk.call("throttle.set", "1", "gate", "1")
     desk.call("config.set", "1", "max-pop-retry", "inf")
     for n in range(9):

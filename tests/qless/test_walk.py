@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from crossdock.engine import dependents
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.index import dependents
+from crossdock.engine.state import Memory
 from crossdock.model.commands.core import ResolveDependents
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import DependentsPostponed, DependentsResolved, Recurred, Surfaced

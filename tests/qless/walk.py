@@ -6,7 +6,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
-from crossdock.engine.standing import face_of
+from crossdock.engine.job_view import face_of
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.job import Extra as JobExtra

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.commands.resqu import SetMapping
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.resqu import hashes, scripts

@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.events import AnyEvent
 from tests.model import invariants
 from tests.resqu.recording import sections

@@ -10,7 +10,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from crossdock.engine.engine import Engine, apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, ResolveDependents, Start, Tick, Ticked
 from crossdock.model.commands.qless import FreeHeld

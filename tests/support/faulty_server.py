@@ -23,9 +23,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from crossdock.engine import dependents, intervals, placing, putting, timers
+from crossdock.engine import timers
 from crossdock.engine.engine import _APPLY
-from crossdock.engine.memory import Memory
+from crossdock.engine.index import dependents, placement
+from crossdock.engine.qless import intervals, put
+from crossdock.engine.state import Memory
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.events import Recurred, Succeeded
 from crossdock.model.job import Bound
@@ -69,14 +71,14 @@ def kept_lease() -> None:
 
 def half_done() -> None:
     def patched(memory: Memory, event: Succeeded) -> None:
-        placing.displace(memory, memory.jobs[event.number])
+        placement.displace(memory, memory.jobs[event.number])
         raise RuntimeError("on purpose")
 
     _APPLY[Succeeded] = patched
 
 
 def no_needs() -> None:
-    putting.open_needs = lambda memory, jids, itself="", number=0: ()
+    put.open_needs = lambda memory, jids, itself="", number=0: ()
 
 
 def twice_made() -> None:

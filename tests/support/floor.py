@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from crossdock.client.errors import Broken
-from crossdock.engine.catching_up import GRACE_S
+from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.model.commands.qless import CatchUp
 from crossdock.model.commands.resqu import SetMapping
 from crossdock.wire.masenko.door import MasenkoDoor

@@ -6,7 +6,7 @@ from random import Random
 from typing import cast
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.states import State
 from crossdock.server.clock import Clock

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.gone import Gone
-from crossdock.engine.jids import Jids
-from crossdock.engine.lazy import Lazy, LazyQueue
-from crossdock.engine.memory import Memory
-from crossdock.engine.slots import Slots
-from crossdock.engine.stats import Stats
+from crossdock.engine.index.job_table import Jids
+from crossdock.engine.keyspace.tombstones import Gone
+from crossdock.engine.qless.lazy_deadlines import Lazy, LazyQueue, Slots
+from crossdock.engine.records.stats import Stats
+from crossdock.engine.state import Memory
 
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
 _NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})

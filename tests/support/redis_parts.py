@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from crossdock.engine.keys import Entry, Sorted
+from crossdock.engine.keyspace.store import Entry, Sorted
 from crossdock.model.commands.keyspace import Kind, SetKey
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context

@@ -17,8 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from crossdock.engine import admit, recur
 from crossdock.engine.engine import Engine
+from crossdock.engine.jobs import enqueue
+from crossdock.engine.records import schedules
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Follow, Succeed, Touched
 from crossdock.model.records import Throttle
@@ -90,11 +91,11 @@ def eager_cron() -> None:
     def again(schedule: str, zone: str, after: float) -> float:
         return often(schedule, zone, after - EVERY_S if next(runs) % 10 == 0 else after)
 
-    recur.next_run = again
+    schedules.next_run = again
 
 
 def deaf_locks() -> None:
-    admit.refusals = lambda memory, specs, now, *, unless_live=False: ()
+    enqueue.refusals = lambda memory, specs, now, *, unless_live=False: ()
 
 
 def open_throttles() -> None:
@@ -110,6 +111,6 @@ FAULTS: Final = {
 }
 
 if __name__ == "__main__":
-    recur.next_run = often
+    schedules.next_run = often
     FAULTS[sys.argv.pop(1)]()
     runpy.run_module("crossdock", run_name="__main__", alter_sys=True)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.commands.core import Claim, Command, Enqueue, Fail, LeaseNext, Start, Succeed, Terms

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.alarms import Alarms
-from crossdock.engine.lazy import LazyQueue
+from crossdock.engine.qless.lazy_deadlines import Alarms, LazyQueue
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m

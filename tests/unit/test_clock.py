@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
 from crossdock.journal.folder import Folder, snapshot_name
 from crossdock.journal.port import Snapshot

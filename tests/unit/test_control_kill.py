@@ -5,7 +5,7 @@ import json
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.standing import row
+from crossdock.engine.job_view import row
 from crossdock.model.commands import admin, resqu
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, cast
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.server.clock import Clock

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.engine.recur import next_run
+from crossdock.engine.records.schedules import next_run
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import SetRecurrences

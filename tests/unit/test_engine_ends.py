@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from crossdock.engine.tallies import Tally, tally
+from crossdock.engine.index.queue_counts import Tally, tally
 from crossdock.model.commands.admin import PauseQueues
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Refused, SetThrottles, Start, Succeed, Terms
 from crossdock.model.commands.qless import Pop

@@ -2,8 +2,8 @@
 
 import pytest
 
-from crossdock.engine import loading
-from crossdock.engine import loads as kept
+from crossdock.engine.index import bulk_loads as kept
+from crossdock.engine.records import bulk_load
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
 from tests.model.bench import Bench, spec
@@ -105,7 +105,7 @@ def test_an_idle_one_is_closed_by_time(bench: Bench) -> None:
 
 
 def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "OPEN_AT_MOST", 2)
+    monkeypatch.setattr(bulk_load, "OPEN_AT_MOST", 2)
     load(bench, "one", run="a")
     load(bench, "one", run="b")
     assert load(bench, "one", run="c").refused is Unwilling.TOO_MANY_OPEN
@@ -115,7 +115,7 @@ def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyP
 
 
 def test_nor_more_than_so_many_jids(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "JIDS_AT_MOST", 3)
+    monkeypatch.setattr(bulk_load, "JIDS_AT_MOST", 3)
     load(bench, "one", "two", run="a")
     assert load(bench, "one", "two", run="b") == Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_JIDS)
     assert load(bench, "two", "three", run="a") == Loaded(1, 1, 3, 1)

@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from crossdock.engine import dependents
+from crossdock.engine.index import dependents
 from crossdock.model.commands.admin import Bury, Remove
 from crossdock.model.commands.core import Claim, Enqueue, Fail, ResolveDependents, Succeed, Verdict
 from crossdock.model.commands.qless import Pop, Put

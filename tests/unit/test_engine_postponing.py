@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.engine import dependents
+from crossdock.engine.index import dependents
 from crossdock.journal import snapshot
 from crossdock.model.commands import qless as m
 from crossdock.model.commands.admin import Bury, Flush, Remove, Reroute

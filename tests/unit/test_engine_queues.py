@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.queue import Queue
-from crossdock.engine.tallies import tally
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.queue_counts import tally
+from crossdock.engine.state import Memory
 from crossdock.model.commands.admin import Bury, Flush, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
 from crossdock.model.commands.core import Enqueue, LeaseNext, Terms
 from crossdock.model.events import QueuePaused, QueueSeen

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.engine.tries import delay
+from crossdock.engine.jobs.retry_policy import delay
 from crossdock.model.commands.admin import Bury, Requeue
 from crossdock.model.commands.core import Terms
 from crossdock.model.events import Failed, Lapsed

@@ -2,8 +2,8 @@
 
 import pytest
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.throttles import throttles_set
+from crossdock.engine.records.throttles import throttles_set
+from crossdock.engine.state import Memory
 from crossdock.model.commands.admin import Flush, Remove
 from crossdock.model.commands.core import SetThrottles, Terms
 from crossdock.model.events import ThrottlesSet

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import keyspace as k

@@ -2,15 +2,15 @@
 
 import pytest
 
-from crossdock.engine import gone
-from crossdock.engine.gone import Gone
-from crossdock.engine.keys import Entry, Keys
+from crossdock.engine.keyspace import tombstones
+from crossdock.engine.keyspace.store import Entry, Keys
+from crossdock.engine.keyspace.tombstones import Gone
 from crossdock.model.commands.keyspace import Kind
 
 
 def test_the_last_change_of_the_latest_ones_is_known() -> None:
     keys = Gone()
-    for change in range(1, gone.AT_MOST + 1):
+    for change in range(1, tombstones.AT_MOST + 1):
         keys.note(b"key %d" % change, change)
     assert keys.last_change(b"key 1") == 1
     assert keys.last_change(b"never there") == 0
@@ -21,7 +21,7 @@ def test_of_older_ones_it_is_not_said_to_be_earlier_than_it_was() -> None:
     keys.note(b"kept by being noted again", 1)
     keys.note(b"old", 7)
     keys.note(b"older, changed before", 3)
-    for number in range(gone.AT_MOST - 1):
+    for number in range(tombstones.AT_MOST - 1):
         keys.note(b"kept by being noted again", 8)
         keys.note(b"key %d" % number, 9)
     assert keys.last_change(b"old") == keys.last_change(b"older, changed before") == 7
@@ -30,7 +30,7 @@ def test_of_older_ones_it_is_not_said_to_be_earlier_than_it_was() -> None:
 
 @pytest.mark.parametrize("few", [True, False])
 def test_all_at_once(monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
-    monkeypatch.setattr(gone, "AT_MOST", 2 if few else 1)
+    monkeypatch.setattr(tombstones, "AT_MOST", 2 if few else 1)
     keys = Keys()
     for change, key in enumerate((b"a", b"b"), 1):
         keys.add(key, Entry(Kind.SET))

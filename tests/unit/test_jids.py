@@ -1,6 +1,6 @@
 """The numbers of a jid, and how its parts share them."""
 
-from crossdock.engine.jids import Jids
+from crossdock.engine.index.job_table import Jids
 
 
 def test_one_number_of_a_jid() -> None:

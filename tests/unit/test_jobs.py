@@ -2,7 +2,7 @@
 
 import pytest
 
-from crossdock.engine.jobs import Jobs
+from crossdock.engine.index.job_table import Jobs
 from crossdock.model.job import Form, Job
 from crossdock.model.policies import Rules
 from crossdock.model.states import State

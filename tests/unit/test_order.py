@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from crossdock.engine.order import Order
+from crossdock.engine.index.sorted_list import Order
 
 Key = tuple[int]
 

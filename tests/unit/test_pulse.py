@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Enqueue
 from crossdock.server import pulse

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.wire.redis.door import RedisDoor
 from crossdock.wire.redis.table import COMMANDS
 from tests.support.conversation import Peer

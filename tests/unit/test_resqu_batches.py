@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
@@ -35,13 +35,13 @@ def lease(bench: ResquBench, queue: str = "batch") -> str | None:
 def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> None:
     bench.batch("b", "1", "2", "3", commit=False)
     assert lease(bench) is None
-    assert reads.committed(bench.memory, "b") is None
-    assert reads.length(bench.memory, "b") == 3
+    assert queries.committed(bench.memory, "b") is None
+    assert queries.length(bench.memory, "b") == 3
     assert bench.do(r.CommitStage("b")) == 3
     assert bench.notices == ("batch",)
-    assert reads.length(bench.memory, "b") == 3
+    assert queries.length(bench.memory, "b") == 3
     assert [lease(bench) for _ in range(4)] == ["1", "2", "3", None]
-    assert reads.committed(bench.memory, "b") is None, "its list is gone when the last job was taken"
+    assert queries.committed(bench.memory, "b") is None, "its list is gone when the last job was taken"
 
 
 def test_a_commit_is_one_event_however_many_jobs(bench: ResquBench) -> None:
@@ -102,7 +102,7 @@ def test_each_push_may_keep_it_longer(bench: ResquBench) -> None:
     bench.after(9)
     assert bench.do(r.CommitStage("b")) == 2
     bench.after(1e7)
-    assert reads.length(bench.memory, "b") == 2, "a committed one does not expire"
+    assert queries.length(bench.memory, "b") == 2, "a committed one does not expire"
 
 
 def test_one_that_is_never_kept_ends_after_a_day(bench: ResquBench) -> None:
@@ -116,12 +116,12 @@ def test_sources_take_turns_and_each_has_one_batch_at_a_time(bench: ResquBench) 
     bench.batch("a2", "a2-1", "a2-2", source="a")
     bench.batch("b1", "b1-1", "b1-2", source="b")
     bench.push("own-1", "own-2", queue="batch")
-    assert reads.active(bench.memory, "batch") == {"a": "a1", "b": "b1"}
-    assert reads.backlog(bench.memory, "batch", "a") == ["a2"]
+    assert queries.active(bench.memory, "batch") == {"a": "a1", "b": "b1"}
+    assert queries.backlog(bench.memory, "batch", "a") == ["a2"]
     assert [lease(bench) for _ in range(4)] == ["own-1", "a1-1", "b1-1", "own-2"]
     bench.sound()
     assert [lease(bench) for _ in range(3)] == ["a1-2", "b1-2", "a1-3"]
-    assert reads.active(bench.memory, "batch") == {"a": "a2"}
+    assert queries.active(bench.memory, "batch") == {"a": "a2"}
     assert [lease(bench) for _ in range(3)] == ["a2-1", "a2-2", None]
     assert bench.memory.queues["batch"].lanes is None
 
@@ -139,7 +139,7 @@ def test_a_lost_job_comes_back_to_its_batch_in_its_place(bench: ResquBench) -> N
     first = bench.lease("batch")
     assert lease(bench) == "2"
     bench.give_back(held(first))
-    assert reads.length(bench.memory, "b") == 2
+    assert queries.length(bench.memory, "b") == 2
     assert [lease(bench) for _ in range(2)] == ["1", "3"]
 
 
@@ -178,7 +178,7 @@ def test_a_removed_job_is_not_waited_for(bench: ResquBench) -> None:
     numbers = {job.jid: number for number, job in bench.memory.jobs.items()}
     gone = [numbers["1"], numbers["2"], numbers["3"]]
     assert bench.do(admin.Remove("control", "discarded", gone, frozenset({State.HELD}))) == 3
-    assert reads.active(bench.memory, "batch") == {"a": "a3"}
+    assert queries.active(bench.memory, "batch") == {"a": "a3"}
     assert lease(bench) == "4"
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from crossdock.engine.resqu import interval, plans, reads
+from crossdock.engine.resqu import plans, queries
 from crossdock.model.commands import admin, resqu
 from crossdock.model.commands import core as c
 from crossdock.model.states import State
@@ -36,7 +36,7 @@ def time(text: str) -> float:
     ],
 )
 def test_the_pages_table(start: str, words: str, now: str, expected: int) -> None:
-    assert interval.after(interval.parse(words), time(start), time(now)) == expected
+    assert plans.after(plans.parse(words), time(start), time(now)) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_the_pages_table(start: str, words: str, now: str, expected: int) -> Non
 )
 def test_what_is_no_interval_is_refused(words: str) -> None:
     with pytest.raises(ValueError, match="interval"):
-        interval.parse(words)
+        plans.parse(words)
 
 
 def test_the_calendar_ends_and_so_does_the_plan() -> None:
-    assert interval.step(interval.parse("P999999999Y"), 0.0) == float("inf")
+    assert plans.step(plans.parse("P999999999Y"), 0.0) == float("inf")
 
 
 def test_the_spelling_of_the_client() -> None:
-    assert interval.parse("P0Y0M0DT0H0M90S") == interval.parse("PT90S")
-    assert interval.parse("P0Y1M7DT0H0M0S") == interval.Interval(1, 7 * 86_400)
+    assert plans.parse("P0Y0M0DT0H0M90S") == plans.parse("PT90S")
+    assert plans.parse("P0Y1M7DT0H0M0S") == plans.Interval(1, 7 * 86_400)
 
 
 @pytest.fixture
@@ -74,14 +74,14 @@ def test_a_plan_is_made_once_listed_and_removed(bench: ResquBench) -> None:
     assert plan(bench)
     assert not plan(bench)
     plan(bench, "acc_q")
-    found = reads.plan(bench.memory, "acc_p")
+    found = queries.plan(bench.memory, "acc_p")
     assert found is not None
     assert (found.text, found.next) == (b"{}", bench.now.wall + 10)
-    assert list(reads.plans_of(bench.memory, "acc")) == ["acc_p", "acc_q"]
-    assert list(reads.schedule(bench.memory)) == [(bench.now.wall + 10, "acc_p"), (bench.now.wall + 10, "acc_q")]
+    assert list(queries.plans_of(bench.memory, "acc")) == ["acc_p", "acc_q"]
+    assert list(queries.schedule(bench.memory)) == [(bench.now.wall + 10, "acc_p"), (bench.now.wall + 10, "acc_q")]
     assert bench.do(resqu.ClearPlan("acc_p"))
     assert not bench.do(resqu.ClearPlan("acc_p"))
-    assert list(reads.plans_of(bench.memory, "acc")) == ["acc_q"]
+    assert list(queries.plans_of(bench.memory, "acc")) == ["acc_q"]
     bench.do(resqu.ClearPlan("acc_q"))
     assert bench.engine.due_in(bench.now) is None
 
@@ -133,7 +133,7 @@ def test_a_run_whose_unique_id_is_taken_is_left_out_and_the_plan_goes_on(bench: 
     bench.enqueue("j", "u")
     bench.after(10)
     assert bench.jids("static") == ["j"]
-    found = reads.plan(bench.memory, "acc_p")
+    found = queries.plan(bench.memory, "acc_p")
     assert found is not None
     assert found.next == bench.now.wall + 10
     bench.pop()
@@ -190,9 +190,9 @@ def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
 def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(bench: ResquBench) -> None:
     plan(bench)
     bench.do(c.SetRecurrences([]))
-    assert reads.plan(bench.memory, "acc_p") is not None
+    assert queries.plan(bench.memory, "acc_p") is not None
     bench.do(admin.Flush("faktory"))
-    assert reads.plan(bench.memory, "acc_p") is None
+    assert queries.plan(bench.memory, "acc_p") is None
     assert bench.engine.due_in(bench.now) is None
 
 

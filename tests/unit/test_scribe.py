@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal.port import JournalFailed, Snapshot
 from crossdock.journal.sqlite import DiskFull
 from crossdock.model.commands.core import Enqueue

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.stats import WAIT
+from crossdock.engine.records.stats import WAIT
 from crossdock.journal import columns, snapshot
 from crossdock.journal.columns import pack
 from crossdock.model.clock import DAY, Now

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.engine import stats as engine_stats
-from crossdock.engine.stats import FAILURE, RUN, WAIT, Moments, QueueDay, Stats, bucket_of, coarse
+from crossdock.engine.records import stats as engine_stats
+from crossdock.engine.records.stats import FAILURE, RUN, WAIT, Moments, QueueDay, Stats, bucket_of, coarse
 from crossdock.model.clock import DAY
 from crossdock.model.stats_retention import HISTOGRAM_DAYS, STATS_DAYS
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from crossdock.engine import engine
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed, Terms
 from crossdock.model.commands.qless import Put, SetInterval

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, nextafter
 from typing import TypeVar
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent
 

@@ -11,15 +11,19 @@ from collections.abc import Collection
 from math import inf
 from random import Random
 
-from crossdock.engine import ends, faces, groups, links, placing, recur, throttles, tracks
-from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, later, purge_clock
-from crossdock.engine.failing import lapse, stirred_by
-from crossdock.engine.memory import Memory
-from crossdock.engine.order import Order
-from crossdock.engine.releasing import to_old_place
-from crossdock.engine.resqu import mapping, stages, uniques
-from crossdock.engine.standing import row
+from crossdock.engine.index import placement
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.job_view import row
+from crossdock.engine.jobs import expire
+from crossdock.engine.jobs.fail import lapse, stirred_by
+from crossdock.engine.jobs.release import last_rows, to_old_place
+from crossdock.engine.qless import history
+from crossdock.engine.records import batches as records_batches
+from crossdock.engine.records import links, progress, schedules, throttles
+from crossdock.engine.resqu import batches as resqu_batches
+from crossdock.engine.resqu import mapping, unique_ids
+from crossdock.engine.state import Memory
 from crossdock.model.clock import PURGE_HOLD_S, Now
 from crossdock.model.commands.core import Start, Tick, Ticked
 from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Spawned, Started
@@ -81,7 +85,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     left = command.limit
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
-    ended = ends.over(memory, purge, left)
+    ended = expire.over(memory, purge, left)
     if ended:
         events.append(Removed(at, "ttl", "", last_rows(ended, at)))
         stirred.update((job.queue, None) for job in ended if memory.throttles and job.lease is not None)
@@ -91,7 +95,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     for state, until in ((SCHEDULED, now.wall), (RETRYING, now.steady)):
         jobs = _due(memory, state, until, left, over)
         if jobs:
-            begun = ends.readied(jobs, now, command.looked)
+            begun = expire.readied(jobs, now, command.looked)
             events.append(Readied(at, "due", "", [row(job) for job in jobs], begun))
             stirred.update((job.queue, None) for job in jobs)
         readied[state] = len(jobs)
@@ -106,7 +110,7 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     if purged:
         events.append(Removed(at, "purged", "", [row(job) for job in purged]))
     left -= len(purged)
-    runs = recur.spawn(memory, _names(memory.recurring, now.wall, left), command.room, now, random)
+    runs = schedules.spawn(memory, _names(memory.recurring, now.wall, left), command.room, now, random)
     events += runs
     spawned = [each for each in runs if isinstance(each, Spawned)]
     stirred.update((each.spec.queue, None) for each in spawned)
@@ -151,7 +155,7 @@ def _resqu(memory: Memory, now: Now, limit: int, events: list[AnyEvent], stirred
     """Batches that were abandoned; jobs whose pool is known by now."""
     if not memory.resqu.stages and not memory.resqu.mapping.static:
         return 0
-    abandoned, done = stages.abandon(memory, now, purge_clock(memory, now), limit)
+    abandoned, done = resqu_batches.abandon(memory, now, purge_clock(memory, now), limit)
     assigned = mapping.assign(memory, now, limit - done)
     events += [*abandoned, *assigned]
     stirred.update((each.queue, None) for each in assigned)
@@ -163,9 +167,9 @@ def expired(memory: Memory, event: Expired) -> None:
     for name in event.locks:
         if name in memory.locks and memory.locks[name].end <= event.steady:
             links.free(memory, name)
-    groups.forget(memory, event.groups)
+    records_batches.forget(memory, event.groups)
     throttles.time_over(memory, event.holders)
-    tracks.forget(memory, event)
+    progress.forget(memory, event)
 
 
 def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
@@ -206,10 +210,10 @@ def started(memory: Memory, event: Started) -> None:
             continue
         job.attempts -= 1
         if job.extra is not None and job.lease is not None:
-            faces.returned(memory, job, job.lease)
+            history.returned(memory, job, job.lease)
         to_old_place(memory, job, event.steady)
-    uniques.started(memory)
-    tracks.keep(memory, tracks.undated(memory), event.steady + links.TRACK_S)
+    unique_ids.started(memory)
+    progress.keep(memory, progress.undated(memory), event.steady + links.TRACK_S)
 
 
 def _date(memory: Memory, event: Started) -> None:
@@ -219,6 +223,6 @@ def _date(memory: Memory, event: Started) -> None:
         for job in [memory.jobs[number] for _, number in memory.shelves[state].irange((inf, 0))]:
             if not job.due_steady:
                 left = max(0.0, job.due - event.at) if state is RETRYING else DEAD_FOR
-                placing.displace(memory, job)
+                placement.displace(memory, job)
                 job.due_steady = event.steady + left
-                placing.place(memory, job)
+                placement.place(memory, job)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from crossdock.engine.engine import apply
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
 from crossdock.journal.port import Journal
 from crossdock.model.errors import Damaged, UsageError

@@ -4,10 +4,10 @@ from collections import OrderedDict, deque
 
 import msgspec
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.order import Order
+from crossdock.engine.index.sorted_list import Order
 from crossdock.engine.resqu.plans import enlist
 from crossdock.engine.resqu.state import Mapping, Once, Resqu
+from crossdock.engine.state import Memory
 from crossdock.model.commands.resqu import Buffer
 from crossdock.model.events.resqu import Pools
 from crossdock.model.job import Number, ResquFace, Spec

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.journal import pages, snapshot
 from crossdock.journal.backup import PARTIAL, removed_on_failure, verify
 from crossdock.journal.copying import Progress, write_journal

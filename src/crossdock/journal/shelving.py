@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from crossdock.engine import kept
-from crossdock.engine.memory import Memory, Waiting
-from crossdock.engine.order import Order
-from crossdock.engine.standing import place_of, shelf_key
+from crossdock.engine.index import lists
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.job_view import place_of, shelf_key
+from crossdock.engine.state import Memory, Waiting
 from crossdock.model.job import Job, Number, Place
 from crossdock.model.states import HELD, LEASED, READY, RETRYING, SCHEDULED, SHELVED, State
 
@@ -50,8 +50,8 @@ class Shelving:
             if job.extra is not None and job.extra.links is not None:
                 if job.extra.links.foreground:
                     memory.foreground[job.number] = None
-                kept.need(memory, job)
-            kept.index(memory, job)
+                lists.need(memory, job)
+            lists.index(memory, job)
         memory.job_ends = Order(ends)
         for name, places in self._ready.items():
             memory.queues[name].ready = Order(places)

@@ -18,16 +18,15 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crossdock.engine import kept
-from crossdock.engine.counters import Counters
-from crossdock.engine.dependents import Unresolved
-from crossdock.engine.keys import Stored
-from crossdock.engine.lazy import ByCaller
-from crossdock.engine.memory import Lock, Memory
-from crossdock.engine.notebook import obey
-from crossdock.engine.order import Order
-from crossdock.engine.queue import Queue
-from crossdock.engine.stats import QueueDay, Stats
+from crossdock.engine.index import lists
+from crossdock.engine.index.dependents import Unresolved
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.keyspace.store import Stored
+from crossdock.engine.qless.lazy_deadlines import ByCaller
+from crossdock.engine.qless.settings import obey
+from crossdock.engine.records.stats import QueueDay, Stats
+from crossdock.engine.state import Counters, Lock, Memory
 from crossdock.journal import resqu_state
 from crossdock.journal.columns import Columns, chunks, pack, unpack
 from crossdock.journal.disk import write_whole
@@ -242,7 +241,7 @@ def _records(memory: Memory, rest: Rest, header: Header) -> None:
     memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
-            kept.pend(memory, throttle.name, t, jid)
+            lists.pend(memory, throttle.name, t, jid)
     memory.recurrences = {each.name: each for each in rest.recurrences}
     memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
     memory.keys.restore(rest.keys)

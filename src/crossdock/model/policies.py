@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from crossdock.model.states import State
+
 
 class Backoff(IntEnum):
     """How long a failed job waits for its next try."""
@@ -81,3 +83,6 @@ def intern(rules: Rules) -> Rules:
         _interned.clear()  # jobs keep their own; only sharing with later ones is lost
     _interned[rules] = rules
     return rules
+
+
+STATE_AFTER = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}

@@ -1,8 +1,8 @@
 """Which days of statistics are gone: by the settings that held, one after the other, and by what was booked meanwhile.
 
-The engine forgets when a new day is booked or a setting changes, and what is gone stays gone (engine/stats.py). So each
-term, from one change to the next, has taken what was too old when it ended; a flush begins anew. A later term that
-keeps no more takes all that an earlier one took: few of them count.
+The engine forgets when a new day is booked or a setting changes, and what is gone stays gone
+(engine/records/stats.py). So each term, from one change to the next, has taken what was too old when it ended; a flush
+begins anew. A later term that keeps no more takes all that an earlier one took: few of them count.
 """
 
 import datetime as dt

@@ -6,7 +6,7 @@ So the refusal says of what there is too much. It may be jobs, or queues that so
 
 from typing import Final
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.server.limits import RECORDS_FREE
 
 #: What is said of each kind of record, and how they become fewer.

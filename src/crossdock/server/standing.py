@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.recur import next_run
+from crossdock.engine.records.schedules import next_run
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import SetRecurrences, SetThrottles
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone

@@ -4,7 +4,7 @@ from collections.abc import Sized
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.wire.channels import Channels

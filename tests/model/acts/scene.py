@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeVar
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.commands import core as c
 from crossdock.model.job import Held, Job
 from crossdock.model.states import State

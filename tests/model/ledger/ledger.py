@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.engine import dependents
-from crossdock.engine.memory import Memory
+from crossdock.engine.index import dependents
+from crossdock.engine.state import Memory
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from crossdock.engine.lease import DRAWS
+from crossdock.engine.jobs.lease import DRAWS
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.job import Held, Number, Token

@@ -1,6 +1,6 @@
 """Plans, pools and time: what is due, and what a restart leaves."""
 
-from crossdock.engine.resqu import interval
+from crossdock.engine.resqu import plans
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as r
@@ -72,11 +72,11 @@ class Plans(Fates):
         for _, name in due:
             plan = self.plans[name]
             self._happens(now)
-            words = interval.parse(plan.words)
+            words = plans.parse(plan.words)
             behind = (now.wall - plan.next) / words.seconds if not words.months else 0
-            plan.next = interval.step(words, plan.next)
+            plan.next = plans.step(words, plan.next)
             while behind > 1_000 and plan.next <= now.wall - 1_000 * words.seconds:  # so many are made up for
-                plan.next = interval.step(words, plan.next)
+                plan.next = plans.step(words, plan.next)
             uid = uid_of(plan.spec)
             if uid not in self.locks:
                 self._enter(due_at(plan.spec, 0.0), now, now.wall)

@@ -2,16 +2,16 @@
 
 from random import Random
 
-from crossdock.engine import placing
-from crossdock.engine.closing import last_rows
 from crossdock.engine.decision import Decision, just_after, later
-from crossdock.engine.failing import lapse, stirred_by
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
-from crossdock.engine.resqu.uniques import buffered
-from crossdock.engine.settle import room, success
-from crossdock.engine.standing import row
-from crossdock.engine.tries import Told, failure
+from crossdock.engine.index import placement
+from crossdock.engine.job_view import row
+from crossdock.engine.jobs.complete import room, success
+from crossdock.engine.jobs.fail import lapse, stirred_by
+from crossdock.engine.jobs.release import last_rows
+from crossdock.engine.jobs.retry_policy import Told, failure
+from crossdock.engine.resqu import queries
+from crossdock.engine.resqu.unique_ids import buffered
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
 from crossdock.model.commands.core import Claim, Succeed
@@ -33,9 +33,9 @@ def take_next(memory: Memory, command: c.TakeNext, now: Now) -> Decision[Job | N
 def taken(memory: Memory, event: e.Taken) -> None:
     job = memory.jobs[event.number]
     state = move(job.state, HELD)
-    placing.displace(memory, job)
+    placement.displace(memory, job)
     job.state = state
-    placing.place(memory, job)
+    placement.place(memory, job)
 
 
 def fill(memory: Memory, command: c.FillBuffer, now: Now, random: Random) -> Decision[None]:
@@ -76,10 +76,10 @@ def put_on_queue(memory: Memory, event: e.PutOnQueue) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         state = move(job.state, READY)
-        placing.displace(memory, job)
+        placement.displace(memory, job)
         job.queue, job.state = queue.name, state
         job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
-        placing.place(memory, job)
+        placement.place(memory, job)
 
 
 def empty(memory: Memory, command: c.EmptyBuffer, now: Now, random: Random) -> Decision[bytes | None]:
@@ -148,5 +148,5 @@ def _lost(memory: Memory, key: str, via: str, now: Now, random: Random) -> tuple
 
 def _taken(memory: Memory, key: str) -> Job | None:
     """The job in an allocator's buffer, if it still waits there."""
-    job = reads.in_hand(memory, key)
+    job = queries.in_hand(memory, key)
     return job if job is not None and job.lease is None else None

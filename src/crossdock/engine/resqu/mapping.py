@@ -1,10 +1,10 @@
 """The mapping of the configuration, and what it means for jobs and batches that wait without a pool."""
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu.reads import length
+from crossdock.engine.job_view import row
+from crossdock.engine.resqu.queries import length
 from crossdock.engine.resqu.state import Mapping
-from crossdock.engine.standing import row
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.commands.resqu import Pools as Given

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from functools import lru_cache
 from typing import Final
 
-from crossdock.engine.order import Order
+from crossdock.engine.index.sorted_list import Order
 from crossdock.model.commands.resqu import UNASSIGNED, Buffer
 from crossdock.model.events.resqu import Pools
 from crossdock.model.job import Job, Number, ResquFace, Spec

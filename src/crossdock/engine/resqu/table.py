@@ -6,8 +6,8 @@ from random import Random
 from typing import Any, Final
 
 from crossdock.engine.decision import Decision
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import again, buffers, mapping, plans, pushing, stages, uniques
+from crossdock.engine.resqu import batches, buffers, mapping, plans, push, reschedule, unique_ids
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
@@ -15,26 +15,26 @@ from crossdock.model.events import resqu as e
 from crossdock.model.events.base import Event
 
 APPLY: Final[dict[type[Event], Callable[[Memory, Any], None]]] = {
-    e.Reserved: uniques.reserved,
-    e.Unreserved: uniques.unreserved,
-    e.Handed: uniques.reserved,
-    e.UniqueMarked: uniques.unique_marked,
-    e.Deferred: uniques.deferred,
-    e.DeferralDropped: uniques.deferral_dropped,
-    e.Unlocked: uniques.unlocked,
-    e.Rescheduled: again.rescheduled,
+    e.Reserved: unique_ids.reserved,
+    e.Unreserved: unique_ids.unreserved,
+    e.Handed: unique_ids.reserved,
+    e.UniqueMarked: unique_ids.unique_marked,
+    e.Deferred: unique_ids.deferred,
+    e.DeferralDropped: unique_ids.deferral_dropped,
+    e.Unlocked: unique_ids.unlocked,
+    e.Rescheduled: reschedule.rescheduled,
     e.Taken: buffers.taken,
     e.PutOnQueue: buffers.put_on_queue,
     e.BufferFilled: buffers.buffer_filled,
     e.BufferSaid: buffers.buffer_said,
     e.BufferEmptied: buffers.buffer_emptied,
-    e.StageOpened: stages.stage_opened,
-    e.StagePushed: stages.stage_pushed,
-    e.StageKept: stages.stage_kept,
-    e.StageCommitted: stages.stage_committed,
-    e.StageAssigned: stages.stage_assigned,
-    e.StageFinished: stages.stage_finished,
-    e.StageEnded: stages.stage_ended,
+    e.StageOpened: batches.stage_opened,
+    e.StagePushed: batches.stage_pushed,
+    e.StageKept: batches.stage_kept,
+    e.StageCommitted: batches.stage_committed,
+    e.StageAssigned: batches.stage_assigned,
+    e.StageFinished: batches.stage_finished,
+    e.StageEnded: batches.stage_ended,
     e.PlanSet: plans.plan_set,
     e.PlanCleared: plans.plan_cleared,
     e.MappingSet: mapping.mapping_set,
@@ -48,25 +48,25 @@ def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
         return lambda memory, command, now: decide(memory, command, now, random)
 
     return {
-        resqu.Reserve: uniques.reserve,
-        resqu.Release: uniques.release,
-        resqu.PushJob: partial(pushing.push, random),
-        resqu.Defer: uniques.defer,
-        resqu.Mark: uniques.mark,
-        resqu.Unlock: uniques.unlock,
-        resqu.Finalise: uniques.finalise,
-        resqu.Reschedule: drawing(again.reschedule),
+        resqu.Reserve: unique_ids.reserve,
+        resqu.Release: unique_ids.release,
+        resqu.PushJob: partial(push.push, random),
+        resqu.Defer: unique_ids.defer,
+        resqu.Mark: unique_ids.mark,
+        resqu.Unlock: unique_ids.unlock,
+        resqu.Finalise: unique_ids.finalise,
+        resqu.Reschedule: drawing(reschedule.reschedule),
         resqu.SetPlan: plans.set_plan,
         resqu.MovePlan: plans.move_plan,
         resqu.ClearPlan: plans.clear_plan,
         resqu.SetMapping: mapping.set_mapping,
-        resqu.OpenStage: stages.open_stage,
-        resqu.PushStage: stages.push_stage,
-        resqu.KeepStage: stages.keep_stage,
-        resqu.CommitStage: stages.commit_stage,
-        resqu.AssignStage: stages.assign_stage,
-        resqu.FinishStage: stages.finish_stage,
-        resqu.LeaseStaged: drawing(stages.lease_staged),
+        resqu.OpenStage: batches.open_stage,
+        resqu.PushStage: batches.push_stage,
+        resqu.KeepStage: batches.keep_stage,
+        resqu.CommitStage: batches.commit_stage,
+        resqu.AssignStage: batches.assign_stage,
+        resqu.FinishStage: batches.finish_stage,
+        resqu.LeaseStaged: drawing(batches.lease_staged),
         resqu.TakeNext: buffers.take_next,
         resqu.FillBuffer: drawing(buffers.fill),
         resqu.PutOn: drawing(buffers.put_on),

@@ -1,4 +1,4 @@
-"""Buckets and moments of durations: what the engine books (engine/stats.py), as columns.
+"""Buckets and moments of durations: what the engine books (engine/records/stats.py), as columns.
 
 Moments are (n, mean, m2) of float64 seconds and are merged by Chan's formula: sums of squares lose all digits where
 the mean is large and the spread is small. Percentiles come from counts in buckets that grow by 4 %, which merge by

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from crossdock.engine import burying, rerouting
-from crossdock.engine.memory import Memory
+from crossdock.engine.jobs import admin
+from crossdock.engine.state import Memory
 from crossdock.model.commands.admin import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.commands.qless import Revive
 from crossdock.model.job import Job, Number
@@ -71,7 +71,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         lambda desk, request, jobs: desk.do(Bury(VIA, _numbers(jobs))),
         _UNBEGUN,
         _UNBEGUN,
-        lambda memory, request, job: burying.hindrance(job),
+        lambda memory, request, job: admin.not_buriable(job),
     ),
     # A leased job belongs to its worker, and a complete one is kept for its result: a request must name those states.
     messages.Delete: _How(
@@ -84,7 +84,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
         lambda desk, request, jobs: desk.do(Reroute(VIA, request.to, _numbers(jobs))),
         _UNBEGUN,
         _UNBEGUN,
-        lambda memory, request, job: rerouting.hindrance(memory, job, request.to),
+        lambda memory, request, job: admin.not_movable(memory, job, request.to),
     ),
 }
 

@@ -3,8 +3,8 @@
 import math
 from typing import Final
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.job import Call
 from crossdock.model.records import Group, Phase, Stage
@@ -54,7 +54,7 @@ def stage(one: Stage, memory: Memory, now: Now) -> View:
         "parent": None,
         "state": _PHASES[one.phase],
         "total": one.total,
-        "pending": reads.length(memory, one.name),
+        "pending": queries.length(memory, one.name),
         "failed": None,
         "complete": None,
         "success": None,

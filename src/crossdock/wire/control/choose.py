@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State

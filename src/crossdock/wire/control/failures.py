@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.wire.answer import Slices
 from crossdock.wire.control import views
 from crossdock.wire.control.messages import reply

@@ -6,8 +6,8 @@ never comes back says nothing, so somebody has to say it (MODEL section 10).
 
 from typing import Final
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.model.commands.resqu import EmptyBuffer
 from crossdock.model.job import Job
@@ -22,7 +22,7 @@ _ALLOCATOR: Final = "allocator:"
 
 def names(memory: Memory) -> list[str]:
     """A worker by its id, an allocator by the key of its buffer."""
-    keys = [key for key in memory.resqu.buffers if reads.in_hand(memory, key) is not None]
+    keys = [key for key in memory.resqu.buffers if queries.in_hand(memory, key) is not None]
     return [name(key) for key in keys]
 
 
@@ -37,7 +37,7 @@ def _key(name: str) -> str:
 
 def shown(desk: Desk, name: str) -> View | None:
     """As a worker of another door; None: it has nothing any more."""
-    job = reads.in_hand(desk.memory, _key(name))
+    job = queries.in_hand(desk.memory, _key(name))
     return None if job is None else _view(name, job, desk.now.wall)
 
 
@@ -63,7 +63,7 @@ def _view(name: str, job: Job, wall: float) -> View:
 def let_go(desk: Desk, via: str, name: str) -> bool:
     """It is gone: its job goes back by its rules, and it leaves its process set. False: it had none."""
     key = _key(name)
-    if reads.in_hand(desk.memory, key) is None:
+    if queries.in_hand(desk.memory, key) is None:
         return False
     with desk.together():
         desk.do(EmptyBuffer(via, key, lost=True))

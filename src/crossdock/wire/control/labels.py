@@ -1,7 +1,7 @@
 """What people say of jobs: tags, and which of them they follow (tracked ones, whose changes qless publishes)."""
 
-from crossdock.engine.putting import newest
-from crossdock.engine.tags import name
+from crossdock.engine.index.tags import name
+from crossdock.engine.qless.put import newest
 from crossdock.model.commands.qless import EditTags, Unwatch, Watch
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.control import choose, views

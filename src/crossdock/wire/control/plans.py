@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import interval, reads
+from crossdock.engine.resqu import plans as resqu_plans
+from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.plans import record_name
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import ClearPlan, SetPlan
 from crossdock.model.records import Recurrence
@@ -28,7 +29,7 @@ _ALL: Final = record_name("")
 def plans(desk: Desk, request: messages.Plans) -> Slices:
     memory = desk.memory
     names, after = yield from _page(memory, request)
-    found = (reads.plan(memory, name) for name in names)
+    found = (queries.plan(memory, name) for name in names)
     return reply({"plans": [_row(each, memory, desk.now) for each in found if each is not None], "after": after})
 
 
@@ -39,7 +40,7 @@ def _page(memory: Memory, request: messages.Plans) -> Generator[float, None, tup
         known, begin = memory.recurrences, len(_ALL)
         after = record_name(request.after or "")
     else:
-        known, begin, after = list(reads.plans_of(memory, request.source)), 0, request.after or ""
+        known, begin, after = list(queries.plans_of(memory, request.source)), 0, request.after or ""
     names: list[str] = []
     for best in first_names(known, after, request.limit + 1):
         names = best
@@ -66,8 +67,8 @@ def add(desk: Desk, specs: Specs, request: messages.PlanAdd) -> bytes:
     if "_" in request.source:
         raise Invalid("source must not have _ in it: Resqu's client tells it from the id by the first one")
     try:
-        steps = interval.parse(request.interval)
-        first = interval.after(steps, desk.now.wall if request.start is None else request.start, desk.now.wall)
+        steps = resqu_plans.parse(request.interval)
+        first = resqu_plans.after(steps, desk.now.wall if request.start is None else request.start, desk.now.wall)
         if not math.isfinite(first) or first >= 2**40:
             raise ValueError("the interval never comes to its end")
         spec, text = _spec(specs, plan, int(first), request)

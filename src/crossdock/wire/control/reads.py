@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory
 from crossdock.engine.resqu.plans import record_name
+from crossdock.engine.state import Memory
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.answer import Answer, Slices

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from crossdock.engine.intervals import every
-from crossdock.engine.putting import RETRIES
+from crossdock.engine.qless.intervals import every
+from crossdock.engine.qless.put import RETRIES
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
 from crossdock.model.records import Interval

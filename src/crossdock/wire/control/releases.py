@@ -5,7 +5,7 @@ and what the worker says of it later changes nothing newer. A worker that is con
 released only on request, and those that are bound to a connection, as Masenko's are, not at all: they end with it.
 """
 
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import LoseLease
 from crossdock.model.job import Bound, Job
@@ -58,7 +58,7 @@ def release(desk: Desk, via: str, jobs: list[Job], but: frozenset[str]) -> int:
         if lease is None or hindrance(job, but):
             continue
         key = memory.resqu.in_buffer.get(job.number)
-        if key is not None and reads.in_hand(memory, key) is job:
+        if key is not None and queries.in_hand(memory, key) is job:
             holders.let_go(desk, via, holders.name(key))
         else:
             desk.do(LoseLease(via, (job.number, lease.token)))

@@ -7,7 +7,7 @@ lies between them is in the journal's history.
 from math import inf
 from typing import Any
 
-from crossdock.engine.standing import face_of
+from crossdock.engine.job_view import face_of
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Lease
 from crossdock.model.policies import DEAD_FOR

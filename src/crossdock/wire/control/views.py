@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.queue import Queue
-from crossdock.engine.standing import needs_of
-from crossdock.engine.tags import name
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.tags import name
+from crossdock.engine.job_view import needs_of
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.job import Form, Job, Number
 from crossdock.model.records import Interval, Recurrence

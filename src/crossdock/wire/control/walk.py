@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from crossdock.engine.failures import key as failure_key
-from crossdock.engine.memory import Memory
-from crossdock.engine.order import Order
-from crossdock.engine.rerouting import hindrance
-from crossdock.engine.resqu import reads
-from crossdock.engine.standing import shelf_key
+from crossdock.engine.index.failures import key as failure_key
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.job_view import shelf_key
+from crossdock.engine.jobs.admin import not_movable
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.wire.control import releases
@@ -145,7 +145,7 @@ def _by_name(
 
 
 def _batch(memory: Memory, name: str) -> _Current:
-    return lambda: memory.resqu.lanes.get(name) if reads.committed(memory, name) is not None else None
+    return lambda: memory.resqu.lanes.get(name) if queries.committed(memory, name) is not None else None
 
 
 def _list(memory: Memory, wanted: Wanted) -> _Current | None:
@@ -175,7 +175,7 @@ def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _C
         spot = Spot(spot.state, spot.queue, keys[-1])
         found = sieve(jobs, spot.state, wanted)
         if wanted.to:
-            found = [job for job in found if not hindrance(memory, job, wanted.to)]
+            found = [job for job in found if not not_movable(memory, job, wanted.to)]
         if wanted.but is not None:
             found = [job for job in found if not releases.hindrance(job, wanted.but)]
         yield Looked(found, len(keys), spot)
@@ -195,7 +195,7 @@ def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
         queue = memory.queues.get(wanted.queue)
         return len(queue.ready) if queue is not None else 0
     ready = sum(len(queue.ready) for queue in memory.queues.values()) if State.READY in wanted.states else 0
-    staged = sum(reads.length(memory, name) for name in memory.resqu.stages if reads.committed(memory, name))
+    staged = sum(queries.length(memory, name) for name in memory.resqu.stages if queries.committed(memory, name))
     ready += staged if State.HELD in wanted.states else 0
     return ready + sum(len(shelf) for state, shelf in memory.shelves.items() if state in wanted.states)
 

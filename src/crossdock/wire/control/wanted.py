@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.standing import listed_in
+from crossdock.engine.job_view import listed_in
+from crossdock.engine.state import Memory
 from crossdock.model.job import Job
 from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import State

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from crossdock.engine.lease import row_goes_on
+from crossdock.engine.jobs.lease import row_goes_on
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Claim, LeaseNext, Succeed, Terms
 from crossdock.model.job import Held

@@ -6,8 +6,8 @@ are counted nowhere, and a queue that is empty keeps its row.
 
 from typing import Final
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.tallies import tally
+from crossdock.engine.index.queue_counts import tally
+from crossdock.engine.state import Memory
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.masenko.messages import quote
 

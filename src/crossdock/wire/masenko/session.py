@@ -5,7 +5,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from crossdock.engine.lease import row_goes_on
+from crossdock.engine.jobs.lease import row_goes_on
 from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LoseLease, Succeed, Terms
 from crossdock.model.job import Bound, Held, Number, Token
 from crossdock.wire.again import again

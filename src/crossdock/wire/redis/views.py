@@ -10,8 +10,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Final, Protocol
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.state import Memory
 from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import GROWS, WRITE, Act, Command
 from crossdock.wire.redis.context import Context

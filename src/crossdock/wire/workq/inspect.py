@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
-from crossdock.engine.queue import Queue
+from crossdock.engine.index.queue import Queue
 from crossdock.model.job import Job
 from crossdock.wire.answer import Answer, Slices
 from crossdock.wire.desk import Desk

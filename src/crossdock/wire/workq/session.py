@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
-from crossdock.engine.lease import row_goes_on
-from crossdock.engine.standing import face_of
+from crossdock.engine.job_view import face_of
+from crossdock.engine.jobs.lease import row_goes_on
 from crossdock.model.commands.admin import Remove
 from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
 from crossdock.model.job import Held, Number, Spec

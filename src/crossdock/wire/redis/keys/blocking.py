@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.engine.keys import Entry
+from crossdock.engine.keyspace.store import Entry
 from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import BLOCKS, WRITE, Command
 from crossdock.wire.redis.context import Context

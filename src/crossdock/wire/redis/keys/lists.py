@@ -3,7 +3,7 @@
 from itertools import compress
 from typing import Final
 
-from crossdock.engine.keys import part
+from crossdock.engine.keyspace.store import part
 from crossdock.model.commands.keyspace import ChangeList
 from crossdock.wire.redis.command import GROWS, WRITE, Command
 from crossdock.wire.redis.context import Context

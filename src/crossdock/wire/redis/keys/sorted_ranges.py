@@ -3,7 +3,7 @@
 import math
 from typing import Final, NamedTuple
 
-from crossdock.engine.keys import Sorted
+from crossdock.engine.keyspace.store import Sorted
 from crossdock.model.commands.keyspace import ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.command import WRITE, Command
 from crossdock.wire.redis.context import Context

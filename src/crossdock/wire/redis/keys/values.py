@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any, Final
 
-from crossdock.engine.keys import Entry, Sorted
+from crossdock.engine.keyspace.store import Entry, Sorted
 from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.errors import WRONG_TYPE

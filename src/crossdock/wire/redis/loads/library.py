@@ -12,7 +12,7 @@ Each answers with the load's state, the jobs that this call brought (new, known)
 from collections.abc import Callable
 from typing import Final
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.commands.bulk import (
     IDLE_S,
     JIDS_AT_MOST,

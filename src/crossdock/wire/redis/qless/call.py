@@ -5,8 +5,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.putting import newest
+from crossdock.engine.qless.put import newest
+from crossdock.engine.state import Memory
 from crossdock.model.job import Job
 from crossdock.wire.desk import Desk
 from crossdock.wire.redis.qless import lua

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from crossdock.engine.faces import number as setting
-from crossdock.engine.memory import Memory
+from crossdock.engine.qless.history import number as setting
+from crossdock.engine.state import Memory
 from crossdock.model.commands.qless import Configure
 from crossdock.wire.redis.bounds import REPLY_BYTES, TOO_LARGE
 from crossdock.wire.redis.qless import cjson

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine import faces
-from crossdock.engine.memory import Memory
-from crossdock.engine.standing import face_of, needs_of
+from crossdock.engine.job_view import face_of, needs_of
+from crossdock.engine.qless import history
+from crossdock.engine.state import Memory
 from crossdock.model.job import Form, Job
 from crossdock.model.protocol_data import Entry, What
 from crossdock.model.states import State
@@ -181,7 +181,7 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
         "tags": list(job.extra.tags) if job.extra is not None else [],
         "queue": queue(job),
         "state": state(job),
-        "history": [entry(one, dialect) for one in faces.lines(job)],
+        "history": [entry(one, dialect) for one in history.lines(job)],
         "dependents": sorted(jobs[each].jid for each in memory.needed_by.get(job.number, ())),
         "priority": dialect.turned(job.priority),
         "worker": worker(job),
@@ -191,5 +191,5 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
     if dialect.throttled:
         shown["throttles"] = list(job.extra.throttles) if job.extra is not None else []
     if dialect.in_scripts:
-        shown |= {"data": cjson.read(data(job)), "history": staged(faces.lines(job))}
+        shown |= {"data": cjson.read(data(job)), "history": staged(history.lines(job))}
     return shown

@@ -7,8 +7,8 @@ from itertools import chain, islice
 from math import inf, nextafter
 from typing import Any, Final
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.standing import face_of
+from crossdock.engine.job_view import face_of
+from crossdock.engine.state import Memory
 from crossdock.model.commands.qless import Unfail
 from crossdock.model.job import Job
 from crossdock.model.states import State

@@ -8,8 +8,8 @@ from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Final
 
-from crossdock.engine import faces
-from crossdock.engine.memory import Memory
+from crossdock.engine.qless import history
+from crossdock.engine.state import Memory
 from crossdock.model.job import Extra, Job
 from crossdock.model.protocol_data import Entry, QlessFace, What
 from crossdock.wire.redis.bounds import TOO_LARGE
@@ -56,7 +56,7 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
         its_retries, its_end = face.retries, face.expires
         left = its_retries - job.failures if type(its_retries) is int else remaining(job)
     else:
-        its_data, lines = data(job), faces.lines(job)
+        its_data, lines = data(job), history.lines(job)
         its_queue, its_state, its_worker = queue(job), state_of(job), worker_of(job)
         its_retries, its_end, left = retries(job), expires(job), remaining(job)
     error = dependents = "{}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
-from crossdock.engine.memory import Memory
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Number

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crossdock.engine.keys import Entry
+from crossdock.engine.keyspace.store import Entry
 from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, DropKeys, Kind
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Call, Reply

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from math import inf, nextafter
 from typing import Any, Final
 
-from crossdock.engine.catching_up import GRACE_S
-from crossdock.engine.faces import number as setting
+from crossdock.engine.qless.catch_up import GRACE_S
+from crossdock.engine.qless.history import number as setting
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.job import Job

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
-from crossdock.engine import surfacing
-from crossdock.engine.resqu import lanes
+from crossdock.engine.qless.quirks import surfacing
+from crossdock.engine.resqu import batch_queues
 from crossdock.model.commands.qless import CatchUp, Pop
 from crossdock.model.job import Job
 from crossdock.wire.redis.bounds import REPLY_BYTES
@@ -89,5 +89,5 @@ def peeked(call: Call, queue: str, count: int) -> list[Job]:
             first = merged(list(known.ready.front(left)), places)
             found += [memory.jobs[place[4]] for place in first[:left]]
         else:
-            found += [memory.jobs[number_] for number_ in islice(lanes.in_turn(known), max(0, left))]
+            found += [memory.jobs[number_] for number_ in islice(batch_queues.in_turn(known), max(0, left))]
     return found

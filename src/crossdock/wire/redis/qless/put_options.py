@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import Any, Final
 
-from crossdock.engine.standing import face_of
+from crossdock.engine.job_view import face_of
 from crossdock.model.commands.qless import EditTags
 from crossdock.model.protocol_data import AS_CONFIGURED, Tag
 from crossdock.model.records import OF_QUEUE

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from crossdock.engine import dependents
-from crossdock.engine.memory import Memory
-from crossdock.engine.putting import open_needs
-from crossdock.engine.standing import needs_of
+from crossdock.engine.index import dependents
+from crossdock.engine.job_view import needs_of
+from crossdock.engine.qless.put import open_needs
+from crossdock.engine.state import Memory
 from crossdock.model.commands.qless import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.job import Number
 from crossdock.model.protocol_data import Entry, What

@@ -3,7 +3,7 @@
 from math import sqrt
 from typing import Any, Final
 
-from crossdock.engine.stats import Moments, QueueDay, coarse
+from crossdock.engine.records.stats import Moments, QueueDay, coarse
 from crossdock.model.clock import DAY, day_of
 from crossdock.model.commands.admin import ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.commands.qless import CatchUp

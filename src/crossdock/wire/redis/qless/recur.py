@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from crossdock.engine.intervals import every
+from crossdock.engine.qless.intervals import every
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.job import Form
 from crossdock.model.records import OF_QUEUE, Interval

@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from crossdock.engine.putting import newest
-from crossdock.engine.standing import face_of
+from crossdock.engine.job_view import face_of
+from crossdock.engine.qless.put import newest
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
 from crossdock.model.job import Bound, Job, Lease

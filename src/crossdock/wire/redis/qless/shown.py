@@ -6,12 +6,12 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
-from crossdock.engine import faces
-from crossdock.engine.keys import Entry, Sorted
-from crossdock.engine.memory import Memory
-from crossdock.engine.putting import newest
-from crossdock.engine.standing import face_of, needs_of
-from crossdock.engine.stats import Moments, coarse
+from crossdock.engine.job_view import face_of, needs_of
+from crossdock.engine.keyspace.store import Entry, Sorted
+from crossdock.engine.qless import history as qless_history
+from crossdock.engine.qless.put import newest
+from crossdock.engine.records.stats import Moments, coarse
+from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Job
@@ -70,7 +70,7 @@ def job_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
         "remaining": job.remaining(found),
         "time": f"{found.since if face is None else face.time:.20f}",
     }
-    failure, lines = job.failure(found), faces.lines(found)
+    failure, lines = job.failure(found), qless_history.lines(found)
     if failure or any(line.what is What.DONE for line in lines):  # a completion writes an empty one
         values["failure"] = cjson.write(failure)
     if face is not None and face.spawned_from:
@@ -88,7 +88,7 @@ def history(memory: Memory, name: str) -> Entry | None:
     found = newest(memory, name)
     if found is None:
         return None
-    entries = map(job.entry, faces.lines(found))
+    entries = map(job.entry, qless_history.lines(found))
     lines = ([one.pop("when"), one.pop("what"), *([one] if one else [])] for one in entries)
     return Entry(Kind.LIST, deque(text(cjson.write(line)) for line in lines))
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.state import Memory
 from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crossdock.engine.faces import number as setting
+from crossdock.engine.qless.history import number as setting
 from crossdock.model.commands.qless import ForgetWorkers
 from crossdock.wire.redis.qless import cjson
 from crossdock.wire.redis.qless.call import Call, Reply

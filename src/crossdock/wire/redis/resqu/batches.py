@@ -2,9 +2,9 @@
 
 from math import inf
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.commands.keyspace import ChangeList
 from crossdock.model.commands.resqu import CommitStage, KeepStage, OpenStage, PushStage
 from crossdock.wire.redis.context import Context
@@ -56,7 +56,7 @@ def delete(context: Context, name: str) -> int:
 def commit(context: Context, name: str) -> Value:
     """Without a mapping of batches its id goes where an allocator looks for it; with one, where Resqu's workers do."""
     memory = context.desk.memory
-    stage = reads.uncommitted(memory, name, context.desk.now)
+    stage = queries.uncommitted(memory, name, context.desk.now)
     if stage is None:
         return None
     mapping = memory.resqu.mapping
@@ -75,15 +75,15 @@ def commit(context: Context, name: str) -> Value:
 
 def read_stage(context: Context, key: bytes, name: str) -> Entry | None:
     memory = context.desk.memory
-    stage = reads.uncommitted(memory, name, context.desk.now)
+    stage = queries.uncommitted(memory, name, context.desk.now)
     return None if stage is None else _jobs(memory, key, name, 0.0 if stage.end == inf else stage.end)
 
 
 def read_batch(memory: Memory, key: bytes, name: str) -> Entry | None:
-    return None if reads.committed(memory, name) is None else _jobs(memory, key, name, 0.0)
+    return None if queries.committed(memory, name) is None else _jobs(memory, key, name, 0.0)
 
 
 def _jobs(memory: Memory, key: bytes, name: str, end: float) -> Entry | None:
     """The next one stands at the tail."""
-    entries.refuse_if_long(key, reads.length(memory, name))
-    return entries.listed(key, (shown.text(job) for job in reversed(list(reads.jobs_of(memory, name)))), end)
+    entries.refuse_if_long(key, queries.length(memory, name))
+    return entries.listed(key, (shown.text(job) for job in reversed(list(queries.jobs_of(memory, name)))), end)

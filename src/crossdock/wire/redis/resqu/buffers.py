@@ -7,9 +7,9 @@ An allocator's buffer may hold a batch's id instead; that is a plain key.
 
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.lease import row_goes_on
-from crossdock.engine.resqu import reads
+from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import queries
 from crossdock.model.commands.core import LeaseNext
 from crossdock.model.commands.resqu import (
     BUFFER_TERMS,
@@ -62,10 +62,10 @@ def take(context: Context, source: Name, target: Name, buffer: bytes) -> bytes |
 def _again(context: Context, target: Name, buffer: bytes) -> bytes | None:
     """What was popped before and never put on: the answer to it was lost. What a worker has lost meanwhile is not."""
     memory = context.desk.memory
-    full = reads.buffer(memory, key_of(buffer))
+    full = queries.buffer(memory, key_of(buffer))
     if full is None:
         return None
-    if reads.in_hand(memory, key_of(buffer)) is not None:
+    if queries.in_hand(memory, key_of(buffer)) is not None:
         return full.text
     context.desk.do(EmptyBuffer(VIA, key_of(buffer), lost=True))
     return None
@@ -116,13 +116,13 @@ def gone(context: Context, workers: list[bytes]) -> None:
             key = (_WORKER + worker).decode()
         except UnicodeDecodeError:
             continue
-        if reads.buffer(context.desk.memory, key) is not None:
+        if queries.buffer(context.desk.memory, key) is not None:
             context.desk.do(LoseBuffer(VIA, key))
 
 
 def read(context: Context, key: bytes) -> Entry | None:
     memory = context.desk.memory
-    full = reads.buffer(memory, key_of(key))
+    full = queries.buffer(memory, key_of(key))
     if full is not None:
         return entries.listed(key, [full.text])
     return memory.keys.live(key, context.desk.now)
@@ -130,4 +130,4 @@ def read(context: Context, key: bytes) -> Entry | None:
 
 def holds(context: Context, key: bytes) -> bool:
     """A job; else it may hold a batch's id."""
-    return reads.buffer(context.desk.memory, key_of(key)) is not None
+    return queries.buffer(context.desk.memory, key_of(key)) is not None

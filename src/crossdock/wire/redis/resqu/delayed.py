@@ -7,8 +7,8 @@ scheduler looks for it: it finds nothing to do.
 from itertools import islice
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.state import Memory
 from crossdock.model.states import State
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.decode import integer

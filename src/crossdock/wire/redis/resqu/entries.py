@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from crossdock.engine.keys import Entry, Sorted
+from crossdock.engine.keyspace.store import Entry, Sorted
 from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.values import Error
 

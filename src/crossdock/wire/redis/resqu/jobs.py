@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import lanes
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import batch_queues
+from crossdock.engine.state import Memory
 from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
 from crossdock.wire.redis.context import Context
@@ -68,5 +68,5 @@ def read(memory: Memory, key: bytes, queue: str) -> Entry | None:
     if found is None or not found.waiting:
         return None
     entries.refuse_if_long(key, found.waiting)
-    jobs = [memory.jobs[number] for number in lanes.in_turn(found)]
+    jobs = [memory.jobs[number] for number in batch_queues.in_turn(found)]
     return entries.listed(key, (shown.text(job) for job in reversed(jobs)))

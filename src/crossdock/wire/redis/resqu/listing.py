@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.commands.keyspace import Kind as Type
 from crossdock.model.commands.resqu import UNASSIGNED
 from crossdock.model.records import Phase
@@ -36,7 +36,7 @@ def keys(memory: Memory) -> Iterator[bytes]:
             yield PREFIX + pool
     for stage in list(memory.resqu.stages.values()):
         kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
-        if reads.length(memory, stage.name):
+        if queries.length(memory, stage.name):
             yield PREFIX + kind + stage.name.encode()
     for source, of_source in list(memory.resqu.plans.items()):
         yield PREFIX + b"plan_list:" + source.encode()

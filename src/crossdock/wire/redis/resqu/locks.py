@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import reads
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.commands.resqu import Defer, Finalise, Mark, Release, Reserve, Unlock, unique
 from crossdock.wire.redis.context import Context
 from crossdock.wire.redis.resqu import entries
@@ -85,6 +85,6 @@ def finalise(context: Context, uid: str, args: list[bytes], *, nothing: Value) -
 
 def read(memory: Memory, kind: Kind, uid: str) -> Entry | None:
     if kind is Kind.DEFERRED:
-        return entries.string(reads.deferred(memory, uid))
-    state = reads.state(memory, uid)
+        return entries.string(queries.deferred(memory, uid))
+    state = queries.state(memory, uid)
     return entries.string(None if state is None else state.encode())

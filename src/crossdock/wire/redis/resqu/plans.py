@@ -4,9 +4,10 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
-from crossdock.engine.resqu import interval, reads
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import plans as resqu_plans
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
 from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.model.records import Recurrence
 from crossdock.wire.redis.context import Context
@@ -24,7 +25,7 @@ PLAN_BYTES: Final = 65_536
 
 def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text: bytes) -> Value:
     memory = context.desk.memory
-    if reads.plan(memory, plan) is not None:
+    if queries.plan(memory, plan) is not None:
         return None
     if len(memory.recurrences) >= PLANS_AT_MOST:
         raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
@@ -36,7 +37,7 @@ def set_(context: Context, specs: Specs, plan: str, args: list[bytes]) -> Result
     """SET plan:<id>: Resqu's scheduler writes it back. One that is not there is made by its script alone."""
     if len(args) > 2:
         raise Error(b"ERR SET of '%b' takes no options" % args[0][:128])
-    record = reads.plan(context.desk.memory, plan)
+    record = queries.plan(context.desk.memory, plan)
     if record is None:
         raise Error(b"ERR there is no plan '%b'; plans are made by the client's script" % args[0][:128])
     command = _command(specs, plan, record.source, int(record.next), args[1], anew=True)
@@ -51,7 +52,7 @@ def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew
     if given.jid != plan or given.source != source:
         raise Error(f"ERR the plan says it is '{given.jid}' of '{given.source}', its keys '{plan}' of '{source}'")
     try:
-        interval.parse(given.interval)
+        resqu_plans.parse(given.interval)
     except ValueError as error:
         raise Error(f"ERR invalid job: {error}") from None
     return SetPlan(plan, source, given.interval, float(at), spec, text, anew)
@@ -59,7 +60,7 @@ def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew
 
 def delete(context: Context, plan: str) -> int:
     """The client then takes it off the lists, where it is no more."""
-    record = reads.plan(context.desk.memory, plan)
+    record = queries.plan(context.desk.memory, plan)
     if record is None or not context.desk.do(ClearPlan(plan)):
         return 0
     context.memo[_CLEARED] = record
@@ -91,12 +92,12 @@ def text(record: Recurrence) -> bytes:
 
 
 def read(memory: Memory, plan: str) -> Entry | None:
-    record = reads.plan(memory, plan)
+    record = queries.plan(memory, plan)
     return None if record is None else entries.string(text(record))
 
 
 def of_source(memory: Memory, key: bytes, source: str) -> Entry | None:
-    return entries.members(key, (plan.encode() for plan in reads.plans_of(memory, source)))
+    return entries.members(key, (plan.encode() for plan in queries.plans_of(memory, source)))
 
 
 def at_second(memory: Memory, key: bytes, at: int) -> Entry | None:
@@ -108,4 +109,4 @@ def at_second(memory: Memory, key: bytes, at: int) -> Entry | None:
 
 def times(memory: Memory, key: bytes) -> Entry | None:
     entries.refuse_if_long(key, len(memory.recurring))
-    return entries.seconds(int(due) for due, _ in reads.schedule(memory))
+    return entries.seconds(int(due) for due, _ in queries.schedule(memory))

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.memory import Memory
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.state import Memory
 from crossdock.wire.redis.resqu import entries
 
 #: A track's words, and Resqu's for the same.

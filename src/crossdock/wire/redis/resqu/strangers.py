@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from crossdock.engine.keys import Entry
+from crossdock.engine.keyspace.store import Entry
 from crossdock.model.commands.keyspace import Kind
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context

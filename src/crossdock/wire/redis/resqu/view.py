@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from crossdock.engine.keys import Entry
-from crossdock.engine.resqu import reads
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import queries
 from crossdock.model.commands.keyspace import Kind as Type
 from crossdock.wire.redis.command import Act
 from crossdock.wire.redis.context import Context
@@ -121,11 +121,11 @@ def _queue_length(specs: Specs, name: Name, context: Context, args: list[bytes])
 def _batch_length(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
     memory, batch = context.desk.memory, name.name.decode()
     there = (
-        reads.committed(memory, batch)
+        queries.committed(memory, batch)
         if name.kind is Kind.BATCH
-        else reads.uncommitted(memory, batch, context.desk.now)
+        else queries.uncommitted(memory, batch, context.desk.now)
     )
-    return 0 if there is None else reads.length(memory, batch)
+    return 0 if there is None else queries.length(memory, batch)
 
 
 def _exists_batch(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:

@@ -1,0 +1,89 @@
+"""Which jobs wait for a job, and which of them still have to learn how it ended.
+
+`Memory.needed_by` has the dependents of jobs that may still succeed. When a job ends that very many wait for, they move
+to `Memory.unresolved` as a whole, and `postponing` resolves them a slice at a time. Each of them names the ended job
+among its needs until its own slice comes. If it has moved on by then, its entry is passed over.
+"""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from crossdock.engine.job_view import needs_of
+from crossdock.model.job import Job, Number
+from crossdock.model.policies import Ending, Lost
+
+if TYPE_CHECKING:
+    from crossdock.engine.state import Memory
+
+_FAILS_TOO = Lost.FAILS_TOO
+
+#: Dependents that one command resolves by itself; beyond it they are postponed. Nothing in the fold depends on it.
+AT_ONCE = 100
+
+
+class Unresolved(msgspec.Struct, array_like=True):
+    """Dependents of a job that ended; those in `waiting` do not know it yet."""
+
+    waiting: dict[Number, None]
+    t: float | None = None  #: its caller's time
+    first: bool = False  #: those that become ready stand before their like
+
+
+#: The number of the job that ended, which may be in use again, and how it ended.
+Key: TypeAlias = tuple[Number, Ending]
+
+
+def add(memory: "Memory", need: Number, job: Job) -> None:
+    """The job waits for that one."""
+    waiting = memory.needed_by.setdefault(need, {})
+    if job.number not in waiting:
+        waiting[job.number] = None
+        if job.rules.lost is _FAILS_TOO:
+            memory.strict[need] = memory.strict.get(need, 0) + 1
+
+
+def take(memory: "Memory", need: Number, job: Job) -> None:
+    """It does not wait for that one any more."""
+    waiting = memory.needed_by[need]
+    del waiting[job.number]
+    if not waiting:
+        del memory.needed_by[need]
+    if job.rules.lost is _FAILS_TOO:
+        memory.strict[need] -= 1
+        if not memory.strict[need]:
+            del memory.strict[need]
+
+
+def take_all(memory: "Memory", need: Number) -> dict[Number, None]:
+    """All that waited for that one, in the order they came."""
+    memory.strict.pop(need, None)
+    return memory.needed_by.pop(need, {})
+
+
+def postponed(memory: "Memory", need: Number, number: Number) -> Ending | None:
+    """How that need of that job ended, if it ended and the job does not know it yet."""
+    for ending in Ending:
+        found = memory.unresolved.get((need, ending))
+        if found is not None and number in found.waiting:
+            return ending
+    return None
+
+
+def unmet(memory: "Memory", job: Job) -> tuple[Number, ...]:
+    """What the job still needs; what succeeded without its knowledge is left out."""
+    needs = needs_of(job)
+    if not memory.unresolved:
+        return needs
+    return tuple(need for need in needs if postponed(memory, need, job.number) is not Ending.SUCCESS)
+
+
+def leave(memory: "Memory", job: Job, needs: tuple[Number, ...]) -> None:
+    """The job gets new needs. It does not wait for the others any more, nor for an earlier success of one of these."""
+    for need in needs_of(job):
+        for ending in Ending:
+            found = memory.unresolved.get((need, ending))
+            if found is not None and (ending is Ending.SUCCESS or need not in needs):
+                found.waiting.pop(job.number, None)
+                if not found.waiting:
+                    del memory.unresolved[need, ending]

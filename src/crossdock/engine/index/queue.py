@@ -1,0 +1,48 @@
+"""One queue: its name, and its ready jobs in the order in which they are leased."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crossdock.engine.index.sorted_list import Order
+from crossdock.model.job import Job, Number, Place
+
+
+class Queue:
+    __slots__ = ("first_seen", "first_t", "lanes", "listed", "name", "paused", "ready")
+
+    def __init__(
+        self, name: str, first_seen: float, paused: bool = False, listed: bool = True, first_t: float | None = None
+    ) -> None:
+        self.name = name
+        self.first_seen = first_seen
+        self.paused = paused
+        self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
+        self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
+        self.ready: Order[Place] = Order()
+        #: In turn: the batches it works on by name, and "", which is `ready`. The number comes last in each place.
+        #: None: it has no batches
+        self.lanes: OrderedDict[str, Order[Any]] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many could be leased, its batches' included."""
+        return len(self.ready) if self.lanes is None else sum(map(len, self.lanes.values()))
+
+    def oldest(self, jobs: Mapping[Number, Job]) -> float | None:
+        """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""
+        return min((jobs[head[4]].since for head in self._heads()), default=None)
+
+    def _heads(self) -> Iterator[Place]:
+        """The first of each priority and band. Where all of a part are alike its first one is enough: priorities may be
+        as many as jobs, or one for a million."""
+        before: tuple[float, int] | None = None
+        for part in self.ready.parts():
+            last = part[-1][:2]
+            if last != before:
+                for place in part:
+                    if place[:2] != before:
+                        before = place[:2]
+                        yield place
+                        if before == last:
+                            break

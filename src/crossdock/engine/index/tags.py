@@ -1,0 +1,95 @@
+"""Tags: which jobs have one, since when, and how often each was used."""
+
+from collections.abc import Iterable, Mapping
+
+from crossdock.engine.index.sorted_list import Order, entry
+from crossdock.model.job import Job, Number
+from crossdock.model.protocol_data import Tag
+
+#: Tags that are kept though they are used no longer, as the scripts do; the oldest of more are forgotten.
+UNUSED_AT_MOST = 1_000
+
+
+def name(tag: Tag) -> str:
+    """Tags that print alike are one."""
+    if isinstance(tag, str):
+        return tag
+    return str(tag).lower() if isinstance(tag, bool) else f"{tag:.14g}"
+
+
+class Tags:
+    __slots__ = ("jobs", "since", "top", "unused", "uses")
+
+    def __init__(self) -> None:
+        self.since: dict[str, dict[Number, float]] = {}
+        self.jobs: dict[str, Order[tuple[float, str, Number]]] = {}  #: time, jid, number
+        self.uses: dict[str, int] = {}
+        self.unused: dict[str, None] = {}  #: those of `uses` that count 0, in the order in which they came to it
+        self.top: Order[tuple[int, str]] = Order()
+
+    def add(self, number: Number, jid: str, tag: Tag, t: float) -> None:
+        text = name(tag)
+        since = self.since.setdefault(text, {})
+        jobs = entry(self.jobs, text)
+        if number in since:
+            jobs.take((since[number], jid, number))
+        since[number] = t
+        jobs.add((t, jid, number))
+        self._use(text, 1)
+
+    def drop(self, number: Number, jid: str, tags: Iterable[Tag], *, clean: bool = False) -> None:
+        """`clean`: one that no job has any more is not counted any more, either (reqless' jobs)."""
+        for tag in tags:
+            text = name(tag)
+            self._unlist(text, number, jid)
+            if clean and text not in self.since:
+                self._forget(text)
+            else:
+                self._use(text, -1)
+
+    def rename(self, number: Number, jid: str, to: str, tags: Iterable[Tag]) -> None:
+        """It goes on under another jid, in the same place but for that."""
+        for text in dict.fromkeys(map(name, tags)):
+            since = self.since.get(text, {}).get(number)
+            if since is not None:
+                self.jobs[text].take((since, jid, number))
+                self.jobs[text].add((since, to, number))
+
+    def lose(self, number: Number, jid: str, tags: Iterable[Tag]) -> None:
+        """It is found under these no longer; how often each was used stays as it is."""
+        for tag in tags:
+            self._unlist(name(tag), number, jid)
+
+    def _unlist(self, text: str, number: Number, jid: str) -> None:
+        since = self.since.get(text)
+        if since is not None and number in since:
+            self.jobs[text].take((since.pop(number), jid, number))
+            if not since:
+                del self.since[text], self.jobs[text]
+
+    def _use(self, text: str, times: int) -> None:
+        before = self.uses.get(text, 0)
+        self._forget(text)
+        after = self.uses[text] = before + times
+        if after:
+            self.top.add((after, text))
+            return
+        self.unused[text] = None
+        if len(self.unused) > UNUSED_AT_MOST:
+            self._forget(next(iter(self.unused)))
+
+    def _forget(self, text: str) -> None:
+        count = self.uses.pop(text, None)
+        if count:
+            self.top.take((count, text))
+        elif count is not None:
+            del self.unused[text]
+
+    def restore(self, since: dict[str, dict[Number, float]], uses: dict[str, int], jobs: Mapping[Number, Job]) -> None:
+        self.since = since
+        self.jobs = {
+            text: Order((t, jobs[number].jid, number) for number, t in each.items()) for text, each in since.items()
+        }
+        self.uses = uses
+        self.unused = {text: None for text, count in uses.items() if not count}
+        self.top = Order((count, text) for text, count in uses.items() if count)

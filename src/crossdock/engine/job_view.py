@@ -1,0 +1,112 @@
+"""A job by itself: what it waits for, where it stands on its shelf, and the row that tells of it."""
+
+from math import inf
+
+from msgspec.structs import replace
+
+from crossdock.model.errors import Damaged
+from crossdock.model.events import Ended, Row
+from crossdock.model.job import Extra, Job, Lease, Number, Place
+from crossdock.model.protocol_data import QlessFace
+from crossdock.model.states import BLOCKED, DEAD, FAILED, OVER, RETRYING, SCHEDULED
+
+
+def needs_of(job: Job) -> tuple[Number, ...]:
+    """What a blocked job still waits for."""
+    return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
+
+
+def edges_of(job: Job) -> tuple[Number, ...]:
+    """The needs that are to be told when they are met: of a blocked job, and of one whose script never forgets them."""
+    needs = needs_of(job)
+    if not needs or job.state is BLOCKED:
+        return needs
+    face = face_of(job)
+    return needs if face is not None and face.old else ()
+
+
+def group_of(job: Job) -> str:
+    """As its worker named it."""
+    return job.extra.error.group if job.extra is not None and job.extra.error is not None else ""
+
+
+def listed_in(job: Job) -> str:
+    """The group of failures an operator finds it in."""
+    return job.extra.error.listed_in if job.extra is not None and job.extra.error is not None else ""
+
+
+def face_of(job: Job) -> QlessFace | None:
+    """qless' face, of a job that has that one."""
+    face = job.extra.face if job.extra is not None else None
+    return face if type(face) is QlessFace else None
+
+
+def shelf_key(job: Job) -> tuple[float, Number]:
+    """Where a job that is neither ready nor leased stands on its shelf: by wall, retrying and dead ones by steady. One
+    that waits lazily is behind all timers, and one of an older journal until the next start dates it."""
+    state = job.state
+    if state is SCHEDULED or state is RETRYING:
+        face = face_of(job)
+        if face is not None and face.due is not None:
+            return inf, job.number
+    if state is RETRYING or state is DEAD:
+        return job.due_steady or inf, job.number
+    return job.due, job.number
+
+
+def blocked_key(job: Job) -> tuple[float, str, Number]:
+    face = face_of(job)
+    return job.created if face is None else face.time, job.jid, job.number
+
+
+def held_key(job: Job) -> tuple[float, str, Number]:
+    face = face_of(job)
+    return job.created if face is None else face.held, job.jid, job.number
+
+
+def place_of(job: Job) -> Place:
+    if job.place is None:
+        raise Damaged(f"job {job.number} is ready and has no place")
+    return job.place
+
+
+def lease_of(job: Job) -> Lease:
+    if job.lease is None:
+        raise Damaged(f"job {job.number} is leased without a lease")
+    return job.lease
+
+
+def row(job: Job, ended: Ended | None = None) -> Row:
+    extra, failed, over = job.extra, None, False
+    face = extra.face if extra is not None else None
+    if job.state in OVER:
+        failed, over = failed_at(job), True
+    return Row(
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        ended,
+        face.worker if type(face) is QlessFace else "",
+        failed,
+        over,
+    )
+
+
+def failed_at(job: Job) -> float | None:
+    """When a failure that is kept was booked as failed; it is taken off that day's count when it is one no longer."""
+    if job.state is not FAILED or face_of(job) is None or job.extra is None or job.extra.error is None:
+        return None
+    error = job.extra.error
+    return error.at if error.when is None else error.when
+
+
+def without_needs(extra: Extra) -> Extra:
+    """Without what it waited for: a job that lost a need and failed still names it."""
+    links = extra.links
+    kept = isinstance(extra.face, QlessFace) and extra.face.old
+    return extra if links is None or not links.needs or kept else replace(extra, links=replace(links, needs=()))

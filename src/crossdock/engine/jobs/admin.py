@@ -1,0 +1,279 @@
+"""Moves of many jobs at once, by hand: make ready, remove. The caller slices; each call is one event."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.index.job_table import BLOCK_BITS
+from crossdock.engine.index.sort_keys import due_place, stamped
+from crossdock.engine.job_view import face_of, row, without_needs
+from crossdock.engine.jobs import expire
+from crossdock.engine.jobs.release import last_rows
+from crossdock.engine.qless import history
+from crossdock.engine.qless.history import unfailed
+from crossdock.engine.records import dependencies, links, throttles
+from crossdock.engine.resqu import batch_queues, queries
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.admin import Bury, Remove, Requeue, Reroute
+from crossdock.model.events import Buried, Readied, Removed, Rerouted
+from crossdock.model.job import BAND_NORMAL, Extra, Job, Number
+from crossdock.model.policies import DEAD_FOR
+from crossdock.model.protocol_data import QlessFace, What
+from crossdock.model.records import OF_QUEUE
+from crossdock.model.states import (
+    BLOCKED,
+    COMPLETE,
+    DEAD,
+    FAILED,
+    HELD,
+    LEASED,
+    OVER,
+    READY,
+    RETRYING,
+    SCHEDULED,
+    State,
+    move,
+)
+
+_AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
+
+
+def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
+    """Those of these jobs that still are in one of these states: the caller looked a slice ago."""
+    return [
+        job for number in dict.fromkeys(numbers) if (job := memory.jobs.get(number)) is not None and job.state in states
+    ]
+
+
+def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
+    jobs = _in(memory, command.numbers, _AT_REST)
+    if not jobs:
+        return (), 0, ()
+    event = Readied(
+        later(memory, now), "requeued", command.via, [row(job) for job in jobs], expire.readied(jobs, now, now.steady)
+    )
+    return (event,), len(jobs), tuple({job.queue: None for job in jobs})
+
+
+def readied(memory: Memory, event: Readied) -> None:
+    """A hundred thousand may have waited for the same job, so what can be done once is done once."""
+    blocks, at, due_now, by_hand = memory.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
+    stamp = 0.0 if event.first else at if event.t is None else event.t
+    jobs = [blocks[each.number >> BLOCK_BITS][each.number] for each in event.rows]
+    unblocked: list[Job] = []
+    for job in jobs:
+        extra = job.extra
+        if job.state is BLOCKED and (extra is None or extra.links is None or not extra.links.needs):
+            unblocked.append(job)
+        else:
+            placement.displace(memory, job)
+    placement.unblock(memory, unblocked)
+    known: str | None = None  # a queue may have no letter in its name
+    standing: str | None = None
+    for job in jobs:
+        # By the clock it became ready when it was due, even if the timer ran late; by hand, now.
+        since = job.since = min(job.due, at) if due_now else at
+        job.state = move(job.state, READY)
+        extra, name = job.extra, job.queue
+        face = extra.face if extra is not None else None
+        if extra is None or type(face) is not QlessFace:
+            if name != known:
+                known = memory.queue(name, at).name
+            job.place = due_place(job.priority, job.rules, 0.0 if by_hand else job.due, since, job.number)
+        else:
+            if name != standing:
+                standing = memory.standing(name, at).name
+            shown = (face.state or "scheduled") if event.unsaid else ""
+            if face.due is not None or face.state != shown:
+                job.extra = replace(extra, face=replace(face, due=None, state=shown))
+            job.place = stamped(job, stamp)
+        job.due = 0.0
+    placement.ready(memory, jobs)
+    for job, end in zip(jobs, event.ends, strict=False):
+        if end:
+            memory.end_at(job, end)
+
+
+def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
+    jobs = _in(memory, command.numbers, command.states)
+    if not jobs:
+        return (), 0, ()
+    at = later(memory, now)
+    event = Removed(at, command.why, command.via, last_rows(jobs, at))
+    room = {job.queue: None for job in jobs if job.lease is not None} if memory.throttles or memory.limits else {}
+    return (event,), len(jobs), tuple(room)
+
+
+def removed(memory: Memory, event: Removed) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        kept = job.state is State.COMPLETE  # then its records were told of its end
+        if event.why == "ttl" and job.state not in OVER and job.number not in memory.foreground:
+            memory.counters.evicted += 1
+        move(job.state, State.GONE)
+        placement.displace(memory, job)
+        if not event.unbooked:
+            unfailed(memory, job, job.queue)
+        memory.workers.let_go(job.lease.worker if job.lease is not None else each.worker, job.jid)
+        memory.drop(job)
+        if memory.throttles and event.why == "retired":
+            throttles.wait_for_none(memory, job)
+        elif memory.throttles:
+            throttles.let_go(memory, job, job.lease, keeps=job.lease is None and not throttles.named(job), gone=True)
+        if not kept and job.extra is not None and job.extra.links is not None:
+            links.gone(memory, job, job.extra.links, event.at, success=False)
+        if memory.needed_by:
+            dependencies.lost(memory, each.number)
+
+
+# Moving jobs to the dead by hand: whatever waits, also for other jobs, for a throttle or in a batch.
+#
+# A dead job waits for nothing: it has left its batch, its throttle's list and the jobs it needed, so that what brings
+# it back makes it ready at once. Those that need it have lost it, as they do by any other end (`needs`).
+
+
+#: In which a job can be buried; to bury a dead one anew keeps it for longer.
+BURIED_FROM = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD, DEAD})
+
+_HINDRANCES = {
+    COMPLETE: "and will not be worked on: delete takes it away",
+    FAILED: "and will not be worked on: unfail brings it back, delete takes it away",
+    DEAD: "and was before: retry brings it back, delete takes it away",
+}
+
+
+def not_buriable(job: Job) -> str:
+    """Why there is nothing to kill, as what follows its state, with what could be done; empty: there is."""
+    return _HINDRANCES.get(job.state, "")
+
+
+def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
+    found = (memory.jobs.get(number) for number in dict.fromkeys(command.numbers))
+    jobs = [job for job in found if job is not None and job.state in BURIED_FROM]
+    if not jobs:
+        return (), 0, ()
+    pools = {
+        stage.queue: None for job in jobs if (stage := batch_queues.stage_of(memory, job)) is not None and stage.queue
+    }
+    event = Buried(later(memory, now), command.via, now.wall + DEAD_FOR, [row(job) for job in jobs], freed=True)
+    event.due_steady = now.steady + DEAD_FOR
+    return (event,), len(jobs), tuple(pools)  # the last job of a batch makes room for the next one
+
+
+def buried(memory: Memory, event: Buried) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        before, state = job.state, move(job.state, DEAD)
+        pool = _pool(memory, job) if before is HELD else ""
+        placement.displace(memory, job)
+        if before is BLOCKED or before is HELD:
+            _wait_no_more(memory, job, pool)
+        job.state = state
+        job.due, job.due_steady = event.due, event.due_steady
+        if event.freed and memory.throttles:
+            throttles.leave(memory, job)
+        placement.place(memory, job)
+        if job.extra is not None and job.extra.links is not None:
+            links.failed(memory, job, job.extra.links, event.at, "dead")
+        if memory.needed_by:
+            dependencies.lost(memory, each.number)
+
+
+def _pool(memory: Memory, job: Job) -> str:
+    """Where its batch was given to, if it was."""
+    stage = batch_queues.stage_of(memory, job)
+    return stage.queue if stage is not None else ""
+
+
+def _wait_no_more(memory: Memory, job: Job, pool: str) -> None:
+    job.queue = pool or job.queue
+    job.place = None
+    batch_queues.forget_batch(job)
+    memory.resqu.in_buffer.pop(job.number, None)  # an allocator that puts its text on later puts on nothing
+    face = face_of(job)
+    if face is not None:
+        history.write(memory, job, replace(face, state="", due=None, parked=None))
+    if job.extra is not None:
+        job.extra = without_needs(job.extra)
+
+
+# Taking waiting jobs to another queue as they are, by hand: their state, place, tries, needs and records go along.
+#
+# A lock keeps the name under which it was taken: whoever pushed the job asked for no other like it while it lives. What
+# has ended is brought back by `editing.revive`, to any queue; what is leased is its holder's.
+
+
+#: In which a job can be taken to another queue.
+MOVABLE = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD})
+
+
+def not_movable(memory: Memory, job: Job, queue: str) -> str:
+    """Why it cannot be taken to that queue, as what follows its state, with what could be done; empty: it can."""
+    if job.state is LEASED:
+        return "with its worker: move it when its lease is over, or delete it"
+    if job.state not in MOVABLE:
+        return (
+            "and will not be worked on" if job.state is State.COMPLETE else "not waiting: unfail brings it to any queue"
+        )
+    if job.queue == queue:
+        return "and in that queue already"
+    if job.state is HELD:
+        stage = job.extra.stage if job.extra is not None else ""
+        if stage:
+            if queries.committed(memory, stage) is None:
+                return "in a batch that is not committed: move it when it is"
+        elif job.number in memory.resqu.in_buffer:  # of a staged one: a worker that lost its lease has it there
+            return "by an allocator: move it when it is in a queue again"
+    return ""
+
+
+def reroute(memory: Memory, command: Reroute, now: Now) -> Decision[int]:
+    found = (memory.jobs.get(number) for number in dict.fromkeys(command.numbers))
+    jobs = [job for job in found if job is not None and not not_movable(memory, job, command.queue)]
+    at, via, to = later(memory, now), command.via, command.queue
+    events = []
+    for freed in (False, True):
+        rows = [row(job) for job in jobs if (job.state is HELD) is freed]
+        if rows:
+            events.append(Rerouted(at, via, to, rows, freed))
+    # Whoever waits there is asked whatever they are: one may be lazily due.
+    return events, len(jobs), (to,) if jobs else ()
+
+
+def rerouted(memory: Memory, event: Rerouted) -> None:
+    queue = memory.queue(event.queue, event.at)
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        if event.freed:
+            _free(memory, job, event)
+        else:
+            placement.displace(memory, job)
+        own = OF_QUEUE + job.queue
+        if memory.throttles:
+            throttles.free(memory, own, job.jid)
+        extra, face = job.extra or Extra(), face_of(job)
+        if face is not None:
+            memory.strays.out_of(job.number, face.queue or job.queue)
+            extra = replace(extra, face=replace(face, queue=""))
+        line = history.entry(What.PUT, event.at, queue.name)
+        named = tuple(OF_QUEUE + queue.name if name == own else name for name in extra.throttles)
+        job.extra = replace(extra, throttles=named, history=history.history(memory, extra.history, line, face))
+        job.queue = queue.name
+        placement.place(memory, job)
+
+
+def _free(memory: Memory, job: Job, event: Rerouted) -> None:
+    """It was held by a throttle, which is asked again when it is about to be leased, or in a batch, which it leaves."""
+    state = move(job.state, READY)
+    staged = job.extra is not None and bool(job.extra.stage)
+    since = batch_queues.since(memory, job) if staged else event.at
+    placement.displace(memory, job)
+    if memory.throttles:
+        throttles.let_go(memory, job, None)
+    batch_queues.forget_batch(job)
+    history.ready(memory, job)
+    job.state, job.since = state, since
+    job.place = (-job.priority, BAND_NORMAL, since, b"", job.number) if staged else stamped(job, since)

@@ -1,0 +1,176 @@
+"""Settling, and who may settle (MODEL section 6).
+
+Failing is in `failing`, what a job with a freer door allows in `freely`."""
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.job_view import face_of
+from crossdock.engine.jobs.expire import kept
+from crossdock.engine.jobs.release import closing, end_lease, unleased
+from crossdock.engine.qless import history, settings
+from crossdock.engine.records import dependencies, links
+from crossdock.engine.records.stats import RUN
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Claim, Succeed, Touched, Verdict
+from crossdock.model.events import Succeeded
+from crossdock.model.job import Bound, Extra, Job, Lease, Result
+from crossdock.model.policies import STATE_AFTER
+from crossdock.model.protocol_data import QlessFace
+from crossdock.model.states import COMPLETE, GONE, OVER, State
+
+UNKNOWN, DONE = Verdict.UNKNOWN, Verdict.DONE
+
+
+def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
+    """The job this claim may settle. A lease it was given and that is over means: none, whoever holds the job now.
+
+    One that was given none may end a lease that its own door gave: no door breaks the leases of another.
+    """
+    if claim.held is not None:
+        number, token = claim.held
+        job = memory.jobs.get(number)
+        if job is None or job.lease is None or job.lease.token != token:
+            return None
+        return job, job.lease
+    oldest: tuple[Job, Lease] | None = None
+    for job in memory.numbered(claim.number) if claim.number else memory.named(jid):
+        lease = job.lease
+        if lease is None or lease.via != claim.via:
+            continue
+        if claim.worker and lease.worker == claim.worker and lease.bound is not Bound.CONNECTION:
+            return job, lease
+        if lease.bound is not Bound.NOBODY or _another_before_restart(memory, lease, claim):
+            continue
+        if oldest is None or lease.token < oldest[1].token:
+            oldest = job, lease
+    return oldest
+
+
+def _another_before_restart(memory: Memory, lease: Lease, claim: Claim) -> bool:
+    """What a session was given before a restart is forgotten; then the name recorded on the lease must do."""
+    return bool(lease.token < memory.counters.first_token and claim.worker and lease.worker)
+
+
+def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
+    claim = command.claim
+    found = claimed(memory, command.jid, claim) or claimed_without_lease(memory, command.jid, claim)
+    if found is None:
+        return (), verdict(memory, command.jid, claim), ()
+    job, lease = found
+    if lease is not None and job.extra is None and command.t is None:
+        event = Succeeded(
+            *closing(job, lease, later(memory, now), claim.via), STATE_AFTER[job.rules.success], command.result
+        )
+        if lease.via != claim.via:
+            event.leased_via = lease.via
+    else:
+        event = success(job, lease, command, later(memory, now), now)
+    return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
+
+
+def room(memory: Memory, job: Job) -> tuple[str, ...]:
+    """The end of a lease may be what somebody waits for."""
+    return (job.queue,) if memory.throttles or memory.limits else ()
+
+
+def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now) -> Succeeded:
+    claim, t = command.claim, command.t
+    if lease is not None:
+        close = closing(job, lease, at, claim.via, t, whole=command.whole)
+    else:
+        close = unleased(job, at, claim.via, claim.worker)
+    then = STATE_AFTER[job.rules.success]
+    end = kept(job, then, now) if job.extra is not None and job.extra.links is not None else 0.0
+    event = Succeeded(*close, then, command.result, end, t, command.payload, command.under)
+    if lease is not None and lease.via != claim.via:
+        event.leased_via = lease.via
+    if then is COMPLETE:
+        event.steady = now.steady
+    return event
+
+
+def leave_lock(memory: Memory, job: Job, under: str) -> None:
+    """Its script took it out of another queue, so its lock stays where it is."""
+    lease = job.lease
+    if lease is not None and lease.until is not None and face_of(job) is not None:
+        memory.strays.out_of(job.number, under)
+        memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
+
+
+def succeeded(memory: Memory, event: Succeeded) -> None:
+    job = memory.jobs[event.number]
+    if event.under:
+        leave_lock(memory, job, event.under)
+    elif memory.strays.jobs:
+        memory.strays.out_of(job.number, job.queue)
+    end_lease(memory, job, event.then)
+    if event.then is GONE:
+        memory.drop(job)
+    else:
+        job.due = 0.0
+        if event.payload is not None:
+            job.carry(event.payload)
+        extra, result = job.extra, Result(True, event.result)
+        if extra is not None and type(extra.face) is QlessFace:
+            t = event.at if event.t is None else event.t
+            history.succeeded(memory, job, extra, extra.face, t, result)
+            if event.end:
+                memory.end_at(job, event.end)
+            job.due_steady = event.steady
+            placement.place(memory, job)
+            if settings.may_retire(memory, t):
+                memory.touched.append(Touched(retire=t, own=t == event.at))
+            if memory.stale.jobs:
+                memory.stale.undone(job)
+        else:
+            keep_result(memory, job, result, event.end)
+            placement.place(memory, job)
+    if event.token:
+        memory.counters.processed += 1
+        if event.t is None:
+            memory.stats.book(job.queue, event.at, RUN, event.run_s)
+        else:
+            memory.stats.book(event.under or job.queue, event.t, RUN, event.run_s)
+    if job.extra is not None and job.extra.links is not None:
+        links.gone(memory, job, job.extra.links, event.at, success=True)
+    if memory.needed_by:
+        dependencies.met(memory, event.number)
+
+
+# Settling without a lease: Workq's freedom, and results that are kept.
+#
+# A job that came by a door whose claims are free is settled through that door in any live state, late, or in place of
+# whoever holds it, while no other door does. It is the one exception to fencing.
+
+
+_KEEPS_RESULT = frozenset({State.COMPLETE, State.FAILED})
+
+
+def claimed_without_lease(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease | None] | None:
+    """The job that a claim without a valid lease may settle all the same."""
+    job = _newest(memory, jid, claim)
+    if job is None or job.state in OVER or job.origin != claim.via:
+        return None
+    return None if job.lease is not None and job.lease.via != claim.via else (job, job.lease)
+
+
+def verdict(memory: Memory, jid: str, claim: Claim) -> Verdict:
+    """What to tell a claim that settles nothing."""
+    job = _newest(memory, jid, claim)
+    return Verdict.FINISHED if job is not None and job.state in OVER else Verdict.UNKNOWN
+
+
+def _newest(memory: Memory, jid: str, claim: Claim) -> Job | None:
+    found = list(memory.numbered(claim.number) if claim.number else memory.named(jid)) if claim.free else []
+    return found[-1] if found else None
+
+
+def keep_result(memory: Memory, job: Job, result: Result, end: float) -> None:
+    """The job is kept: so is its result, for as long as the job."""
+    if job.state in _KEEPS_RESULT:
+        job.extra = replace(job.extra or Extra(), result=result)
+        if end:
+            memory.end_at(job, end)

@@ -1,0 +1,206 @@
+"""New jobs."""
+
+from collections.abc import Collection, Sequence
+from math import isinf
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.index.sort_keys import due_place, tie
+from crossdock.engine.records import links
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Enqueue, Refused
+from crossdock.model.events import Pushed
+from crossdock.model.job import BAND_NORMAL, Job, Number, Place, Spec
+from crossdock.model.policies import intern
+from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED
+
+
+def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+    specs = command.specs
+    if command.unless_live:
+        return enqueue_linked(memory, command, now)
+    for spec in specs:
+        if spec.extra is not None and spec.extra.links is not None:
+            return enqueue_linked(memory, command, now)
+    if not specs:
+        return (), (), ()
+    counters, wall = memory.counters, now.wall
+    if wall >= counters.at:
+        event = Pushed(wall, counters.number + 1, command.via, specs)
+    else:
+        event = Pushed(counters.at, counters.number + 1, command.via, specs, wall)
+    if len(specs) == 1:
+        return (event,), (), (spec.queue,) if spec.due <= wall else ()
+    return (event,), (), tuple({spec.queue: None for spec in specs if spec.due <= wall})
+
+
+def pushed(memory: Memory, event: Pushed) -> None:
+    at, number, via = event.at, event.number, event.via
+    origin = memory.names.get(via) or memory.share(via)
+    for spec in event.specs:
+        enter(memory, spec, number, at, origin, event.wall or at, event.t)
+        number += 1
+    memory.counters.number = number - 1
+    if event.ends:
+        for behind, end in enumerate(event.ends):
+            if end:
+                memory.end_at(memory.jobs[event.number + behind], end)
+
+
+def enter(
+    memory: Memory,
+    spec: Spec,
+    number: Number,
+    at: float,
+    origin: str,
+    wall: float,
+    t: float | None = None,
+    *,
+    listed: bool = True,
+    tagged: float | None = None,
+) -> None:
+    """A new job, whoever made it: a client, a callback, a recurrence. Ready if it is due at `wall`.
+
+    `t` is its caller's time, `tagged` that of its tags where it is another.
+    """
+    queue = memory.queues.get(spec.queue)
+    if queue is None or (listed and not queue.listed):
+        queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
+    place: Place | None = None
+    extra, due, priority = spec.extra, spec.due, spec.priority
+    if extra is not None and extra.links is not None and extra.links.needs:
+        state = BLOCKED
+    elif due <= wall:
+        state = READY
+        if due:
+            place = due_place(priority, spec.rules, due, at, number)
+        elif t is None:
+            place = (-priority, BAND_NORMAL, at, b"", number)
+        else:
+            place = (-priority, BAND_NORMAL, 0.0 if isinf(priority) else t, tie(spec.jid), number)
+        queue.ready.add(place)
+    else:
+        state = SCHEDULED
+    job = Job(
+        number,
+        spec.jid,
+        queue.name,
+        memory.names.get(spec.kind) or memory.share(spec.kind),
+        origin,
+        spec.payload,
+        spec.form,
+        priority,
+        intern(spec.rules),
+        state,
+        at,
+        at,
+        due,
+        place,
+        0,
+        spec.failures,
+        None,
+        extra,
+    )
+    memory.know(job)
+    if place is None:
+        placement.place(memory, job)
+    if extra is not None:
+        if extra.links is not None:
+            links.entered(memory, job, extra.links, at)
+        for tag in extra.tags:
+            memory.tags.add(number, job.jid, tag, tagged if tagged is not None else at if t is None else t)
+
+
+# Taking in jobs that are tied to something: a lock, a group, other jobs, a time to live, a name nobody else has.
+
+
+def enqueue_linked(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+    specs = command.specs
+    refused = refusals(memory, specs, now, unless_live=command.unless_live)
+    if refused:
+        specs = [spec for spec, why in zip(specs, refused, strict=True) if why is None]
+    if not specs:
+        return (), refused, ()
+    first = memory.counters.number + 1
+    specs = [resolved(memory, spec, first + behind, first) for behind, spec in enumerate(specs)]
+    return (push_event(command.via, specs, first, later(memory, now), now),), refused, ready_queues(specs, now)
+
+
+def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bool = False) -> Sequence[Refused | None]:
+    """Empty when all go in. Two jobs of one push may want the same lock, or name; the first gets it."""
+    found: list[Refused | None] = []
+    locks: set[str] = set()
+    names: set[str] = set()
+    for spec in specs:
+        why: Refused | None = None
+        wanted = spec.extra.links if spec.extra is not None else None
+        lock = wanted.lock if wanted is not None else None
+        if unless_live and (spec.jid in memory.jids or spec.jid in names):
+            why = Refused.DUPLICATE
+        elif wanted is not None and wanted.group and wanted.group not in memory.groups:
+            why = Refused.NO_GROUP
+        elif lock is not None and (lock.name in locks or _is_held(memory, lock.name, now)):
+            why = Refused.NOT_UNIQUE
+        if why is None:
+            if lock is not None:
+                locks.add(lock.name)
+            if unless_live:
+                names.add(spec.jid)
+        found.append(why)
+    return found if any(found) else ()
+
+
+def _is_held(memory: Memory, name: str, now: Now) -> bool:
+    """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
+    held = memory.locks.get(name)
+    if held is None or held.end <= now.steady:
+        return False
+    if not held.holder:
+        return True  # a connection is about to push the job that will hold it
+    holder = memory.jobs[held.holder]
+    return holder.lease is not None or not links.expired(memory, holder, now)
+
+
+def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
+    """The spec with its needs as numbers of jobs that can still succeed; the rest is not waited for.
+
+    Jobs from `first` on come in with it; those in `settled` will have succeeded by then.
+    """
+    extra = spec.extra
+    if extra is None or extra.links is None or not extra.links.needs:
+        return spec
+    wanted = dict.fromkeys(number + need if need < 0 else need for need in extra.links.needs)
+    needs = tuple(
+        need for need in wanted if first <= need < number or (need not in settled and _can_succeed(memory, need))
+    )
+    return replace(spec, extra=replace(extra, links=replace(extra.links, needs=needs)))
+
+
+def _can_succeed(memory: Memory, number: Number) -> bool:
+    job = memory.jobs.get(number)
+    return job is not None and job.state not in OVER and (job.extra is None or not job.extra.spent)
+
+
+def push_event(via: str, specs: list[Spec], first: Number, at: float, now: Now) -> Pushed:
+    ends = [_end(spec, now) for spec in specs]
+    return Pushed(at, first, via, specs, 0.0 if now.wall >= at else now.wall, tuple(ends) if any(ends) else ())
+
+
+def _end(spec: Spec, now: Now) -> float:
+    """On the steady clock. The time of a job that is not due yet does not run."""
+    linked = spec.extra.links if spec.extra is not None else None
+    if linked is None or not linked.ttl_s or spec.due > now.wall:
+        return 0.0
+    return now.steady + linked.ttl_s - (now.wall - spec.due if spec.due else 0.0)
+
+
+def ready_queues(specs: Sequence[Spec], now: Now) -> tuple[str, ...]:
+    """The queues in which one of these is ready."""
+    return tuple({spec.queue: None for spec in specs if spec.due <= now.wall and not _blocked(spec)})
+
+
+def _blocked(spec: Spec) -> bool:
+    return spec.extra is not None and spec.extra.links is not None and bool(spec.extra.links.needs)

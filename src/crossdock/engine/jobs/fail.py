@@ -1,0 +1,188 @@
+"""Failing: reported by a worker, or found out when a lease has run out; what the rules make of it is in `tries`."""
+
+from random import Random
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.index.sort_keys import stamped
+from crossdock.engine.job_view import face_of
+from crossdock.engine.jobs import complete
+from crossdock.engine.jobs.complete import DONE, claimed, room
+from crossdock.engine.jobs.release import closing, end_lease, last_rows, leased_via, to_old_place
+from crossdock.engine.jobs.retry_policy import Told, exhausted, failure, lapse_backoff, out_of_retries, put_off, used_up
+from crossdock.engine.qless import history
+from crossdock.engine.records import dependencies, links
+from crossdock.engine.records.stats import CURRENTLY_FAILED, FAILURE, RETRY
+from crossdock.engine.redaction import Redact, shown
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Fail, LoseLease, Verdict
+from crossdock.model.errors import Damaged
+from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
+from crossdock.model.job import BAND_NORMAL, Extra, Job, Lease, Result
+from crossdock.model.policies import Lapse
+from crossdock.model.states import GONE, READY, State
+
+_FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
+
+
+def fail(memory: Memory, command: Fail, now: Now, random: Random, conceal: Redact | None = None) -> Decision[Verdict]:
+    claim = command.claim
+    found = claimed(memory, command.jid, claim) or complete.claimed_without_lease(memory, command.jid, claim)
+    if found is None:
+        return (), complete.verdict(memory, command.jid, claim), ()
+    job, lease = found
+    told = Told(
+        claim.via,
+        claim.worker,
+        command.group,
+        command.message,
+        command.backtrace,
+        command.result,
+        counted=not command.final,
+        t=command.t,
+        payload=command.payload,
+        delay=command.delay,
+        said=command.said,
+        booked=command.booked,
+        unbooked=command.unbooked,
+        named=command.named,
+        quiet=command.quiet,
+    )
+    event = failure(memory, job, lease, now, told, random, final=command.final)
+    if conceal is not None:
+        event.shown = shown(conceal, job, event.failure, command.payload)
+    stirred = dict.fromkeys(room(memory, job))
+    if event.then is READY and (event.token or event.to_queue):
+        stirred[event.to_queue or job.queue] = None
+    return (event,), DONE, tuple(stirred)
+
+
+def lose(memory: Memory, command: LoseLease, now: Now, random: Random) -> Decision[None]:
+    number, token = command.lease
+    job = memory.jobs.get(number)
+    if job is None or job.lease is None or job.lease.token != token:
+        return (), None, ()
+    event = lapse(memory, job, now, random, command.via)
+    return (event,), None, stirred_by(event, job)
+
+
+def stirred_by(lapsed: AnyEvent, job: Job) -> tuple[str, ...]:
+    """The queues in which the end of this job's lease left a job, or room for one."""
+    return (job.queue, lapsed.to_queue) if isinstance(lapsed, Failed) and lapsed.to_queue else (job.queue,)
+
+
+def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
+    """What the end of a lease means to its job; `via` is the door that knows its holder gone, else it was the timer."""
+    lease = job.lease
+    if lease is None:
+        raise Damaged(f"job {job.number} stands among the leased without a lease")
+    rules, at = job.rules, later(memory, now)
+    if rules.lapse is Lapse.DROP:
+        return Removed(at, "lapsed", via, last_rows([job], at))
+    if rules.lapse is Lapse.RETURN and not used_up(job):
+        return Lapsed(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
+    if rules.lapse is Lapse.LAZY:  # its holder is gone for certain: there is nobody to warn
+        if job.failures < rules.max_failures:
+            delay = lapse_backoff(memory, job)
+            if delay > 0:
+                told = Told(via, lease.worker, "", "", lost=True, said=False, delay=delay)
+                return put_off(job, lease, at, now, told)
+            return Lapsed(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
+        return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
+    counted = rules.lapse is Lapse.FAILURE
+    told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
+    return failure(memory, job, lease, now, told, random, final=not counted)
+
+
+def failed(memory: Memory, event: Failed) -> None:
+    job = memory.jobs[event.number]
+    then = event.then
+    lease = job.lease
+    stays = not event.token and not event.to_queue and then is job.state
+    if memory.strays.jobs and then in _FINAL:
+        memory.strays.out_of(job.number, job.queue)
+    listed = None if lease is None else _still_listed(memory, job, lease, event)
+    if not stays:
+        end_lease(memory, job, then)
+    _count(memory, job, event)
+    if event.payload is not None:
+        job.carry(event.payload)
+    linked = job.extra.links if job.extra is not None else None
+    if then is GONE:
+        memory.drop(job)
+        if linked is not None:
+            links.gone(memory, job, linked, event.at, success=False)
+    else:
+        if event.said or then in _FINAL:
+            job.extra = replace(job.extra or Extra(), error=event.failure, stage="")
+        history.failed(memory, job, event, lease)
+        if listed is not None and lease is not None:
+            memory.workers.give(lease.worker, job.jid, listed)
+        if event.booked and event.booked != job.queue and then not in _FINAL:
+            history.elsewhere(job, event.booked)
+        if event.to_queue:
+            _to_dead_queue(memory, job, event)
+        elif then is READY:
+            memory.stand_in(job, event.at)
+            if event.stamp is not None:
+                job.since = event.at
+                job.place = stamped(job, event.stamp)
+        elif not stays:
+            job.place = None
+            job.due, job.due_steady = event.due, event.due_steady
+            complete.keep_result(memory, job, Result(False, event.body), event.end)
+        if not stays:
+            placement.place(memory, job)
+        if linked is not None:
+            links.failed(memory, job, linked, event.at, "dead" if then is State.DEAD else "failed")
+    if memory.needed_by and not stays and (then in _FINAL or event.to_queue):
+        dependencies.lost(memory, event.number)
+
+
+def _still_listed(memory: Memory, job: Job, lease: Lease, event: Failed) -> float | None:
+    """Up to when its worker is shown with it all the same: an old script asks whoever fails a job to let go of it."""
+    if event.failure.worker in ("", lease.worker) or not memory.workers.has(lease.worker, job.jid):
+        return None
+    return lease.until
+
+
+def _count(memory: Memory, job: Job, event: Failed) -> None:
+    if event.token:
+        memory.counters.processed += 1
+    if event.counted:
+        job.failures += 1
+        if event.token:
+            memory.counters.failures += 1
+    if face_of(job) is not None:
+        if event.then is State.FAILED and not event.unbooked:
+            day = event.at if event.t is None else event.t
+            memory.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
+            memory.stats.book(event.booked or job.queue, day, CURRENTLY_FAILED, 1.0)
+    elif event.counted and event.token:
+        memory.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
+
+
+def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
+    """The same job, as if new, at the tail of another queue; the caller places it there."""
+    extra = job.extra or Extra()
+    linked = replace(extra.links, needs=()) if extra.links is not None else None
+    job.extra = replace(extra, links=linked, deadqueue="", spent=True)
+    job.queue = memory.queue(event.to_queue, event.at).name
+    job.failures = 0
+    job.due = 0.0
+    job.since = event.at
+    job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
+
+
+def lapsed(memory: Memory, event: Lapsed) -> None:
+    job = memory.jobs[event.number]
+    if event.counted:
+        job.failures += 1
+    if event.retried:
+        memory.stats.book(job.queue, event.at if event.t is None else event.t, RETRY, 1.0)
+    if job.extra is not None and job.extra.warned:
+        job.extra = replace(job.extra, warned=False)
+    to_old_place(memory, job, keeps=event.handed)

@@ -1,0 +1,234 @@
+"""Leasing: which job is next, and what follows. A fetch never deletes: it moves the job to the leased shelf."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from math import inf
+from random import Random
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.jobs import expire
+from crossdock.engine.qless import history
+from crossdock.engine.records import links, throttles
+from crossdock.engine.records.queues import is_full
+from crossdock.engine.records.stats import WAIT
+from crossdock.engine.resqu import batch_queues
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import LeaseNext
+from crossdock.model.commands.resqu import LeaseLane
+from crossdock.model.events import AnyEvent, Leased, QueueSeen
+from crossdock.model.job import Job, Lease
+from crossdock.model.policies import Lapse
+from crossdock.model.records import OF_QUEUE
+from crossdock.model.states import HELD, LEASED, move
+
+_LAZY = Lapse.LAZY
+
+#: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
+#: others get their turn; `row_goes_on` tells whoever called to come again.
+EXPIRED_AT_MOST = 500
+
+#: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
+DRAWS = 4
+
+#: Longer lists of names are not remembered: a client could fill the memory with them.
+_NAMES_KEPT = 64
+
+
+def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
+    """None: something may be lazily due, and has to be carried out first (`lease_in_steps`)."""
+    if memory.lazy.queues and type(command) is LeaseNext:
+        return None
+    at = later(memory, now)
+    events: list[AnyEvent] = []
+    names: Iterable[str] = command.queues
+    terms = command.terms
+    if terms.registers and not all(map(memory.queues.__contains__, names)):
+        events += [QueueSeen(at, name) for name in dict.fromkeys(names) if name not in memory.queues]
+    if command.at_random:
+        names = _at_random(memory, command.queues, random)
+    emptied: set[str] | None = None  #: queues whose expired and throttled jobs are gone already; a name may come twice
+    for name in names:
+        queue = memory.queues.get(name)
+        if queue is None:
+            continue
+        if queue.paused or not (queue.ready or queue.lanes):
+            continue
+        if memory.throttles:
+            throttle = memory.throttles.get(OF_QUEUE + name)
+            if throttle is not None and throttle.full(command.worker, now.steady):
+                continue
+        if memory.limits and is_full(memory, name, now):
+            continue
+        if queue.lanes is None:
+            job = memory.jobs[queue.ready.first()[4]]
+        else:
+            number = batch_queues.first(queue, command.lane if isinstance(command, LeaseLane) else None)
+            if number is None:
+                continue
+            job = memory.jobs[number]
+        extra = job.extra
+        if extra is not None and (
+            (extra.links is not None and links.expired(memory, job, now)) or (extra.throttles and memory.throttles)
+        ):
+            again = emptied is not None and name in emptied
+            fresh = None if again else _next_fresh(memory, queue, command, now, events)
+            if fresh is None and queue.lanes is not None:
+                fresh = next(
+                    (memory.jobs[n] for n in batch_queues.in_turn(queue) if memory.jobs[n].state is HELD), None
+                )
+            if fresh is None:
+                emptied = emptied or set()
+                emptied.add(name)
+                continue
+            job = fresh
+        rules = job.rules
+        own = rules.lease_s
+        term = terms.default_s
+        if own:
+            term = own if terms.least_s <= own <= terms.most_s else min(max(own, terms.least_s), terms.most_s)
+        waited = at - job.since
+        event = Leased(
+            at,
+            job.number,
+            job.jid,
+            queue.name,
+            job.kind,
+            job.origin,
+            command.via,
+            command.worker,
+            job.attempts + 1,
+            job.priority,
+            len(job.payload),
+            memory.counters.token + 1,
+            now.steady,
+            now.steady + term,
+            waited if waited > 0 else 0.0,
+            terms.bound,
+        )
+        if rules.lapse is _LAZY and event.end < inf:
+            event.late, event.end = event.end, inf
+        elif queue.lanes is not None and job.state is HELD:
+            event.wait_s = max(0.0, at - batch_queues.since(memory, job))
+        events.append(event)
+        return events, job, ()
+    return events, None, ()
+
+
+def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator[str]:
+    """Those that have jobs, one after the other, each as likely. The first is enough most often.
+
+    A name drawn from all, again until one has a job, is as likely as any other that has: so a few draws do, however
+    many names there are. Only who has no luck with them looks at every name.
+    """
+    queues = memory.queues
+    distinct = _distinct(tuple(names)) if len(names) <= _NAMES_KEPT else tuple(dict.fromkeys(names))
+    drawn = ""
+    for _ in range(DRAWS if distinct else 0):
+        name = distinct[int(random.random() * len(distinct))]
+        queue = queues.get(name)
+        if queue is not None and (queue.ready or queue.lanes):
+            drawn = name
+            yield name
+            break
+    left = [
+        name
+        for name in distinct
+        if name != drawn and (queue := queues.get(name)) is not None and (queue.ready or queue.lanes)
+    ]
+    while left:
+        yield left.pop(int(random.random() * len(left)) if len(left) > 1 else 0)
+
+
+@lru_cache(maxsize=256)
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Workers ask for the same queues over and over."""
+    return tuple(dict.fromkeys(names))
+
+
+def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
+    """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
+    stale: list[Job] = []
+    held: list[AnyEvent] = []
+    found: Job | None = None
+    places = throttles.Places(memory, command.worker, now)
+    for place in queue.ready.front(EXPIRED_AT_MOST):
+        job = memory.jobs[place[4]]
+        if links.expired(memory, job, now):
+            stale.append(job)
+            continue
+        named = job.extra.throttles if job.extra is not None else ()
+        full = places.full(named)
+        if full is None:
+            found = job
+            break
+        held.append(throttles.held(memory, job, full, command.via, now.wall, now))
+    events += expire.removals(memory, stale, now)
+    events += held
+    return found
+
+
+def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
+    """Whether a call that found nothing stopped in a row of jobs that expired, or were held."""
+    for name in command.queues:
+        queue = memory.queues.get(name)
+        if queue is None or queue.paused or not queue.ready or (memory.limits and is_full(memory, name, now)):
+            continue
+        throttle = memory.throttles.get(OF_QUEUE + name)
+        full = throttle is not None and throttle.full(command.worker, now.steady)
+        job = memory.jobs[queue.ready.first()[4]]
+        throttled = memory.throttles and job.extra is not None and job.extra.throttles
+        if not full and (throttled or links.expired(memory, job, now)):
+            return True
+    return False
+
+
+def leased(memory: Memory, event: Leased) -> None:
+    job = memory.jobs[event.number]
+    move(job.state, LEASED)
+    job.attempts = event.attempt
+    lease = Lease(
+        event.token,
+        event.via,
+        event.worker,
+        event.at,
+        event.began,
+        event.end,
+        event.wait_s,
+        event.bound,
+    )
+    if job.state is HELD:
+        batch_queues.begin(memory, job, event.queue, lease)
+    else:
+        placement.lend(memory, job, lease)
+    if event.until is not None or event.late is not None:
+        _lazily(memory, job, lease, event)
+    memory.counters.token = event.token
+    memory.stats.book(job.queue, event.at if event.t is None else event.t, WAIT, event.wait_s)
+    extra = job.extra
+    if memory.throttles:
+        throttles.hold(memory, job, lease, handed=event.handed)
+    if extra is not None:
+        if extra.links is not None:
+            links.leased(memory, job, extra.links, event.at)
+        if job.rules.lapse is _LAZY:
+            if extra.throttles and not memory.throttles:  # the first that names one
+                throttles.hold(memory, job, lease, handed=event.handed)
+            history.leased(memory, job, extra, event)
+
+
+def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
+    """It ends by its caller's clock, or when somebody looks after it."""
+    until = lease.until = event.until
+    lease.late, lease.t = event.late, event.t
+    memory.lazy.lend(job, lease)
+    if until is not None:
+        memory.workers.give(event.worker, job.jid, until)
+        if event.t is not None:
+            memory.workers.seen[event.worker] = event.t
+
+
+def queue_seen(memory: Memory, event: QueueSeen) -> None:
+    memory.queue(event.queue, event.at)

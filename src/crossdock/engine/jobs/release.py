@@ -1,0 +1,137 @@
+"""The end of a lease, whatever the reason: off the leased shelf, back to its old place, given back unseen."""
+
+from collections.abc import Iterable
+from math import floor, inf
+from typing import TypeAlias
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.job_view import row
+from crossdock.engine.qless import history
+from crossdock.engine.records import links, throttles
+from crossdock.engine.resqu import batch_queues
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import GiveBack
+from crossdock.model.errors import Damaged
+from crossdock.model.events import AnyEvent, Ended, Returned, Row
+from crossdock.model.job import Job, Lease
+from crossdock.model.states import HELD, LEASED, READY, State, move
+
+
+def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    events: list[AnyEvent] = []
+    stirred: dict[str, None] = {}
+    for number, token in dict.fromkeys(command.leases):
+        job = memory.jobs.get(number)
+        if job is not None and job.lease is not None and job.lease.token == token:
+            close = closing(job, job.lease, at, command.via)
+            events.append(Returned(*close, leased_via(job.lease, command.via), now.steady))
+            stirred[job.queue] = None
+    return events, None, tuple(stirred)
+
+
+def returned(memory: Memory, event: Returned) -> None:
+    job = memory.jobs[event.number]
+    job.attempts -= 1
+    if job.extra is not None and job.lease is not None:
+        history.returned(memory, job, job.lease)
+    to_old_place(memory, job, event.steady)
+
+
+def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) -> None:
+    """Take the job off the leased shelf, in its new state; the caller places it. `keeps`: it hands on its throttles."""
+    after = move(job.state, state)
+    lease = job.lease
+    if lease is None:
+        placement.displace(memory, job)
+    else:
+        memory.shelves[LEASED].take((lease.end, job.number))
+        memory.leased_in[job.queue] -= 1
+        if lease.until is not None or lease.late is not None:
+            memory.lazy.lend_no_more(job, lease)
+            memory.workers.let_go(lease.worker, job.jid)
+        if memory.throttles:
+            throttles.let_go(memory, job, lease, keeps=keeps)
+        job.lease = None
+    job.state = after
+
+
+def to_old_place(memory: Memory, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
+    """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile. `steady`:
+    its start was none, and a lock that it freed is taken again if its time is not over by then."""
+    if job.place is None:
+        raise Damaged(f"job {job.number} is leased and has no place to return to")
+    if job.extra is not None and job.extra.stage and batch_queues.stage_of(memory, job) is not None:
+        end_lease(memory, job, HELD, keeps=keeps)
+    else:
+        end_lease(memory, job, READY, keeps=keeps)
+        batch_queues.forget_batch(job)
+        memory.stand_in(job, memory.counters.at)
+    placement.place(memory, job)
+    if job.extra is not None and job.extra.links is not None:
+        links.back(memory, job, job.extra.links, memory.counters.at, steady)
+
+
+# What is said of a lease that ends: the fields that every closing event has, and those of rows.
+
+
+#: The fields of a closing event, in its order (model/events/base.py).
+Closing: TypeAlias = tuple[
+    float, int, str, str, str, str, str, str, int, int | float, int, int, float, float, float, int
+]
+
+
+def closing(job: Job, lease: Lease, at: float, via: str, t: float | None = None, *, whole: bool = False) -> Closing:
+    """All that every event says which ends a lease. Run times by a caller's clock are told as they are."""
+    if t is None:
+        ran = at - lease.at
+        if ran < 0:
+            ran = 0.0
+    else:
+        ran = float(floor(t) - floor(_began(lease))) if whole else t - _began(lease)
+    return (
+        at,
+        job.number,
+        job.jid,
+        job.queue,
+        job.kind,
+        job.origin,
+        via,
+        lease.worker,
+        job.attempts,
+        job.priority,
+        len(job.payload),
+        lease.token,
+        lease.at,
+        lease.wait_s,
+        ran,
+        lease.beats,
+    )
+
+
+def leased_via(lease: Lease | None, via: str) -> str:
+    """The door a lease went out by, as an event says it that ends it through `via`."""
+    return "" if lease is None or lease.via == via else lease.via
+
+
+def _began(lease: Lease) -> float:
+    """By the clock that its caller is nearest to."""
+    return lease.at if lease.t is None else lease.t
+
+
+def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
+    """The same of a job that is settled without a lease: there is nothing to say about one."""
+    head = (at, job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
+    return (*head, job.attempts, job.priority, len(job.payload), 0, 0.0, 0.0, 0.0, 0)
+
+
+def last_rows(jobs: Iterable[Job], at: float) -> list[Row]:
+    """Of jobs that are removed, with all about the leases that go with them."""
+    return [row(job) if job.lease is None else row(job, ended(job.lease, at)) for job in jobs]
+
+
+def ended(lease: Lease, at: float) -> Ended:
+    ran = max(0.0, at - lease.at)
+    return Ended(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)

@@ -1,0 +1,183 @@
+"""The key space as it is in memory: typed values under names, some with an end. Only key_changes.py may write here."""
+
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.keyspace.tombstones import Gone
+from crossdock.model.clock import Now
+from crossdock.model.commands.keyspace import Kind, Member
+
+#: What an entry, and each of its elements, takes beside its bytes; about what Python needs for them.
+ENTRY_BYTES: Final = 300
+ELEMENT_BYTES: Final = {Kind.STRING: 0, Kind.LIST: 40, Kind.SET: 80, Kind.HASH: 120, Kind.SORTED: 220}
+
+#: An entry as a snapshot keeps it: key, kind, end, version, elements.
+Stored = tuple[bytes, Kind, float, int, list[Member]]
+
+
+class Sorted:
+    """Members by score, equal ones by their bytes."""
+
+    __slots__ = ("order", "scores")
+
+    def __init__(self, scores: dict[bytes, float] | None = None) -> None:
+        self.scores = {} if scores is None else scores
+        self.order: Order[tuple[float, bytes]] = Order((score, member) for member, score in self.scores.items())
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def put(self, member: bytes, score: float) -> None:
+        self.drop(member)
+        self.scores[member] = score
+        self.order.add((score, member))
+
+    def drop_all(self, members: list[bytes]) -> None:
+        """Members that are there."""
+        self.order.take_all([(self.scores.pop(member), member) for member in members])
+
+    def drop(self, member: bytes) -> None:
+        score = self.scores.pop(member, None)
+        if score is not None:
+            self.order.take((score, member))
+
+
+class Entry:
+    __slots__ = ("data", "end", "kind", "size", "version")
+
+    #: STRING bytes · LIST deque[bytes] · SET dict[bytes, None] · HASH dict[bytes, bytes] · SORTED Sorted
+    data: Any
+
+    def __init__(self, kind: Kind, data: Any = None, end: float = 0.0) -> None:
+        self.kind = kind
+        self.data = _EMPTY[kind]() if data is None else data
+        self.end = end  #: steady; 0: never
+        self.size = 0  #: bytes it takes, about
+        self.version = 0  #: of its last change; no two changes have the same
+
+
+_EMPTY: Final[dict[Kind, Any]] = {
+    Kind.STRING: bytes,
+    Kind.LIST: deque,
+    Kind.SET: dict,
+    Kind.HASH: dict,
+    Kind.SORTED: Sorted,
+}
+
+
+#: Each kind's value from its elements.
+_DATA: Final[dict[Kind, Callable[[list[Any]], Any]]] = {
+    Kind.STRING: lambda members: members[0][0],
+    Kind.LIST: lambda members: deque(member for member, _ in members),
+    Kind.SET: dict,
+    Kind.HASH: dict,
+    Kind.SORTED: lambda members: Sorted({member: float(score) for member, score in members}),
+}
+
+
+class Keys:
+    def __init__(self, changes: int = 0, gone: Gone | None = None) -> None:
+        self.entries: dict[bytes, Entry] = {}
+        self.ends: Order[tuple[float, bytes]] = Order()
+        self.walk: Order[tuple[int, bytes]] = Order()  #: by hash: the way SCAN goes, which no change can break
+        self.size = 0
+        self.changes = changes
+        self.gone = gone or Gone()
+
+    def live(self, key: bytes, now: Now) -> Entry | None:
+        """What is there under that name. An entry whose time is over is not, even if the timer has not come yet."""
+        entry = self.entries.get(key)
+        if entry is None or 0.0 < entry.end <= now.steady:
+            return None
+        return entry
+
+    def page(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
+        """The next cursor (0: none) and at least `count` keys, if there are so many: those of one hash go together."""
+        at = self.walk.bisect_left((cursor, b""))
+        keys: list[bytes] = []
+        last = -1
+        for place, key in self.walk.islice(at):
+            if len(keys) >= count and place != last:
+                return place, keys
+            keys.append(key)
+            last = place
+        return 0, keys
+
+    def over(self, steady: float, limit: int) -> list[bytes]:
+        """Keys whose time is over."""
+        keys: list[bytes] = []
+        for end, key in self.ends.islice(0, limit):
+            if end > steady:
+                break
+            keys.append(key)
+        return keys
+
+    def add(self, key: bytes, entry: Entry) -> None:
+        self.entries[key] = entry
+        self.walk.add((zlib.crc32(key), key))
+        if entry.end:
+            self.ends.add((entry.end, key))
+        entry.size = ENTRY_BYTES + len(key)
+        self.size += entry.size
+
+    def remove(self, key: bytes) -> None:
+        entry = self.entries.pop(key)
+        self.walk.take((zlib.crc32(key), key))
+        if entry.end:
+            self.ends.take((entry.end, key))
+        self.size -= entry.size
+        self.gone.note(key, entry.version)
+
+    def emptied(self) -> "Keys":
+        """What follows when all of them go at once."""
+        last = ((key, entry.version) for key, entry in self.entries.items())
+        self.gone.note_all(last, len(self.entries), self.changes)
+        return Keys(self.changes, self.gone)
+
+    def stored(self) -> list[Stored]:
+        return [
+            (key, entry.kind, entry.end, entry.version, list(elements(entry))) for key, entry in self.entries.items()
+        ]
+
+    def restore(self, entries: Iterable[Stored]) -> None:
+        """Fill an empty one, each order by one sort."""
+        for key, kind, end, version, members in entries:
+            entry = self.entries[key] = Entry(kind, _DATA[kind](members), end)
+            entry.version = version
+        self.walk = Order((zlib.crc32(key), key) for key in self.entries)
+        self.ends = Order((entry.end, key) for key, entry in self.entries.items() if entry.end)
+        for key, entry in self.entries.items():
+            entry.size = ENTRY_BYTES + len(key) + size_of(entry.kind, elements(entry))
+            self.size += entry.size
+
+
+def elements(entry: Entry) -> Iterator[Member]:
+    """All of a value, each element as a member and what belongs to it."""
+    match entry.kind:
+        case Kind.STRING:
+            yield entry.data, None
+        case Kind.LIST:
+            yield from ((each, None) for each in entry.data)
+        case Kind.SORTED:
+            yield from entry.data.scores.items()
+        case _:
+            yield from entry.data.items()
+
+
+def size_of(kind: Kind, members: Iterable[Member]) -> int:
+    each = ELEMENT_BYTES[kind]
+    return sum(each + len(member) + (len(value) if isinstance(value, bytes) else 0) for member, value in members)
+
+
+def part(data: deque[bytes], start: int, stop: int) -> list[bytes]:
+    """A slice of a list, read from the end it is nearer to."""
+    if start > len(data) // 2:
+        size = len(data)
+        found = list(islice(reversed(data), size - stop, size - start))
+        found.reverse()
+        return found
+    return list(islice(data, start, stop))

@@ -1,0 +1,151 @@
+"""Edits of a job that leave it where it is: its priority, tags, needs, history; and removal by name."""
+
+from msgspec.structs import replace
+
+from crossdock.engine import redaction
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import dependents, placement
+from crossdock.engine.index.sort_keys import stamped
+from crossdock.engine.job_view import face_of, without_needs
+from crossdock.engine.jobs.complete import room
+from crossdock.engine.jobs.release import last_rows
+from crossdock.engine.qless import history
+from crossdock.engine.qless.put import stand
+from crossdock.engine.redaction import Redact
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import qless as c
+from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Tagged
+from crossdock.model.job import Extra, Job, Links, Number
+from crossdock.model.protocol_data import Tag, What
+from crossdock.model.states import DEAD, FAILED, READY
+
+#: Brought back by one call, which says how many they were: about a tenth of a second in which nobody else is served.
+UNFAILED_AT_MOST = 10_000
+
+Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
+
+
+def _head(memory: Memory, job: Job, via: str, now: Now) -> Head:
+    """What every event about one job says first."""
+    worker = job.lease.worker if job.lease is not None else ""
+    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
+    return (*head, job.attempts, job.priority, len(job.payload))
+
+
+def set_priority(memory: Memory, command: c.SetPriority, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    return (Reprioritised(*_head(memory, job, command.via, now), command.t, command.priority),), None, ()
+
+
+def reprioritised(memory: Memory, event: Reprioritised) -> None:
+    job = memory.jobs[event.number]
+    placement.displace(memory, job)
+    job.priority = event.to
+    if job.state is READY:
+        job.place = stamped(job, 0.0)
+    placement.place(memory, job)
+
+
+def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    tags: list[Tag] = list(job.extra.tags) if job.extra is not None else []
+    known = list(tags)
+    for tag in command.add:
+        if tag not in (known if command.twice else tags):
+            tags.append(tag)
+    tags = [tag for tag in tags if tag not in command.drop]
+    event = Tagged(*_head(memory, job, command.via, now), command.t, tuple(tags), command.add, command.drop)
+    return (event,), None, ()
+
+
+def tagged(memory: Memory, event: Tagged) -> None:
+    job = memory.jobs[event.number]
+    job.extra = replace(job.extra or Extra(), tags=event.tags)
+    for tag in event.gained:
+        memory.tags.add(job.number, job.jid, tag, event.t)
+    memory.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
+
+
+def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]:
+    job = memory.jobs[command.number]
+    event = NeedsEdited(*_head(memory, job, command.via, now), command.t, command.needs)
+    return (event,), None, () if command.needs else (job.queue,)
+
+
+def needs_edited(memory: Memory, event: NeedsEdited) -> None:
+    job = memory.jobs[event.number]
+    placement.displace(memory, job)
+    if memory.unresolved:
+        dependents.leave(memory, job, event.needs)
+    extra = job.extra or Extra()
+    job.extra = replace(extra, links=replace(extra.links or Links(), needs=event.needs))
+    if event.needs:
+        placement.place(memory, job)
+        return
+    history.ready(memory, job)
+    job.due = 0.0
+    stand(memory, job, job.queue, event.at, event.t, listed=False)
+
+
+def note(memory: Memory, command: c.Note, now: Now, conceal: Redact | None = None) -> Decision[None]:
+    job = memory.jobs[command.number]
+    shown = None if conceal is None else redaction.note(conceal, job, command.entry.name)
+    return (Noted(*_head(memory, job, command.via, now), command.t, command.entry, shown),), None, ()
+
+
+def noted(memory: Memory, event: Noted) -> None:
+    job = memory.jobs[event.number]
+    extra = job.extra or Extra()
+    job.extra = replace(extra, history=history.history(memory, extra.history, event.entry, face_of(job)))
+
+
+def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
+    job, at = memory.jobs[command.number], later(memory, now)
+    event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, command.unbooked)
+    return (event,), None, room(memory, job) if job.lease is not None else ()
+
+
+def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
+    """The oldest of the group. An entry that was left behind (`stale`) is only taken out of the list: its job waits
+    already, is being worked on, or is complete."""
+    count, group = min(command.count, UNFAILED_AT_MOST), memory.failed_in.get(command.group)
+    oldest = list(group.front(count)) if group is not None else []
+    stale = {(order, number) for name, order, number in memory.stale.failed if name == command.group}
+    if stale:
+        oldest = sorted([*oldest, *stale])[: max(0, count)]
+    unlisted = tuple((command.group, *each) for each in oldest if each in stale)
+    numbers = [number for order, number in oldest if (order, number) not in stale]
+    return revive(memory, c.Revive(command.via, command.t, command.queue, numbers), now, unlisted)
+
+
+def revive(
+    memory: Memory, command: c.Revive, now: Now, unlisted: tuple[tuple[str, int, Number], ...] = ()
+) -> Decision[int]:
+    jobs = [
+        job
+        for number in dict.fromkeys(command.numbers)
+        if (job := memory.jobs.get(number)) is not None and job.state in (FAILED, DEAD)
+    ]
+    if not jobs and not unlisted:
+        return (), 0, ()
+    at = later(memory, now)
+    event = Revived(at, command.via, command.t, command.queue, last_rows(jobs, at), command.listed, unlisted)
+    return (event,), len(jobs), (command.queue,) if jobs else ()
+
+
+def revived(memory: Memory, event: Revived) -> None:
+    for entry in event.unlisted:
+        memory.stale.unlist(entry)
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        placement.displace(memory, job)
+        extra = without_needs(job.extra or Extra())
+        job.extra = replace(
+            extra,
+            history=history.history(memory, extra.history, history.entry(What.PUT, event.t, event.queue), face_of(job)),
+            result=None,
+        )
+        job.failures = 0
+        job.due = 0.0
+        stand(memory, job, event.queue, event.at, event.t, listed=event.listed, waits=False)

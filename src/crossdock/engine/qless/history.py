@@ -1,0 +1,151 @@
+"""What every event writes into a job with qless' face: its history, and what is shown of it (doors, question 10).
+
+Events of other doors count with the server's time. History keeps the first entry and the last ones, as configured.
+"""
+
+from math import floor
+from typing import Any
+
+from msgspec.structs import replace
+
+from crossdock.engine.job_view import face_of, failed_at
+from crossdock.engine.records.stats import CURRENTLY_FAILED
+from crossdock.engine.state import Memory
+from crossdock.model import stats_retention
+from crossdock.model.events import Failed, Leased
+from crossdock.model.job import Extra, Job, Lease, Result
+from crossdock.model.protocol_data import Entry, QlessFace, What
+from crossdock.model.states import (
+    State,
+)
+
+_HISTORY_DEFAULT = 100
+_HISTORY_AT_MOST = 1_000  #: whatever is configured, and of a script that knows no limit: all of it is in every reply
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_POPPED = What.POPPED
+_DONE = What.DONE
+
+
+def history(
+    memory: Memory, entries: tuple[Entry, ...], entry: Entry, face: QlessFace | None = None
+) -> tuple[Entry, ...]:
+    """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
+    if not memory.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
+        return (*entries, entry)
+    keep: float = _HISTORY_DEFAULT
+    if face is not None and face.old:
+        keep = _HISTORY_AT_MOST
+    elif memory.config:
+        keep = number(memory, "max-job-history", _HISTORY_DEFAULT)
+        keep = min(keep, _HISTORY_AT_MOST) if keep > 0 else _HISTORY_AT_MOST
+    if keep <= len(entries) + 1:
+        entries = entries[:1] + entries[1:][2 - int(keep) :]
+    if len(entries) >= _HISTORY_AT_MOST:  # to the script 2 is no limit
+        entries = entries[:1] + entries[2 - _HISTORY_AT_MOST :]
+    return (*entries, entry)
+
+
+def number(memory: Memory, option: str, default: float) -> float:
+    """A setting that is a number, as the scripts read them; what is none counts as the default."""
+    return stats_retention.number(memory.config.get(option), default)
+
+
+def lines(job: Job) -> tuple[Entry, ...]:
+    """A job's history: of another door's what its fields tell, and what was written into it by hand."""
+    written = job.extra.history if job.extra is not None else ()
+    if face_of(job) is not None:
+        return written
+    told = Entry(float(floor(job.created)), What.PUT, job.queue)
+    if job.lease is None:
+        return (told, *written)
+    begun = job.lease.at if job.lease.t is None else job.lease.t
+    return (told, *written, Entry(float(floor(begun)), What.POPPED, job.lease.worker))
+
+
+def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b"") -> Entry:
+    return Entry(float(floor(t)), what, name, group, data)
+
+
+def write(memory: Memory, job: Job, face: QlessFace, line: Entry | None = None, **changes: Any) -> None:
+    """A new face, and a line of history with it."""
+    extra = job.extra or Extra()
+    lines = extra.history if line is None else history(memory, extra.history, line, face)
+    job.extra = replace(extra, face=face, history=lines, **changes)
+
+
+def leased(memory: Memory, job: Job, extra: Extra, event: Leased) -> None:
+    face = extra.face
+    if type(face) is QlessFace:
+        t = event.at if event.t is None else event.t
+        if memory.strays.jobs:
+            memory.strays.popped(job.number, job.queue)
+        shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
+        lines = history(memory, extra.history, Entry(t // 1, _POPPED, event.worker), face)
+        job.extra = replace(extra, face=shown, history=lines)
+
+
+def returned(memory: Memory, job: Job, lease: Lease) -> None:
+    """A lease that nobody saw leaves no trace."""
+    face = face_of(job)
+    if face is not None and job.extra is not None:
+        lines = job.extra.history
+        if lines and lines[-1].what is What.POPPED:
+            lines = lines[:-1]
+        job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
+
+
+def succeeded(memory: Memory, job: Job, extra: Extra, face: QlessFace, t: float, result: Result) -> None:
+    """It is kept, and what it left behind with it."""
+    shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
+    job.failures = 0
+    lines = history(memory, extra.history, Entry(t // 1, _DONE), face)
+    job.extra = replace(extra, face=shown, history=lines, error=None, result=result)
+
+
+def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None:
+    """Its state is what it is now; the failure was noted before, if it was to be."""
+    face = face_of(job)
+    if face is None:
+        return
+    t = event.at if event.t is None else event.t
+    if job.state is State.FAILED:
+        memory.counters.failed += 1
+        shown = replace(face, due=None, state="", worker="", expires=0.0, order=memory.counters.failed)
+        who = "" if event.counted or not event.token else event.failure.worker or event.worker
+        # When tries were over the oldest dialect tells to the fraction of a second.
+        what = What.EXHAUSTED if event.counted and event.token and not event.lost else What.FAILED
+        line = Entry(float(floor(t)) if who else t, what, who, event.failure.group)
+        warned = job.extra is not None and job.extra.warned and not event.counted
+        write(memory, job, shown, line, warned=warned)
+    elif lease is not None:
+        due = event.due_t if event.due_t is not None or job.state is not State.RETRYING else event.due
+        write(memory, job, replace(face, due=due, worker=lease.worker), warned=False)
+
+
+def elsewhere(job: Job, queue: str) -> None:
+    """It stands in another queue now, and does not say so (protocol page, qless 5, retry)."""
+    face = face_of(job)
+    if face is not None and job.extra is not None:
+        job.extra = replace(job.extra, face=replace(face, queue=face.queue or job.queue))
+        job.queue = queue
+
+
+def renewed(memory: Memory, job: Job, until: float) -> None:
+    face = face_of(job)
+    if face is not None:
+        write(memory, job, replace(face, expires=until))
+
+
+def ready(memory: Memory, job: Job) -> None:
+    """It need not wait any more."""
+    face = face_of(job)
+    if face is not None:
+        write(memory, job, replace(face, due=None, state=""))
+
+
+def unfailed(memory: Memory, job: Job, queue: str) -> None:
+    """A kept failure is one no longer: it is taken off the count of the day it happened on."""
+    at = failed_at(job)
+    if at is not None:
+        memory.stats.book(queue, at, CURRENTLY_FAILED, -1.0)

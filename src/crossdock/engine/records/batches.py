@@ -1,0 +1,171 @@
+"""Groups: members are counted, callbacks follow (MODEL section 7; Faktory's batches, protocol page 9.1).
+
+A group's last transition and its callback are one change: `follow` is decided in the turn of the event that touched
+the group. Each callback is pushed at most once. `complete` comes first, `success` only after it was answered, and a
+parent waits for its children with their callbacks. Each group counts its open children, so a settlement costs the
+same however many there are.
+"""
+
+from collections.abc import Iterable
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.jobs import enqueue
+from crossdock.engine.jobs.enqueue import enter
+from crossdock.engine.qless import settings, throttles
+from crossdock.engine.records import progress
+from crossdock.engine.resqu import unique_ids
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import CommitGroup, Follow, OpenGroup, Touched
+from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
+from crossdock.model.job import Call
+from crossdock.model.records import Group
+
+UNCOMMITTED_S = 1_800.0
+COMMITTED_S = 30 * 86_400.0
+DONE_S = 1_800.0  #: after its success, so that its status can still be read
+
+
+def open_group(memory: Memory, command: OpenGroup, now: Now) -> Decision[bool]:
+    if command.name in memory.groups or (command.parent and command.parent not in memory.groups):
+        return (), False, ()
+    event = GroupOpened(
+        later(memory, now),
+        command.name,
+        command.via,
+        command.parent,
+        command.description,
+        command.complete,
+        command.success,
+        now.steady + UNCOMMITTED_S,
+    )
+    return (event,), True, ()
+
+
+def group_opened(memory: Memory, event: GroupOpened) -> None:
+    memory.groups[event.name] = Group(
+        event.name, event.via, event.parent, event.description, event.at, event.complete, event.success, event.end
+    )
+    memory.group_ends.add((event.end, event.name))
+    parent = memory.groups.get(event.parent)
+    if parent is not None:
+        parent.open_complete += 1
+        parent.open_success += 1
+
+
+def commit_group(memory: Memory, command: CommitGroup, now: Now) -> Decision[bool]:
+    group = memory.groups.get(command.name)
+    if group is None:
+        return (), False, ()
+    if group.committed:
+        return (), True, ()
+    return (GroupCommitted(later(memory, now), command.name, now.steady + COMMITTED_S),), True, ()
+
+
+def group_committed(memory: Memory, event: GroupCommitted) -> None:
+    group = memory.groups[event.name]
+    group.committed = True
+    _keep_until(memory, group, event.end)
+    memory.touched.append(Touched(group=event.name))
+
+
+def _keep_until(memory: Memory, group: Group, end: float) -> None:
+    memory.group_ends.remove((group.end, group.name))
+    group.end = end
+    memory.group_ends.add((end, group.name))
+
+
+def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    events: list[AnyEvent] = []
+    stirred: dict[str, None] = {}
+    number = memory.counters.number
+    for name in dict.fromkeys(each.group for each in command.touched):
+        group = memory.groups.get(name)
+        if group is None or not group.committed:
+            continue
+        for call, spec in ((Call.COMPLETE, group.complete), (Call.SUCCESS, group.success)):
+            if spec is not None and not group.called & call and _due(group, call):
+                number += 1
+                events.append(GroupCalled(at, name, group.via, call, number, spec))
+                if spec.due <= at:
+                    stirred[spec.queue] = None
+        events.extend(
+            GroupFinished(at, name, call, now.steady + DONE_S if call is Call.SUCCESS else group.end)
+            for call in (Call.COMPLETE, Call.SUCCESS)
+            if not group.finished & call and _finished(group, call)
+        )
+    retires = [each for each in command.touched if each.retire is not None]
+    retired = settings.retire(memory, _latest(retires), now, all(each.own for each in retires)) if retires else None
+    if retired is not None:
+        events.append(retired)
+    freed = [each for each in command.touched if each.throttle]
+    if freed:
+        unheld, queues = throttles.room(memory, freed, command.t, now)
+        events += unheld
+        stirred.update(dict.fromkeys(queues))
+    released, specs = unique_ids.follow(memory, _freed(command.touched), number + 1, now)
+    events += released
+    stirred.update((queue, None) for queue in enqueue.ready_queues(specs, now))
+    events += progress.date(memory, command.touched, at, now)
+    return events, None, tuple(stirred)
+
+
+def _freed(touched: Iterable[Touched]) -> Iterable[str]:
+    return dict.fromkeys(each.lock for each in touched if each.lock)
+
+
+def _latest(touched: Iterable[Touched]) -> float:
+    return max(each.retire for each in touched if each.retire is not None)
+
+
+def _due(group: Group, call: Call) -> bool:
+    if call is Call.COMPLETE:
+        return group.pending == len(group.bad) and not group.open_complete
+    return group.pending == 0 and not group.open_success and _answered(group, Call.COMPLETE)
+
+
+def _answered(group: Group, call: Call) -> bool:
+    """Its callback has succeeded, or it has none."""
+    spec = group.complete if call is Call.COMPLETE else group.success
+    return spec is None or bool(group.answered & call)
+
+
+def _finished(group: Group, call: Call) -> bool:
+    if not _due(group, Call.COMPLETE) or not _answered(group, Call.COMPLETE):
+        return False
+    if call is Call.COMPLETE and (group.pending or group.open_success):
+        return True  # something failed, here or in a child: its success callback cannot come now
+    return _due(group, Call.SUCCESS) and _answered(group, Call.SUCCESS)
+
+
+def group_called(memory: Memory, event: GroupCalled) -> None:
+    memory.groups[event.name].called |= event.call
+    enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
+    memory.counters.number = event.number
+
+
+def group_finished(memory: Memory, event: GroupFinished) -> None:
+    group = memory.groups[event.name]
+    group.finished |= event.call
+    _keep_until(memory, group, event.end)
+    _tell_parent(memory, group, event.call)
+
+
+def _tell_parent(memory: Memory, group: Group, call: Call) -> None:
+    parent = memory.groups.get(group.parent)
+    if parent is not None:
+        if call is Call.COMPLETE:
+            parent.open_complete -= 1
+        else:
+            parent.open_success -= 1
+        memory.touched.append(Touched(group=parent.name))
+
+
+def forget(memory: Memory, names: Iterable[str]) -> None:
+    """Their time is over. One that never finished no longer holds up its parent's `complete`, but its `success`."""
+    for name in names:
+        group = memory.groups.pop(name)
+        memory.group_ends.remove((group.end, name))
+        if not group.finished & Call.COMPLETE:
+            _tell_parent(memory, group, Call.COMPLETE)

@@ -1,0 +1,90 @@
+"""Loads: jobs that a run brings, each taken in once however often it is brought."""
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.jobs import enqueue
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.bulk import (
+    IDLE_S,
+    JIDS_AT_MOST,
+    OPEN_AT_MOST,
+    CloseLoad,
+    Load,
+    Loaded,
+    LoadJobs,
+    Unwilling,
+    digest,
+)
+from crossdock.model.commands.core import Enqueue
+from crossdock.model.events import JobsLoaded, LoadClosed
+from crossdock.model.job import Spec
+
+
+def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:
+    loads, run = memory.loads, command.run
+    load = loads.by_run.get(run)
+    if load is not None and load.closed is not None:
+        return (), report(load, refused=Unwilling.LAPSED if load.lapsed else Unwilling.CLOSED), ()
+    if load is None and len(loads.ends) >= OPEN_AT_MOST:
+        return (), Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN), ()
+    before = load or Load(run, 0.0)
+    fresh = _unknown(memory, command, before.jids, now)
+    if loads.jids + len(fresh) > JIDS_AT_MOST:
+        return (), report(before, refused=Unwilling.TOO_MANY_JIDS), ()
+    events, _, stirred = enqueue.enqueue(memory, Enqueue(command.via, fresh), now)
+    new, known = len(fresh), len(command.specs) - len(fresh)
+    loaded = JobsLoaded(
+        later(memory, now), run, memory.counters.number + 1, new, known, now.steady + IDLE_S, command.once
+    )
+    return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), stirred
+
+
+def _unknown(memory: Memory, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
+    """Those the run has not brought yet, nor (`once`) anybody else; of two of one jid in one call the first."""
+    specs, once = command.specs, command.once
+    digests = [digest(spec.jid) for spec in specs]
+    if not once and jids.isdisjoint(digests) and len(set(digests)) == len(specs):
+        return specs
+    seen: set[bytes] = set()
+    fresh = []
+    for spec, each in zip(specs, digests, strict=True):
+        if each in jids or each in seen or (once and _is_known(memory, spec, each, now)):
+            continue
+        seen.add(each)
+        fresh.append(spec)
+    return fresh
+
+
+def _is_known(memory: Memory, spec: Spec, its_digest: bytes, now: Now) -> bool:
+    return spec.jid in memory.jids or memory.loads.brought(its_digest, now.steady)
+
+
+def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:
+    loads, jobs = memory.loads, memory.jobs
+    load = loads.open(event.run, event.at)
+    load.new += event.new
+    load.known += event.known
+    jids = [digest(jobs[number].jid) for number in range(event.number, event.number + event.new)]
+    load.jids.update(jids)
+    if event.once:
+        loads.remember(jids, event.end - IDLE_S)
+    loads.jids += event.new
+    loads.date(load, event.end)
+
+
+def close_load(memory: Memory, command: CloseLoad, now: Now) -> Decision[Loaded]:
+    load = memory.loads.by_run.get(command.run)
+    if load is not None and load.closed is not None:
+        return (), report(load), ()
+    return (LoadClosed(later(memory, now), command.run),), report(load), ()
+
+
+def load_closed(memory: Memory, event: LoadClosed) -> None:
+    jids = memory.loads.close(memory.loads.open(event.run, event.at), event.at, lapsed=event.idle)
+    if jids:
+        memory.discarded.append(jids)
+
+
+def report(load: Load | None, refused: Unwilling | None = None) -> Loaded:
+    """The totals of a load to which nothing was added."""
+    return Loaded(0, 0, load.new if load else 0, load.known if load else 0, refused)

@@ -1,0 +1,245 @@
+"""Jobs that need others: the fold's side. `needed_by` in memory has the edges; a blocked job keeps its own needs.
+
+A need is met by success, and lost when the job it names can never succeed. Which events follow is decided by `resolve`,
+in the turn of the change that met or lost it. Where very many wait for one job, `postponing` has moved them out of
+`needed_by` before, and nothing is done here."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import length_hint
+from typing import Final, TypeAlias
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, just_after, later
+from crossdock.engine.index import dependents, placement
+from crossdock.engine.index.job_table import BLOCK_BITS
+from crossdock.engine.job_view import face_of, needs_of, row
+from crossdock.engine.jobs.expire import begun
+from crossdock.engine.jobs.retry_policy import Told, exhausted
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Resolve
+from crossdock.model.errors import Damaged
+from crossdock.model.events import AnyEvent, DependentsPostponed, Failed, Readied, Row, Scheduled
+from crossdock.model.job import Job, Number
+from crossdock.model.policies import Ending, Lost
+from crossdock.model.protocol_data import QlessFace
+from crossdock.model.states import BLOCKED, GONE, State, move
+
+
+def met(memory: Memory, number: Number) -> None:
+    """That job succeeded. All that are still in `needed_by` are told in this one change."""
+    blocks, loose, alone = memory.jobs.blocks, memory.loose, (number,)
+    for waiting in dependents.take_all(memory, number):
+        job = blocks[waiting >> BLOCK_BITS][waiting]
+        extra = job.extra
+        if extra is None or extra.links is None:
+            raise Damaged(f"job {waiting} needs nothing, and waits for job {number}")
+        links = extra.links
+        needs = links.needs
+        if needs == alone:
+            needs = ()
+            loose.append((waiting, True))
+        else:
+            at = needs.index(number)
+            needs = needs[:at] + needs[at + 1 :]
+        job.extra = replace(extra, links=replace(links, needs=needs))
+
+
+def lost(memory: Memory, number: Number) -> None:
+    """That job will never succeed."""
+    if number in memory.needed_by:
+        if number not in memory.jobs:
+            _forget(memory, number)
+        elif number not in memory.strict:
+            return  # it is kept, and all of them wait on
+        memory.loose.append((number, False))
+
+
+def _forget(memory: Memory, number: Number) -> None:
+    """That job is gone. Who does not wait for it need not be told more."""
+    for job in [memory.jobs[each] for each in memory.needed_by[number]]:
+        if job.state is not BLOCKED:
+            without(job, number)
+            dependents.take(memory, number, job)
+
+
+def without(job: Job, need: Number) -> None:
+    """It needs that job no longer."""
+    if job.extra is not None and job.extra.links is not None:
+        links = job.extra.links
+        at = links.needs.index(need)  # each is there once (`admit.resolved`)
+        job.extra = replace(job.extra, links=replace(links, needs=links.needs[:at] + links.needs[at + 1 :]))
+
+
+# What follows when a need was met or lost: the last step of the change that did it, for a limited number of jobs.
+#
+# A job whose last need was met becomes ready, or scheduled. One that lost a need is exhausted, whatever its own tries;
+# so are all that need it (`losing`). Where there are very many, the rest is postponed (`postponing`).
+
+
+_NOBODY: Final[dict[Number, Job]] = {}
+
+#: Where a job may stand that an old script made to need others, and that does not wait for them: it is ready now.
+_ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
+
+
+#: A job that needs nothing any more: when it is due, its row, its end by steady (0: it has none, or it runs already),
+#: and whether it waits for its time even if that has come. Plain, since there may be very many.
+Freed: TypeAlias = tuple[float, Row, float, bool]
+
+
+def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    losing = Losing(memory, at, now, dependents.AT_ONCE, command.spared)
+    loose: list[Job] = []
+    get = memory.jobs.blocks.get
+    for number, free in command.loose:
+        job = get(number >> BLOCK_BITS, _NOBODY).get(number)
+        if not free:
+            losing.follow(number, Ending.GONE if job is None else Ending.KEPT)
+        elif job is not None and not needs_of(job):
+            loose.append(job)
+    more, queues = release(freed(loose, now), losing.at, now, command.t, first=command.first)
+    return [*losing.events(), *more], None, tuple(losing.stirred | queues)
+
+
+def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
+    """These need nothing any more. Those that waited come first, then those that an old script makes ready anyway."""
+    waited: list[Freed] = []
+    elsewhere: list[Freed] = []
+    for job in jobs:
+        extra = job.extra
+        links, face = (extra.links, extra.face) if extra is not None else (None, None)
+        if job.state is BLOCKED:
+            end = begun(job, now) if links is not None and links.ttl_s else 0.0
+            waited.append((job.due, row(job), end, type(face) is QlessFace and waits_lazily(job)))
+        elif _waits_elsewhere(job):
+            elsewhere.append((0.0, row(job), 0.0, False))
+    return waited + elsewhere
+
+
+def _waits_elsewhere(job: Job) -> bool:
+    """It did not wait for what it needed: an old script makes it ready all the same."""
+    face = face_of(job)
+    return face is not None and face.old and job.state in _ELSEWHERE
+
+
+def waits_lazily(job: Job) -> bool:
+    face = face_of(job)
+    return face is not None and (face.due is not None or face.parked is not None)
+
+
+def release(
+    freed: Sequence[Freed], at: float, now: Now, t: float | None = None, *, first: bool = False
+) -> tuple[list[AnyEvent], dict[str, None]]:
+    """What becomes of them, and the queues in which one is ready."""
+    ready: list[Row] = []
+    later_on: list[Row] = []
+    ends: list[float] = []
+    wall = now.wall
+    for due, its_row, end, lazy in freed:
+        if lazy or due > wall:
+            later_on.append(its_row)
+        else:
+            ready.append(its_row)
+            ends.append(end)
+    events: list[AnyEvent] = []
+    if ready:
+        at = just_after(at)
+        events.append(Readied(at, "met", "", ready, tuple(ends) if any(ends) else (), t, first))
+    if later_on:
+        events.append(Scheduled(at, later_on))
+    return events, {each.queue: None for each in ready}
+
+
+def scheduled(memory: Memory, event: Scheduled) -> None:
+    for each in event.rows:
+        job = memory.jobs[each.number]
+        state = move(job.state, State.SCHEDULED)
+        placement.displace(memory, job)
+        job.state = state
+        face = face_of(job)
+        if face is not None and face.parked is not None and job.extra is not None:
+            # The script keeps that time until it is used, whatever was put meanwhile.
+            due, job.due = face.parked
+            job.extra = replace(job.extra, face=replace(face, due=due, parked=None))
+        placement.place(memory, job)
+
+
+# Jobs that lost a need, and all that need them in turn: depth first in the order they came, so many at a time.
+
+
+_WAITS_ON = Lost.WAITS_ON
+
+
+class Losing:
+    """What is decided so far. Nothing is applied meanwhile, so a job may be met twice and fails once."""
+
+    def __init__(self, memory: Memory, at: float, now: Now, limit: int, spared: Collection[Number] = ()) -> None:
+        self._memory = memory
+        self._began = self.at = at
+        self._now = now
+        self.left = limit  #: dependents that may yet be looked at
+        self.stirred: dict[str, None] = {}
+        self._seen: set[Number] = set(spared)
+        self._failed: list[Failed] = []
+        self._postponed: list[tuple[Number, Ending]] = []
+
+    def events(self) -> list[AnyEvent]:
+        """Failures behind what is postponed: a job's own end must not find its dependents any more."""
+        put_off = [DependentsPostponed(self._began, *each) for each in self._postponed]
+        return [*put_off, *self._failed]
+
+    def lose(self, job: Job, need: Number) -> None:
+        """It lost that need. What there is no room for any more is postponed."""
+        ending = self._fail(job, need)
+        if ending is not None:
+            self.follow(job.number, ending)
+
+    def follow(self, number: Number, ending: Ending) -> None:
+        """The dependents of a job that ended without success. A chain may be as long as there are jobs, so there is no
+        recursion here."""
+        jobs, needed_by = self._memory.jobs, self._memory.needed_by
+        path: list[tuple[Number, Ending, Iterator[Number]]] = []
+        self._enter(path, number, ending)
+        while path and self.left:
+            need, how, rest = path[-1]
+            each = next(rest, None)
+            if each is None:
+                path.pop()
+                continue
+            self.left -= 1
+            job = jobs[each]
+            if job.state is not BLOCKED or each in self._seen or (how is Ending.KEPT and job.rules.lost is _WAITS_ON):
+                continue
+            its_end = self._fail(job, need)
+            if its_end is not None and each in needed_by:
+                self._enter(path, each, its_end)
+        # What was postponed last is resolved first: the deepest of this job, and this job before those that follow.
+        self._postponed[:0] = [(need, how) for need, how, rest in path if length_hint(rest)]
+
+    def _enter(self, path: list[tuple[Number, Ending, Iterator[Number]]], number: Number, ending: Ending) -> None:
+        waiting = self._memory.needed_by.get(number)
+        if waiting is not None and (ending is Ending.GONE or number in self._memory.strict):
+            path.append((number, ending, iter(waiting)))
+
+    def _fail(self, job: Job, need: Number) -> Ending | None:
+        """None: it did in this change already."""
+        if job.number in self._seen:
+            return None
+        self._seen.add(job.number)
+        event = exhausted(job, None, self.at, self._now, _told(need, job.rules.lost))
+        self.at = event.at
+        self._failed.append(event)
+        if event.to_queue:
+            self.stirred[event.to_queue] = None
+        return Ending.GONE if event.then is GONE else Ending.KEPT
+
+
+@lru_cache(maxsize=16)
+def _told(need: Number, lost: Lost) -> Told:
+    """The same of all that needed it."""
+    group = "dependency-lost" if lost is Lost.WAITS_ON else "need-lost"
+    return Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)

@@ -1,0 +1,173 @@
+"""What a change of a job means for the records it is linked to: its lock, its group, its track.
+
+Called by the apply functions of jobs that have links; most have none. A group that may call for something now, and a
+track that changed, are noted in `memory.touched`, and `Engine.carry_out` decides what follows in the same turn.
+"""
+
+from math import inf
+
+from crossdock.engine.decision import purge_clock
+from crossdock.engine.state import Lock, Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Touched
+from crossdock.model.job import Freed, Job, Links, LockTerms, ResquFace
+from crossdock.model.records import Group, Track
+from crossdock.model.states import State
+
+#: How long a track is kept after its last change; that of a monitored Resqu job (protocol page 11).
+TRACK_S = 1_800.0
+MONITORED_S = 86_400.0
+
+#: Kept for a person: its tries are over.
+_OVER = frozenset({State.DEAD, State.FAILED})
+
+
+def expired(memory: Memory, job: Job, now: Now) -> bool:
+    """It must not be leased any more: it has expired, or its time to live is over. The timer may not have run yet.
+
+    Of `expires` both clocks must say so: a wall clock that is wrong must not delete a job."""
+    links = job.extra.links if job.extra is not None else None
+    if links is None:
+        return False
+    by_both = 0 < links.expires <= now.wall and links.expires_steady <= now.steady
+    return by_both or 0 < job.end <= purge_clock(memory, now)
+
+
+def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
+    if links.lock is not None:
+        free(memory, links.lock.name)
+        _take(memory, job, links.lock)
+    if links.group:
+        group = memory.groups[links.group]
+        group.total += 1
+        group.pending += 1
+        if job.failures:
+            group.bad.add(job.number)
+            _touch(memory, group)
+    if links.tracked:
+        tell(memory, job, at, "enqueued")
+    if links.foreground:
+        memory.foreground[job.number] = None
+
+
+def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
+    if links.lock is not None and links.lock.freed is Freed.START:
+        _let_go(memory, job, links)
+    if links.tracked:
+        tell(memory, job, at, "working")
+
+
+def back(memory: Memory, job: Job, links: Links, at: float, steady: float) -> None:
+    """To be leased again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
+    its time is over or somebody else took it meanwhile."""
+    lock = links.lock
+    if lock is not None and lock.freed is Freed.START and not job.attempts and lock.end > steady:
+        held = memory.locks.get(lock.name)
+        if held is None or held.end <= steady:
+            free(memory, lock.name)
+            _take(memory, job, lock)
+    if links.tracked:
+        tell(memory, job, at, "enqueued")
+
+
+def failed(memory: Memory, job: Job, links: Links, at: float, state: str) -> None:
+    """A failure, reported or by hand; the job may try again."""
+    _was_executed(memory, job, links)
+    if links.lock is not None and links.lock.freed is Freed.END and job.state in _OVER:
+        _let_go(memory, job, links)
+    if links.tracked:
+        tell(memory, job, at, state)
+
+
+def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) -> None:
+    """The end of the job. Whatever it held, nobody else could ever free."""
+    if links.lock is not None:
+        _let_go(memory, job, links)
+    if not success:
+        _was_executed(memory, job, links)
+    elif links.group:
+        group = memory.groups.get(links.group)
+        if group is not None:
+            group.pending -= 1
+            group.bad.discard(job.number)
+            _touch(memory, group)
+    if links.calls and links.call is not None and success:
+        group = memory.groups.get(links.calls)
+        if group is not None:
+            group.answered |= links.call
+            memory.touched.append(Touched(group=links.calls))
+    if links.tracked:
+        tell(memory, job, at, "success" if success else "dead")
+
+
+def _was_executed(memory: Memory, job: Job, links: Links) -> None:
+    if links.group:
+        group = memory.groups.get(links.group)
+        if group is not None:
+            group.bad.add(job.number)
+            _touch(memory, group)
+
+
+def _touch(memory: Memory, group: Group) -> None:
+    """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
+    if group.committed and group.pending == len(group.bad):
+        memory.touched.append(Touched(group=group.name))
+
+
+def _take(memory: Memory, job: Job, lock: LockTerms) -> None:
+    memory.locks[lock.name] = Lock(job.number, lock.end)
+    if lock.end < inf:
+        memory.lock_ends.add((lock.end, job.number, lock.name))
+
+
+def _let_go(memory: Memory, job: Job, links: Links) -> None:
+    """Free the job's lock, unless it ended meanwhile and somebody else holds it now."""
+    if links.lock is not None:
+        held = memory.locks.get(links.lock.name)
+        if held is not None and held.holder == job.number:
+            free(memory, links.lock.name)
+
+
+def free(memory: Memory, name: str) -> None:
+    held = memory.locks.pop(name, None)
+    if held is not None:
+        if held.end < inf:
+            memory.lock_ends.take((held.end, held.holder, name))
+        resqu = memory.resqu
+        resqu.running.discard(name)
+        if not held.holder:
+            resqu.unreserve(name)
+        if name in resqu.deferred:
+            memory.touched.append(Touched(lock=name))
+
+
+def tell(memory: Memory, job: Job, at: float, state: str) -> None:
+    """Write into the track of a job."""
+    monitored = job.extra is not None and type(job.extra.face) is ResquFace
+    note(memory, job.jid, at, state, keep_s=MONITORED_S if monitored else 0.0)
+
+
+def note(
+    memory: Memory,
+    jid: str,
+    at: float,
+    state: str | None,
+    percent: int | None = None,
+    text: str | None = None,
+    keep_s: float = 0.0,
+) -> None:
+    """Write into the track of that jid; None and 0 leave what it says. How long it is kept follows: an event's own time
+    stands still while the clock is set back."""
+    track = memory.tracks.get(jid)
+    if track is None:
+        track = memory.tracks[jid] = Track(state or "unknown", at, at + TRACK_S)
+    elif track.until < inf:
+        memory.track_ends.remove((track.until, jid))
+    track.state = state or track.state
+    track.updated = at
+    track.keep_s = keep_s or track.keep_s
+    track.end = at + (track.keep_s or TRACK_S)
+    track.percent = track.percent if percent is None else percent
+    track.text = track.text if text is None else text
+    track.until = inf
+    memory.touched.append(Touched(track=jid))

@@ -1,0 +1,153 @@
+"""Very many dependents of one job: the batch that ends the job says that they are postponed, later ones resolve them.
+
+Nobody else is served while a command is carried out, so a command resolves `dependents.AT_ONCE` of them at most. The
+event `DependentsPostponed` moves all others to `Memory.unresolved` in one step, however many they are. The server's
+timer then resolves a slice of them at a time (`ResolveDependents`). Both events are in the journal, and
+`Memory.unresolved` is in the snapshot, so a server that is killed between two slices goes on where it was.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import dependents
+from crossdock.engine.index.dependents import Key, Unresolved
+from crossdock.engine.job_view import edges_of
+from crossdock.engine.records import dependencies
+from crossdock.engine.records.dependencies import Losing, release, without
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Command, ResolveDependents, Succeed
+from crossdock.model.events import (
+    AnyEvent,
+    Buried,
+    DependentsPostponed,
+    DependentsResolved,
+    Failed,
+    Removed,
+    Succeeded,
+)
+from crossdock.model.job import Job, Number
+from crossdock.model.policies import Ending, Lost
+from crossdock.model.states import BLOCKED, GONE, State
+
+_FINAL = frozenset({State.DEAD, State.FAILED})
+
+
+def postpone(memory: Memory, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+    """The events. In front of the first that ends a job with too many dependents are others that postpone them."""
+    left, first = dependents.AT_ONCE, -1
+    found: list[Key] = []
+    for at, event in enumerate(events):
+        for number, ending in _endings(event):
+            waiting = memory.needed_by.get(number)
+            if waiting is None:
+                continue
+            count = memory.strict.get(number, 0) if ending is Ending.KEPT else len(waiting)
+            if count <= left:
+                left -= count
+                continue
+            found.append((number, ending))
+            first = at if first < 0 else first
+    if not found:
+        return events
+    at_front, t = isinstance(command, Succeed) and command.whole, getattr(command, "t", None)
+    # What was postponed last is resolved first.
+    postponed = [DependentsPostponed(events[first].at, *each, t, at_front) for each in reversed(found)]
+    return [*events[:first], *postponed, *events[first:]]
+
+
+def _endings(event: AnyEvent) -> Iterator[Key]:
+    """The jobs that end with it."""
+    if isinstance(event, Succeeded):
+        yield event.number, Ending.SUCCESS
+    elif isinstance(event, Failed):
+        if event.then is GONE:
+            yield event.number, Ending.GONE
+        elif event.then in _FINAL or event.to_queue:
+            yield event.number, Ending.KEPT
+    elif isinstance(event, Removed):
+        for row in event.rows:
+            yield row.number, Ending.GONE
+    elif isinstance(event, Buried):
+        for row in event.rows:
+            yield row.number, Ending.KEPT
+
+
+def dependents_postponed(memory: Memory, event: DependentsPostponed) -> None:
+    strict = memory.strict.get(event.number, 0)
+    waiting = dependents.take_all(memory, event.number)
+    if event.ending is Ending.KEPT and strict < len(waiting):
+        waiting = _strict(memory, event.number, waiting)
+    if not waiting:
+        return
+    known = memory.unresolved.get((event.number, event.ending))
+    if known is None:
+        memory.unresolved[event.number, event.ending] = Unresolved(waiting, event.t, event.first)
+    else:  # it was in use again, and ended again in the same way
+        known.waiting.update(waiting)
+        known.t, known.first = event.t, event.first
+
+
+def _strict(memory: Memory, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
+    """Those that fail with a job that is kept; the others wait on."""
+    lost: dict[Number, None] = {}
+    for number in waiting:
+        job = memory.jobs[number]
+        if job.rules.lost is Lost.FAILS_TOO:
+            lost[number] = None
+        else:
+            dependents.add(memory, need, job)
+    return lost
+
+
+def resolve_dependents(memory: Memory, command: ResolveDependents, now: Now) -> Decision[int]:
+    """Of the job whose dependents were postponed last: a chain of failures is followed to its end first."""
+    if not memory.unresolved:
+        return (), 0, ()
+    key = next(reversed(memory.unresolved))
+    found = memory.unresolved[key]
+    return (_free if key[1] is Ending.SUCCESS else _lose)(memory, key, found, command.limit, now)
+
+
+def _free(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> Decision[int]:
+    at, need = later(memory, now), key[0]
+    numbers = list(islice(found.waiting, limit))
+    jobs = [job for number in numbers if (job := _waits(memory, need, number)) is not None]
+    freed = dependencies.freed([job for job in jobs if edges_of(job) == (need,)], now)
+    more, stirred = release(freed, at, now, found.t, first=found.first)
+    return [DependentsResolved(at, *key, numbers), *more], len(numbers), tuple(stirred)
+
+
+def _lose(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> Decision[int]:
+    at, need = later(memory, now), key[0]
+    losing = Losing(memory, at, now, limit)
+    numbers: list[Number] = []
+    for number in found.waiting:
+        if not losing.left:
+            break
+        numbers.append(number)
+        losing.left -= 1
+        job = _waits(memory, need, number)
+        if job is not None and job.state is BLOCKED:
+            losing.lose(job, need)
+    events = [DependentsResolved(at, *key, numbers), *losing.events()]
+    return events, limit - losing.left, tuple(losing.stirred)
+
+
+def _waits(memory: Memory, need: Number, number: Number) -> Job | None:
+    """The dependent, unless it moved on."""
+    job = memory.jobs.get(number)
+    return job if job is not None and need in edges_of(job) else None
+
+
+def dependents_resolved(memory: Memory, event: DependentsResolved) -> None:
+    need, key = event.number, (event.number, event.ending)
+    found = memory.unresolved[key]
+    for number in event.dependents:
+        del found.waiting[number]
+        job = _waits(memory, need, number)
+        if job is not None and (event.ending is Ending.SUCCESS or job.state is not BLOCKED):
+            without(job, need)
+    if not found.waiting:
+        del memory.unresolved[key]

@@ -1,0 +1,87 @@
+"""Progress that a worker reports, leases it extends (Faktory TRACK, protocol page 9.2), and how long it is known."""
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.qless import history
+from crossdock.engine.records.links import TRACK_S, note
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import SetTrack, Touched
+from crossdock.model.events import AnyEvent, Expired, Renewed, Tracked, TracksDated
+
+#: A lease is not extended further than this from now.
+_RENEW_AT_MOST_S = 86_400.0
+
+
+def set_track(memory: Memory, command: SetTrack, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    events: list[AnyEvent] = [Tracked(at, command.jid, command.percent, command.text)]
+    if command.until:
+        end = now.steady + min(command.until - now.wall, _RENEW_AT_MOST_S)
+        events += [
+            Renewed(at, job.number, job.lease.token, end)
+            for job in memory.named(command.jid)
+            if job.lease is not None and end > job.lease.end
+        ]
+    return events, None, ()
+
+
+def tracked(memory: Memory, event: Tracked) -> None:
+    note(memory, event.jid, event.at, None, event.percent, event.text)
+
+
+def renewed(memory: Memory, event: Renewed) -> None:
+    job = memory.jobs[event.number]
+    if job.lease is not None:
+        lease = job.lease
+        placement.displace(memory, job)
+        lease.end = event.end
+        lease.beats += 1
+        if event.until is not None or event.late is not None:
+            lease.until, lease.late = event.until, event.late
+        if event.until is not None:
+            memory.workers.give(lease.worker, job.jid, event.until)
+            history.renewed(memory, job, event.until)
+        if event.payload is not None:
+            job.carry(event.payload)
+        placement.place(memory, job)
+
+
+def date(memory: Memory, touched: Iterable[Touched], at: float, now: Now) -> list[TracksDated]:
+    """Those of these tracks that changed since they were dated last, by how long they are kept."""
+    changed: dict[float, list[str]] = {}
+    for jid in dict.fromkeys(each.track for each in touched):
+        track = memory.tracks.get(jid)
+        if track is not None and track.until == inf:
+            changed.setdefault(track.keep_s or TRACK_S, []).append(jid)
+    return [TracksDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
+
+
+def tracks_dated(memory: Memory, event: TracksDated) -> None:
+    keep(memory, event.jids, event.end)
+
+
+def keep(memory: Memory, jids: Sequence[str], until: float) -> None:
+    for jid in jids:
+        memory.tracks[jid].until = until
+        memory.track_ends.add((until, jid))
+
+
+def undated(memory: Memory) -> list[str]:
+    """What a journal from before tracks were dated has left."""
+    return [jid for jid, track in memory.tracks.items() if track.until == inf]
+
+
+def forget(memory: Memory, event: Expired) -> None:
+    """An event of the same tick may have changed one of them."""
+    for jid in event.tracks:
+        track = memory.tracks[jid]
+        if track.until == inf:
+            if track.end <= event.at:
+                del memory.tracks[jid]
+        elif track.until <= event.steady:
+            del memory.tracks[jid]
+            memory.track_ends.remove((track.until, jid))

@@ -1,0 +1,96 @@
+"""The registry of queues (MODEL section 7): a queue is known from its first job until it is forgotten."""
+
+from collections.abc import Sequence
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.admin import Flush, ForgetQueue, PauseQueues, ResumeQueues
+from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueResumed
+from crossdock.model.records import OF_QUEUE
+
+
+def _known(memory: Memory, names: Sequence[str] | None, *, paused: bool) -> list[str]:
+    queues = memory.queues
+    named = queues if names is None else dict.fromkeys(names)
+    return [name for name in named if name in queues and queues[name].paused is paused]
+
+
+def _unpaused(memory: Memory, names: Sequence[str] | None) -> list[str]:
+    """Of any names, known or not."""
+    return [name for name in dict.fromkeys(names or ()) if name not in memory.queues or not memory.queues[name].paused]
+
+
+def has_work(memory: Memory, name: str, now: Now) -> bool:
+    """Whether anybody at all could lease something there: who waits for it is worth asking."""
+    queue = memory.queues.get(name)
+    if queue is not None and queue.paused:
+        return False
+    if (queue is None or not queue.waiting) and not memory.lazy.has_work(name, now):
+        return False
+    if memory.limits and is_full(memory, name, now):
+        return False
+    throttle = memory.throttles.get(OF_QUEUE + name) if memory.throttles else None
+    return throttle is None or not throttle.shut(now.steady)
+
+
+def is_full(memory: Memory, name: str, now: Now) -> bool:
+    """By the limit that callers set for the queue: it looks empty to everybody. Leases that ran out do not count."""
+    most = memory.limits.get(name)
+    if most is None:
+        return False
+    late = memory.lazy.of(name).late
+    return memory.leased_in.get(name, 0) - late.bisect_left((now.steady, 0)) >= most
+
+
+def pause(memory: Memory, command: PauseQueues, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    names = _unpaused(memory, command.queues) if command.any_name else _known(memory, command.queues, paused=False)
+    return [QueuePaused(at, name) for name in names], None, ()
+
+
+def queue_paused(memory: Memory, event: QueuePaused) -> None:
+    memory.standing(event.queue, event.at).paused = True
+
+
+def resume(memory: Memory, command: ResumeQueues, now: Now) -> Decision[None]:
+    at = later(memory, now)
+    names = _known(memory, command.queues, paused=True)
+    return [QueueResumed(at, name) for name in names], None, names
+
+
+def queue_resumed(memory: Memory, event: QueueResumed) -> None:
+    queue = memory.queues[event.queue]
+    queue.paused = False
+    if not queue.listed and not queue.ready and queue.lanes is None:
+        del memory.queues[event.queue]
+
+
+def forget(memory: Memory, command: ForgetQueue, now: Now) -> Decision[None]:
+    queue = memory.queues.get(command.queue)
+    if queue is None or (command.unlist and not queue.listed) or (_in_use(queue) and not command.unlist):
+        return (), None, ()
+    return (QueueForgotten(later(memory, now), command.queue, command.unlist),), None, ()
+
+
+def _in_use(queue: Queue) -> bool:
+    return bool(queue.ready) or queue.lanes is not None
+
+
+def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
+    queue = memory.queues[event.queue]
+    if event.unlisted and (_in_use(queue) or queue.paused):
+        queue.listed = False
+        return
+    del memory.queues[event.queue]
+    if not memory.leased_in.get(event.queue):
+        memory.leased_in.pop(event.queue, None)
+
+
+def flush(memory: Memory, command: Flush, now: Now) -> Decision[None]:
+    return (Flushed(later(memory, now), command.via),), None, ()
+
+
+def flushed(memory: Memory, event: Flushed) -> None:
+    memory.clear()

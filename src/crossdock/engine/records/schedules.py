@@ -1,0 +1,106 @@
+"""Recurrences: jobs that come again by the calendar. Each run is one event that pushes the job and names the next run.
+
+A run that was missed, because the server was down or its clock was set, is made up for once; each that was, where a
+client made the plan (Resqu).
+"""
+
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from random import Random
+from zoneinfo import ZoneInfo
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.jobs.enqueue import enter, refusals
+from crossdock.engine.resqu import plans, unique_ids
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import SetRecurrences
+from crossdock.model.events import RecurrencesSet, Spawned
+from crossdock.model.events.resqu import Deferred
+from crossdock.model.job import Spec
+from crossdock.model.records import Recurrence
+
+
+def next_run(schedule: str, zone: str, after: float) -> float:
+    """The first run behind `after`, infinity if there is none. Raises ValueError for a schedule that is wrong."""
+    fields = len(schedule.split())
+    if fields != 5:  # a sixth could be seconds or years, as the dialect has it
+        raise ValueError(f"it has {fields} fields")
+    try:
+        runs = CronSim(schedule, datetime.fromtimestamp(after, UTC).astimezone(ZoneInfo(zone)))
+    except (CronSimError, KeyError, ValueError, OSError) as error:
+        raise ValueError(str(error)) from error
+    # A time of day in the hour that an autumn night has twice means the first of the two, which may be over.
+    return next((run for each in runs if (run := each.timestamp()) > after), float("inf"))
+
+
+def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decision[None]:
+    known = memory.recurrences
+    wanted = [_kept(each, known.get(each.name), now) for each in command.recurrences]
+    if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
+        return (), None, ()
+    return (RecurrencesSet(later(memory, now), wanted),), None, ()
+
+
+def _kept(wanted: Recurrence, known: Recurrence | None, now: Now) -> Recurrence:
+    """Other times count from now. Another job at the same times does not: a run that is due is due for it, too."""
+    if known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone):
+        return msgspec.structs.replace(wanted, next=known.next)
+    return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
+
+
+def recurrences_set(memory: Memory, event: RecurrencesSet) -> None:
+    plans = {name: each for name, each in memory.recurrences.items() if each.plan}
+    memory.recurrences = plans | {each.name: each for each in event.recurrences}
+    memory.recurring = Order((each.next, name) for name, each in memory.recurrences.items())
+
+
+def spawn(memory: Memory, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
+    """The events of these due recurrences. Clients' plans push no more than there is room for."""
+    at, number = later(memory, now), memory.counters.number + 1
+    full = number + room
+    due = [memory.recurrences[name] for name in names]
+    specs = [_at_run(memory, each, uuid.UUID(int=random.getrandbits(128), version=4), now) for each in due]
+    refused = refusals(memory, specs, now) or [None] * len(specs)
+    events: list[Spawned | Deferred] = []
+    deferred: set[str] = set()
+    for each, spec, why in zip(due, specs, refused, strict=True):
+        after = plans.next_after(each, now.wall) if each.plan else next_run(each.schedule, each.zone, now.wall)
+        goes_in = why is None and (not each.plan or number < full)
+        events.append(Spawned(at, each.name, each.via, number if goes_in else 0, spec, after))
+        number += goes_in
+        lock = unique_ids.lock_of(spec)
+        if why is not None and each.plan and lock not in deferred and unique_ids.defers(memory, spec):
+            deferred.add(lock)
+            events.append(Deferred(at, lock, each.via, spec))
+    return events
+
+
+def _at_run(memory: Memory, due: Recurrence, made: uuid.UUID, now: Now) -> Spec:
+    replace, spec = msgspec.structs.replace, due.spec
+    if due.plan:
+        return replace(unique_ids.routed(memory, spec), jid=made.hex)
+    jid, extra = str(made), spec.extra
+    if extra is None or extra.links is None:
+        return replace(spec, jid=jid)
+    links = extra.links
+    lock = links.lock and replace(links.lock, end=now.steady + links.lock.end)
+    links = replace(links, lock=lock)
+    if links.expires:
+        links = replace(links, expires=now.wall + links.expires, expires_steady=now.steady + links.expires)
+    return replace(spec, jid=jid, extra=replace(extra, links=links))
+
+
+def spawned(memory: Memory, event: Spawned) -> None:
+    due = memory.recurrences[event.name]
+    memory.recurring.remove((due.next, due.name))
+    memory.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)
+    memory.recurring.add((event.next, event.name))
+    if event.number:
+        enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
+        memory.counters.number = event.number

@@ -1,0 +1,199 @@
+"""Statistics, live: wait and run time per queue and day, booked from the very values the events carry.
+
+Moments are (n, mean, vk) in streaming form, the histogram is that of qless' seed (seconds to a minute, minutes to an
+hour, quarters of an hour to a day, hours to three days, then days); what its clients know is made of it by `coarse`.
+The pipeline adds up the same events to the same numbers, and must forget the same: so what is gone depends on bookings
+and settings and their order alone, stays gone, and is not begun anew (MODEL section 11).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import inf
+from typing import Final
+
+import msgspec
+
+from crossdock.model.clock import DAY, day_of
+from crossdock.model.stats_retention import HISTOGRAM_DAYS, STATS_DAYS
+
+#: Queues that have pages. Beyond it those go first that had no new one for longest: names come and go with their jobs.
+QUEUES_AT_MOST: Final = 100_000
+
+#: What is booked. FAILED goes down again when a failed job is brought back or removed; RETRY is a lease that ran out
+WAIT, RUN, FAILURE, CURRENTLY_FAILED, RETRY = range(5)
+
+_ADD_AT: Final = 512
+
+#: The first buckets of their kind.
+_QUARTERS: Final = 119
+_HOURS: Final = 211
+_DAYS: Final = 259
+#: Callers' clocks make times of any length, and such below 0: what is longer than all is in here, and those are in -1.
+_LAST: Final = 1_998
+
+_NOTHING_GONE: Final = (-inf, -inf)
+_NO_PAGE: Final[tuple[int, int, tuple[list[float], ...]]] = (0, 0, ())
+
+
+class Moments(msgspec.Struct, array_like=True):
+    n: int = 0
+    mean: float = 0.0
+    vk: float = 0.0  #: sum of squared distances from the mean; variance = vk / (n - 1)
+    histogram: dict[int, int] = msgspec.field(default_factory=dict)
+
+    def add(self, values: Sequence[float], counted: bool = True) -> None:
+        """`counted`: in the histogram, too."""
+        if not values:
+            return
+        n, mean, vk = self.n, self.mean, self.vk
+        for value in values:
+            n += 1
+            before = value - mean
+            mean += before / n
+            vk += before * (value - mean)
+        self.n, self.mean, self.vk = n, mean, vk
+        if counted:
+            within_a_minute = min(values) >= 0 and max(values) < 60
+            for bucket, times in Counter(map(int if within_a_minute else bucket_of, values)).items():
+                self.histogram[bucket] = self.histogram.get(bucket, 0) + times
+
+
+def bucket_of(value: float) -> int:
+    """0-59 seconds, 60-118 minutes 1-59, 119-210 quarters of an hour 4-95, 211-258 hours 24-71, from 259 days 3 and up;
+    -1 for a negative value."""
+    whole = int(value // 1)
+    if whole < 60:
+        return max(-1, whole)
+    if whole < 3_600:
+        return 59 + whole // 60
+    if whole < DAY:
+        return _QUARTERS - 4 + whole // 900
+    if whole < 3 * DAY:
+        return _HOURS - 24 + whole // 3_600
+    return min(_LAST, _DAYS - 3 + whole // DAY)
+
+
+def coarse(bucket: int) -> int:
+    """The bucket in the histogram that qless' clients know: 119-141 hours 1-23, from 142 days 1 and up."""
+    if bucket < _QUARTERS:
+        return bucket
+    if bucket < _HOURS:
+        return 118 + (bucket - _QUARTERS + 4) // 4
+    if bucket < _DAYS:
+        return 141 + (bucket - _HOURS + 24) // 24
+    return 141 + bucket - _DAYS + 3
+
+
+class QueueDay(msgspec.Struct, array_like=True):
+    wait: Moments = msgspec.field(default_factory=Moments)
+    run: Moments = msgspec.field(default_factory=Moments)
+    failures: int = 0
+    failed: int = 0
+    retries: int = 0
+
+
+class Stats:
+    """Books values by the hundred: a list a queue is appended to, and added in by a loop of its own.
+
+    The sums do not depend on when the values are added in, only on their order.
+    """
+
+    __slots__ = ("_days", "_open", "gone", "histogram_days", "stats_days")
+
+    def __init__(
+        self,
+        days: dict[str, dict[int, QueueDay]] | None = None,
+        gone: dict[str, tuple[float, float]] | None = None,
+        stats_days: float = STATS_DAYS,
+        histogram_days: float = HISTOGRAM_DAYS,
+    ) -> None:
+        self._days: dict[str, dict[int, QueueDay]] = days or {}
+        self._open: dict[str, tuple[int, int, tuple[list[float], ...]]] = {}  #: the day's first second, the next one's
+        #: By queue, as `_limits`, where less was kept before than is now.
+        self.gone: dict[str, tuple[float, float]] = gone or {}
+        self.stats_days, self.histogram_days = stats_days, histogram_days
+
+    def book(self, queue: str, at: float, what: int, value: float) -> None:
+        """The page is that of the UTC day of `at`: the server's time, or a caller's."""
+        start, end, lists = self._open.get(queue, _NO_PAGE)
+        if not start <= at < end:
+            lists = self._turn_page(queue, at)
+        values = lists[what]
+        values.append(value)
+        if len(values) >= _ADD_AT:
+            self._add(queue)
+
+    def keep(self, stats_days: float, histogram_days: float) -> None:
+        """From now on. What is gone does not come back when more is kept."""
+        if (stats_days, histogram_days) != (self.stats_days, self.histogram_days):
+            self._add_all()
+            self.gone = {queue: self._limits(queue, max(days)) for queue, days in self._days.items()}
+            self.stats_days, self.histogram_days = stats_days, histogram_days
+            for queue, days in self._days.items():
+                self._forget_old(queue, days, max(days))
+
+    def _turn_page(self, queue: str, at: float) -> tuple[list[float], ...]:
+        self._add(queue)
+        if len(self._open) >= QUEUES_AT_MOST:
+            self._add(next(iter(self._open)))
+        start = day_of(at) * DAY
+        self._begin(queue, start)
+        lists: tuple[list[float], ...] = ([], [], [], [], [])
+        self._open[queue] = (start, start + DAY, lists)
+        return lists
+
+    @property
+    def days(self) -> dict[str, dict[int, QueueDay]]:
+        """queue → first second of the UTC day → what happened on it."""
+        self._add_all()
+        return self._days
+
+    def _add_all(self) -> None:
+        for queue in list(self._open):
+            self._add(queue)
+
+    def _add(self, queue: str) -> None:
+        """What is open may have been too old to be kept."""
+        start, _, lists = self._open.pop(queue, _NO_PAGE)
+        page = self._days.get(queue, {}).get(start) if lists else None
+        if page is not None:
+            wait, run, failures, failed, retries = lists
+            counted = start > self._limits(queue, max(self._days[queue]))[1]
+            page.wait.add(wait, counted)
+            page.run.add(run, counted)
+            page.failures += len(failures)
+            page.failed += int(sum(failed))
+            page.retries += len(retries)
+
+    def _begin(self, queue: str, day: int) -> None:
+        """With its first booking, not when that is added in: when the sums are looked at must not tell what is kept."""
+        days = self._days.get(queue)
+        if days is not None and day in days:
+            return
+        newest = max(day, *days) if days else day
+        if days:
+            self._forget_old(queue, days, newest)
+        if day > self._limits(queue, newest)[0]:
+            days = self._days.pop(queue, {})
+            if len(self._days) >= QUEUES_AT_MOST:
+                gone = next(iter(self._days))
+                del self._days[gone]
+                self.gone.pop(gone, None)
+                self._open.pop(gone, None)
+            self._days[queue] = days
+            days[day] = QueueDay()
+
+    def _limits(self, queue: str, newest: int) -> tuple[float, float]:
+        """Pages up to the first, and histograms up to the second are gone."""
+        pages, histograms = self.gone.get(queue, _NOTHING_GONE)
+        pages = max(pages, newest - self.stats_days * DAY)
+        return pages, max(histograms, pages, newest - self.histogram_days * DAY)
+
+    def _forget_old(self, queue: str, days: dict[int, QueueDay], newest: int) -> None:
+        pages, histograms = self._limits(queue, newest)
+        for day in [day for day in days if day <= pages]:
+            del days[day]
+        for day, page in days.items():
+            if day <= histograms:
+                page.wait.histogram.clear()
+                page.run.histogram.clear()

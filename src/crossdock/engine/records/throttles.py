@@ -1,0 +1,219 @@
+"""Throttles: how many leases there may be at a time, of a queue or of the jobs that name one.
+
+A full one of the configuration looks empty to whoever would lease from its queue. One that callers set is known by its
+name; a queue's own is called `ql:q:<queue>`, and jobs that name none take their place in that. What becomes of a job
+that finds one full is in `holding`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import lists
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import SetThrottles, Touched
+from crossdock.model.events import Held, ThrottlesSet
+from crossdock.model.job import Job, Lease, Token
+from crossdock.model.records import OF_QUEUE, Throttle
+from crossdock.model.states import LEASED
+
+_FOR_EVER = float("inf")
+
+
+def configured(memory: Memory) -> Iterator[Throttle]:
+    """They are few, and callers' own may be many: these are looked at every turn."""
+    return (memory.throttles[name] for name in memory.configured)
+
+
+def set_throttles(memory: Memory, command: SetThrottles, now: Now) -> Decision[None]:
+    wanted = list(command.throttles)
+    known = list(configured(memory))
+    if wanted == [(each.queue, each.maximum, each.per, each.timeout_s) for each in known]:
+        return (), None, ()
+    return (ThrottlesSet(later(memory, now), wanted),), None, tuple(each.queue for each in known)
+
+
+def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
+    """One that callers set for such a queue is the configuration's now; its jobs go on waiting for it."""
+    before = memory.throttles
+    memory.configured = [OF_QUEUE + queue for queue, *_ in event.throttles]
+    memory.throttles = {name: each for name, each in before.items() if not each.queue}
+    for queue, maximum, per, timeout in event.throttles:
+        throttle = Throttle(queue, maximum, per, timeout)
+        known = before.get(throttle.name)
+        throttle.pending = known.pending if known is not None else {}
+        memory.throttles.pop(throttle.name, None)
+        memory.throttles[throttle.name] = throttle
+    for name in [name for name in before if name not in memory.throttles]:
+        if before[name].pending:
+            memory.throttles[name] = Throttle("", 0, named=name, pending=before[name].pending, end=None)
+            memory.touched.append(Touched(throttle=name))
+    leased = [memory.jobs[number] for _, number in memory.shelves[LEASED]]
+    for job in sorted(leased, key=lambda job: job.lease.token if job.lease is not None else 0):
+        if job.lease is not None:
+            hold(memory, job, job.lease)
+
+
+def of_queue(memory: Memory, queue: str) -> Throttle | None:
+    return memory.throttles.get(OF_QUEUE + queue)
+
+
+def named(job: Job) -> tuple[str, ...]:
+    """Those it names itself."""
+    return job.extra.throttles if job.extra is not None else ()
+
+
+def names(job: Job) -> tuple[str, ...]:
+    """Of those it takes a place in."""
+    return named(job) or (OF_QUEUE + job.queue,)
+
+
+def hold(memory: Memory, job: Job, lease: Lease, *, handed: bool = False) -> None:
+    """A lease begins, or began before the throttle was set: its time counts from its own beginning.
+
+    One that was handed on takes no place by name: whatever its job has goes along.
+    """
+    throttle = of_queue(memory, job.queue)
+    if throttle is not None and throttle.queue:
+        end = lease.began + throttle.timeout_s if throttle.timeout_s else _FOR_EVER
+        throttle.holders[lease.token] = (lease.worker, end)
+    if handed:
+        return
+    for name in names(job):
+        named = memory.throttles.get(name)
+        if named is None:
+            if job.extra is None or not job.extra.throttles:
+                continue
+            named = memory.throttles[name] = Throttle("", 0, named=name, end=None)
+        if not named.queue:
+            named.holders[job.jid] = (lease.worker, _FOR_EVER)
+
+
+def next_end(memory: Memory) -> float:
+    """Steady; when the next holder's time is over."""
+    ends = [next(iter(each.holders.values()))[1] for each in configured(memory) if each.holders]
+    return min(ends, default=_FOR_EVER)
+
+
+def over(memory: Memory, steady: float, limit: int) -> list[tuple[str, Token]]:
+    """Holders that count no longer: queue and lease."""
+    found: list[tuple[str, Token]] = []
+    for throttle in configured(memory):
+        for token, (_, end) in throttle.holders.items():
+            if end > steady or len(found) >= limit:
+                break
+            if isinstance(token, int):
+                found.append((throttle.queue, token))
+    return found
+
+
+def time_over(memory: Memory, holders: Sequence[tuple[str, Token]]) -> None:
+    """An event of the same tick may have ended the lease as well."""
+    for queue, token in holders:
+        throttle = memory.throttles[OF_QUEUE + queue]
+        throttle.holders.pop(token, None)
+        _touch(memory, throttle)
+
+
+def let_go(memory: Memory, job: Job, lease: Lease | None, *, keeps: bool = False, gone: bool = False) -> None:
+    """Its lease is over, or (`gone`) the job is: others may have its places. `keeps`: not those that it has by name."""
+    if lease is not None:
+        throttle = of_queue(memory, job.queue)
+        if throttle is not None and throttle.holders.pop(lease.token, None) is not None:
+            _touch(memory, throttle)
+    if not keeps:
+        for name in names(job):
+            free(memory, name, job.jid, gone=gone)
+
+
+def free(memory: Memory, name: str, jid: str, *, gone: bool = False) -> None:
+    """That jid holds it no longer; one that does not does not wait for it any more. A job put anew may wait for one
+    that it has a place in: when it is gone it does neither."""
+    throttle = memory.throttles.get(name)
+    if throttle is None or throttle.queue:
+        return
+    left = None
+    if throttle.holders.pop(jid, None) is None or gone:
+        left = wait_no_more(memory, throttle, jid)
+    _touch(memory, throttle, left)
+    _tidy(memory, throttle)
+
+
+def leave(memory: Memory, job: Job) -> None:
+    """It neither has a place in those it names nor waits for one."""
+    for name in named(job):
+        free(memory, name, job.jid, gone=True)
+
+
+def wait_for_none(memory: Memory, job: Job) -> None:
+    """Of those it names."""
+    for name in named(job):
+        throttle = memory.throttles.get(name)
+        if throttle is not None:
+            wait_no_more(memory, throttle, job.jid)
+            _tidy(memory, throttle)
+
+
+def _touch(memory: Memory, throttle: Throttle, left: tuple[float, str] | None = None) -> None:
+    if throttle.pending:
+        memory.touched.append(Touched(throttle=throttle.name, held=len(throttle.holders), left=left))
+
+
+def wait(memory: Memory, throttle: Throttle, jid: str, t: float) -> None:
+    wait_no_more(memory, throttle, jid)
+    throttle.pending[jid] = t
+    lists.pend(memory, throttle.name, t, jid)
+
+
+def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> tuple[float, str] | None:
+    """Since when it did, and its jid; None: it did not."""
+    since = throttle.pending.pop(jid, None)
+    if since is None:
+        return None
+    lists.pend_no_more(memory, throttle.name, since, jid)
+    return since, jid
+
+
+def _tidy(memory: Memory, throttle: Throttle) -> None:
+    """A name that nobody set, holds or waits for is forgotten."""
+    if throttle.end is None and not throttle.holders and not throttle.pending and not throttle.queue:
+        memory.throttles.pop(throttle.name, None)
+
+
+def tidy(memory: Memory, name: str) -> None:
+    throttle = memory.throttles.get(name)
+    if throttle is not None:
+        _tidy(memory, throttle)
+
+
+class Places:
+    """Who takes which place while several jobs are chosen, before any of it has happened."""
+
+    def __init__(self, memory: Memory, worker: str, now: Now) -> None:
+        self._memory = memory
+        self._worker = worker
+        self._steady = now.steady
+        self._taken: dict[str, set[str]] = {}
+
+    def full(self, wanted: Iterable[str]) -> str | None:
+        """The first of these throttles that has no place left."""
+        for name in wanted:
+            throttle = self._memory.throttles.get(name)
+            if throttle is not None and self._is_full(throttle, name):
+                return name
+        return None
+
+    def _is_full(self, throttle: Throttle, name: str) -> bool:
+        taken = self._taken.get(name)
+        if not taken or throttle.queue:
+            return throttle.full(self._worker, self._steady)
+        return len(throttle.holders) + len(taken - throttle.holders.keys()) >= throttle.most(self._steady)
+
+    def take(self, job: Job) -> None:
+        for name in names(job):
+            self._taken.setdefault(name, set()).add(job.jid)
+
+
+def held(memory: Memory, job: Job, throttle: str, via: str, t: float, now: Now) -> Held:
+    head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, "")
+    return Held(*head, job.attempts, job.priority, len(job.payload), t, throttle)

@@ -1,0 +1,148 @@
+"""Several steps as one change: all of them or none (Masenko ATOMIC).
+
+Every step is looked at on the present state and on what the steps before it will have done; only then is there an
+event. So an error leaves nothing behind but the numbers that were drawn before it.
+"""
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import dependents
+from crossdock.engine.job_view import needs_of, row
+from crossdock.engine.jobs import enqueue, expire
+from crossdock.engine.jobs.complete import claimed, success
+from crossdock.engine.records.dependencies import Freed, release, waits_lazily
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import DrawNumbers, Succeed, Transacted, Transaction
+from crossdock.model.events import AnyEvent, DependentsPostponed, NumbersDrawn, Row
+from crossdock.model.job import Job, Lease, Number, Spec
+from crossdock.model.policies import Ending
+
+
+def transact(memory: Memory, command: Transaction, now: Now) -> Decision[Transacted]:
+    change = _Change(memory, command.via, now)
+    refused = _refused(memory, command, now)
+    for index, step in enumerate(command.steps):
+        if index in refused:
+            return _nothing(memory, index, change.number, now)
+        if isinstance(step, Spec):
+            change.push(step)
+            continue
+        found = claimed(memory, step.jid, step.claim)
+        if found is None:
+            return _nothing(memory, index, change.number, now)
+        if found[0].number not in change.settled:
+            change.settle(step, *found)
+    change.flush()
+    return change.events, Transacted(list(range(change.first, change.number))), tuple(change.stirred)
+
+
+class _Change:
+    """What the steps so far come to."""
+
+    def __init__(self, memory: Memory, via: str, now: Now) -> None:
+        self._memory = memory
+        self._via = via
+        self._now = now
+        self._at = later(memory, now)
+        self.first = self.number = memory.counters.number + 1
+        self.events: list[AnyEvent] = []
+        self.stirred: dict[str, None] = {}
+        self.settled: set[Number] = set()
+        self._specs: list[Spec] = []  #: pushed since the last settlement
+        self._waiting: dict[Number, list[tuple[Number, Spec]]] = {}  #: new jobs, by what they need
+        self._at_once = dependents.AT_ONCE  #: that may yet be freed by the transaction itself
+        self._left: dict[Number, int] = {}  #: how many of its needs a job still has; so each one met is one step
+
+    def push(self, spec: Spec) -> None:
+        spec = enqueue.resolved(self._memory, spec, self.number, self.first, self.settled)
+        self._specs.append(spec)
+        for need in _needs(spec):
+            self._waiting.setdefault(need, []).append((self.number, spec))
+        self.number += 1
+
+    def flush(self) -> None:
+        specs, self._specs = self._specs, []
+        if specs:
+            first = self.number - len(specs)
+            self.events.append(enqueue.push_event(self._via, specs, first, self._at, self._now))
+            self.stirred.update((queue, None) for queue in enqueue.ready_queues(specs, self._now))
+
+    def settle(self, step: Succeed, job: Job, lease: Lease) -> None:
+        self.flush()
+        self.settled.add(job.number)
+        postponed = self._postpones(job.number)
+        if postponed:
+            self.events.append(DependentsPostponed(self._at, job.number, Ending.SUCCESS, step.t))
+        self.events.append(success(job, lease, step, self._at, self._now))
+        if self._memory.throttles:
+            self.stirred[job.queue] = None
+        if postponed:
+            return
+        events, queues = release(self._freed(job.number), self._at, self._now)
+        self.events += events
+        self._at = self.events[-1].at
+        self.stirred |= queues
+
+    def _postpones(self, need: Number) -> bool:
+        """More wait for that job than can be freed here."""
+        count = len(self._memory.needed_by.get(need, ())) + len(self._waiting.get(need, ()))
+        if count > self._at_once:
+            self._waiting.pop(need, None)
+            return True
+        self._at_once -= count
+        return False
+
+    def _freed(self, need: Number) -> list[Freed]:
+        """Who waited for nothing else: before the next step it joins its queue."""
+        memory = self._memory
+        old = [memory.jobs[number] for number in memory.needed_by.get(need, ())]
+        new = self._waiting.pop(need, ())
+        return [
+            *(
+                (job.due, row(job), expire.begun(job, self._now), waits_lazily(job))
+                for job in old
+                if self._was_the_last(job.number, needs_of(job))
+            ),
+            *(
+                (spec.due, self._row(number, spec), 0.0, False)
+                for number, spec in new
+                if self._was_the_last(number, _needs(spec))
+            ),
+        ]
+
+    def _was_the_last(self, number: Number, needs: tuple[Number, ...]) -> bool:
+        """One need of this job is met now."""
+        left = self._left[number] = self._left.get(number, len(needs)) - 1
+        return not left
+
+    def _row(self, number: Number, spec: Spec) -> Row:
+        return Row(number, spec.jid, spec.queue, spec.kind, self._via, 0, spec.priority, len(spec.payload))
+
+
+def _needs(spec: Spec) -> tuple[Number, ...]:
+    return spec.extra.links.needs if spec.extra is not None and spec.extra.links is not None else ()
+
+
+def _refused(memory: Memory, command: Transaction, now: Now) -> frozenset[int]:
+    """The steps whose jobs cannot go in."""
+    indexes = [index for index, step in enumerate(command.steps) if isinstance(step, Spec)]
+    specs = [step for step in command.steps if isinstance(step, Spec)]
+    why = enqueue.refusals(memory, specs, now)
+    return frozenset(index for index, each in zip(indexes, why, strict=False) if each is not None)
+
+
+def _nothing(memory: Memory, index: int, number: Number, now: Now) -> Decision[Transacted]:
+    """Numbers before `number` are used up."""
+    drawn = number - 1 - memory.counters.number
+    events = (NumbersDrawn(later(memory, now), number - 1),) if drawn else ()
+    return events, Transacted([], index), ()
+
+
+def draw_numbers(memory: Memory, command: DrawNumbers, now: Now) -> Decision[None]:
+    if command.count <= 0:
+        return (), None, ()
+    return (NumbersDrawn(later(memory, now), memory.counters.number + command.count),), None, ()
+
+
+def numbers_drawn(memory: Memory, event: NumbersDrawn) -> None:
+    memory.counters.number = event.number

@@ -1,0 +1,167 @@
+"""Batches in the queues they are worked in: each source's active one is a lane, and lanes are served in turn.
+
+A batch that has no job left which nobody has begun is over; its source's next one takes its place. One that an
+allocator gave to the pool is over when that allocator says so (`stages.finish`).
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from crossdock.engine.index import placement
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.sorted_list import Order
+from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
+from crossdock.model.records import Phase, Stage
+from crossdock.model.states import State
+
+if TYPE_CHECKING:
+    from crossdock.engine.state import Memory
+
+
+def first(queue: Queue, name: str | None = None) -> Number | None:
+    """The job whose turn it is, of all lanes or of this one."""
+    for lane in (queue.lanes or {}).values() if name is None else _lane(queue, name):
+        if lane:
+            number: Number = lane.first()[-1]
+            return number
+    return None
+
+
+def _lane(queue: Queue, name: str) -> Iterator[Order[Any]]:
+    if queue.lanes is not None and name in queue.lanes:
+        yield queue.lanes[name]
+
+
+def in_turn(queue: Queue) -> Iterator[Number]:
+    """One job after the other, as they would be leased. A batch that comes up meanwhile is not seen."""
+    lanes: deque[Iterator[Any]] = deque(map(iter, (queue.lanes or {"": queue.ready}).values()))
+    while lanes:
+        place = next(lanes[0], None)
+        if place is None:
+            lanes.popleft()
+        else:
+            yield place[-1]
+            lanes.rotate(-1)
+
+
+def stage_of(memory: "Memory", job: Job) -> Stage | None:
+    """The batch it came with, while that has a list for it."""
+    name = job.extra.stage if job.extra is not None else ""
+    stage = memory.resqu.stages.get(name) if name else None
+    return stage if stage is not None and stage.first <= job.number else None
+
+
+def forget_batch(job: Job) -> None:
+    """From now on it is a job like others."""
+    if job.extra is not None and job.extra.stage:
+        job.extra = replace(job.extra, stage="")
+
+
+def since(memory: "Memory", job: Job) -> float:
+    """When a job that is held in a batch could first be leased."""
+    stage = stage_of(memory, job)
+    return job.since if stage is None else stage.since
+
+
+def begin(memory: "Memory", job: Job, queue: str, lease: Lease) -> None:
+    """A job of a lane is leased; from now on it is like any other of that queue."""
+    stage = stage_of(memory, job)
+    if stage is None:
+        return
+    lanes = memory.queues[queue].lanes
+    if lanes is not None and stage.name in lanes:
+        lanes.move_to_end(stage.name)
+    job.queue = memory.queues[queue].name
+    job.since = stage.since
+    job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
+    leave(memory, job)
+    job.state, job.lease = State.LEASED, lease
+    placement.place(memory, job)
+
+
+def stand(memory: "Memory", job: Job, stage: str) -> None:
+    memory.resqu.lanes[stage].add((job.number,))
+
+
+def leave(memory: "Memory", job: Job) -> None:
+    """It stands in its batch no longer: begun, or removed."""
+    stage = stage_of(memory, job)
+    if stage is None:
+        return
+    lane = memory.resqu.lanes[stage.name]
+    lane.take((job.number,))
+    if not lane and not stage.by_hand and stage.phase in (Phase.ACTIVE, Phase.BACKLOG):
+        drop(memory, stage)
+
+
+def enter(memory: "Memory", stage: Stage, queue: str, at: float) -> None:
+    """A committed batch is given to a pool: it is a lane there, or waits for its source's active one. One whose jobs
+    were all taken away while it waited for that is over, unless an allocator will say so."""
+    resqu = memory.resqu
+    if not resqu.lanes[stage.name] and not stage.by_hand:
+        del resqu.stages[stage.name], resqu.lanes[stage.name]
+        return
+    stage.queue = memory.queue(queue, at).name
+    key = (stage.queue, stage.source)
+    if key in resqu.active:
+        stage.phase = Phase.BACKLOG
+        resqu.backlogs.setdefault(key, deque()).append(stage.name)
+        return
+    stage.phase = Phase.ACTIVE
+    resqu.active[key] = stage.name
+    open_lane(memory.queues[stage.queue], stage.name, resqu.lanes[stage.name])
+
+
+def open_lane(queue: Queue, name: str, lane: Order[Any]) -> None:
+    if queue.lanes is None:
+        queue.lanes = OrderedDict({"": queue.ready})
+    queue.lanes[name] = lane
+
+
+def drop(memory: "Memory", stage: Stage) -> None:
+    """The batch is over; the next one of its source comes up."""
+    following = take_out(memory, stage)
+    del memory.resqu.stages[stage.name]
+    del memory.resqu.lanes[stage.name]
+    if following is not None:
+        enter(memory, following, following.queue, memory.counters.at)
+
+
+def take_out(memory: "Memory", stage: Stage) -> Stage | None:
+    """Out of its pool, or of the backlog there. The next one of its source, taken out of that, if it made room."""
+    resqu, key = memory.resqu, (stage.queue, stage.source)
+    waiting = resqu.backlogs.get(key)
+    following: Stage | None = None
+    if stage.phase is Phase.BACKLOG and waiting is not None:
+        waiting.remove(stage.name)
+    elif stage.phase is Phase.ACTIVE:
+        del resqu.active[key]
+        _close_lane(memory.queues[stage.queue], stage.name)
+        if waiting:
+            following = resqu.stages[waiting.popleft()]
+    if waiting is not None and not waiting:
+        del resqu.backlogs[key]
+    return following
+
+
+def next_by_itself(memory: "Memory", stage: Stage) -> Stage | None:
+    """The first of that source's backlog, taken out, if it need not wait for an allocator."""
+    resqu, key = memory.resqu, (stage.queue, stage.source)
+    waiting = resqu.backlogs.get(key, deque())
+    following = next((found for name in waiting if not (found := resqu.stages[name]).by_hand), None)
+    if following is None:
+        return None
+    waiting.remove(following.name)
+    if not waiting:
+        del resqu.backlogs[key]
+    return following
+
+
+def _close_lane(queue: Queue, name: str) -> None:
+    if queue.lanes is not None:
+        del queue.lanes[name]
+        if len(queue.lanes) == 1:
+            queue.lanes = None

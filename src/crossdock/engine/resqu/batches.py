@@ -1,0 +1,222 @@
+"""Batches (protocol page 9): opened, pushed to, kept, committed all at once, given to a pool, finished, abandoned."""
+
+from random import Random
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.index import placement
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.jobs.lease import lease_next
+from crossdock.engine.jobs.release import last_rows
+from crossdock.engine.resqu import batch_queues, queries
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import resqu as c
+from crossdock.model.commands.resqu import UNASSIGNED
+from crossdock.model.events import AnyEvent, Removed
+from crossdock.model.events import resqu as e
+from crossdock.model.job import BAND_NORMAL, Extra, Job, Spec
+from crossdock.model.policies import intern
+from crossdock.model.records import Phase, Stage
+from crossdock.model.states import HELD, State
+
+#: Until its client says otherwise, right after the first push; one that dies in between leaves nothing for ever.
+_UNSAID_S = 86_400.0
+
+
+def open_stage(memory: Memory, command: c.OpenStage, now: Now) -> Decision[bool]:
+    if command.name in memory.resqu.stages:
+        mine = queries.uncommitted(memory, command.name, now) is not None
+        return (), mine and _is_in(memory, command.spec.jid, command.name), ()
+    at, name = later(memory, now), command.name
+    opened = e.StageOpened(at, name, command.via, command.source, command.job_name, now.steady + _UNSAID_S)
+    pool = _pool(memory, command.source, command.job_name)
+    return (opened, _pushed(memory, name, command.via, command.spec, at, pool)), True, ()
+
+
+def push_stage(memory: Memory, command: c.PushStage, now: Now) -> Decision[int]:
+    stage = queries.uncommitted(memory, command.name, now)
+    if stage is None:
+        return (), 0, ()
+    many, jid = len(memory.resqu.lanes[command.name]), command.spec.jid
+    if jid in memory.jids and _is_in(memory, jid, command.name):
+        return (), many, ()
+    pool = _pool(memory, stage.source, stage.job_name)
+    event = _pushed(memory, command.name, command.via, command.spec, later(memory, now), pool)
+    return (event,), many + 1, ()
+
+
+def _is_in(memory: Memory, jid: str, name: str) -> bool:
+    return any(job.extra is not None and job.extra.stage == name for job in memory.named(jid))
+
+
+def _pool(memory: Memory, source: str, job_name: str) -> str:
+    """Where the jobs of a batch will be, as far as is known when they are pushed."""
+    return memory.resqu.mapping.batch_pool(source, job_name) or UNASSIGNED
+
+
+def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float, pool: str) -> e.StagePushed:
+    """A batch does not look at unique ids: its jobs run without. The event names the pool, for the lake's sake."""
+    extra = spec.extra or Extra()
+    if extra.links is not None and extra.links.lock is not None:
+        extra = replace(extra, links=replace(extra.links, lock=None))
+    if extra.stage != name:
+        extra = replace(extra, stage=name)
+    if extra is not spec.extra or spec.due or spec.queue != pool:
+        spec = replace(spec, queue=pool, extra=extra, due=0.0)
+    return e.StagePushed(at, name, via, memory.counters.number + 1, spec)
+
+
+def stage_opened(memory: Memory, event: e.StageOpened) -> None:
+    resqu = memory.resqu
+    stage = Stage(event.name, event.via, event.source, event.job_name, event.at, event.end)
+    stage.first = memory.counters.number + 1
+    resqu.stages[event.name] = stage
+    resqu.lanes[event.name] = Order()
+    resqu.stage_ends.add((event.end, event.name))
+
+
+def stage_pushed(memory: Memory, event: e.StagePushed) -> None:
+    stage, spec = memory.resqu.stages[event.name], event.spec
+    pool = _pool(memory, stage.source, stage.job_name)
+    job = Job(
+        event.number,
+        spec.jid,
+        memory.share(pool),
+        memory.share(spec.kind),
+        memory.share(event.via),
+        spec.payload,
+        spec.form,
+        spec.priority,
+        intern(spec.rules),
+        HELD,
+        event.at,
+        event.at,
+        failures=spec.failures,
+        extra=spec.extra,
+    )
+    memory.know(job)
+    batch_queues.stand(memory, job, event.name)
+    memory.counters.number = event.number
+    stage.total += 1
+
+
+def keep_stage(memory: Memory, command: c.KeepStage, now: Now) -> Decision[bool]:
+    if queries.uncommitted(memory, command.name, now) is None:
+        return (), False, ()
+    return (e.StageKept(later(memory, now), command.name, command.end),), True, ()
+
+
+def stage_kept(memory: Memory, event: e.StageKept) -> None:
+    stage = memory.resqu.stages[event.name]
+    _end(memory, stage, event.end)
+
+
+def _end(memory: Memory, stage: Stage, end: float) -> None:
+    ends = memory.resqu.stage_ends
+    if stage.phase is Phase.UNCOMMITTED:
+        ends.take((stage.end, stage.name))
+    stage.end = end
+    if end < float("inf"):
+        ends.add((end, stage.name))
+
+
+def commit_stage(memory: Memory, command: c.CommitStage, now: Now) -> Decision[int]:
+    stage = queries.uncommitted(memory, command.name, now)
+    many = queries.length(memory, command.name)
+    if stage is None or not many:
+        return (), 0, ()
+    pool = memory.resqu.mapping.batch_pool(stage.source, stage.job_name)
+    return (e.StageCommitted(later(memory, now), command.name, pool, many),), many, (pool,) if pool else ()
+
+
+def stage_committed(memory: Memory, event: e.StageCommitted) -> None:
+    stage = memory.resqu.stages[event.name]
+    if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while an allocator should have said what becomes of it
+        _end(memory, stage, float("inf"))
+        stage.since = event.at
+    batch_queues.take_out(memory, stage)
+    stage.phase = Phase.COMMITTED
+    stage.by_hand = False
+    if event.queue:
+        batch_queues.enter(memory, stage, event.queue, event.at)
+
+
+def assign_stage(memory: Memory, command: c.AssignStage, now: Now) -> Decision[int | None]:
+    stage = memory.resqu.stages.get(command.name)
+    if stage is None or stage.phase is not Phase.COMMITTED:
+        return (), 0, ()
+    event = e.StageAssigned(later(memory, now), command.name, command.queue)
+    key = (command.queue, stage.source)
+    if key in memory.resqu.active:
+        return (event,), len(memory.resqu.backlogs.get(key, ())) + 1, ()
+    return (event,), None, (command.queue,)
+
+
+def stage_assigned(memory: Memory, event: e.StageAssigned) -> None:
+    stage = memory.resqu.stages[event.name]
+    stage.by_hand = True
+    batch_queues.enter(memory, stage, event.queue, event.at)
+
+
+def finish_stage(memory: Memory, command: c.FinishStage, now: Now) -> Decision[str | None]:
+    stage = memory.resqu.stages.get(command.name)
+    if stage is None or not stage.by_hand or stage.phase is not Phase.ACTIVE:
+        return (), None, ()
+    waiting = queries.backlog(memory, stage.queue, stage.source)
+    following = waiting[0] if waiting and memory.resqu.stages[waiting[0]].by_hand else ""
+    event = e.StageFinished(later(memory, now), command.name, following)
+    return (event,), following or None, (stage.queue,) if waiting or queries.length(memory, command.name) else ()
+
+
+def stage_finished(memory: Memory, event: e.StageFinished) -> None:
+    resqu, stage = memory.resqu, memory.resqu.stages[event.name]
+    left = [memory.jobs[number] for (number,) in resqu.lanes[event.name]]
+    following = batch_queues.take_out(memory, stage)
+    del resqu.stages[event.name], resqu.lanes[event.name]
+    if following is not None and following.by_hand:
+        following.phase = Phase.COMMITTED
+        following.queue = ""
+        following = batch_queues.next_by_itself(memory, stage)
+    if following is not None:
+        batch_queues.enter(memory, following, stage.queue, event.at)
+    queue = memory.queue(stage.queue, event.at)
+    for job in left:
+        batch_queues.forget_batch(job)
+        job.queue, job.state, job.since = queue.name, State.READY, stage.since
+        job.place = (-job.priority, BAND_NORMAL, stage.since, b"", job.number)
+        placement.place(memory, job)
+
+
+def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now, random: Random) -> Decision[Job | None]:
+    """By the rules of its queue: a paused one gives nothing, nor does a full one."""
+    stage = memory.resqu.stages.get(command.name)
+    if stage is None or stage.phase is not Phase.ACTIVE:
+        return (), None, ()
+    lane = c.LeaseLane(command.via, [stage.queue], command.worker, command.terms, lane=command.name)
+    return lease_next(random, memory, lane, now) or ((), None, ())
+
+
+def abandon(memory: Memory, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
+    """Batches whose time was over `until` then (steady): their jobs go, so many at once, and then they."""
+    at = later(memory, now)
+    events: list[AnyEvent] = []
+    left = limit
+    for end, name in memory.resqu.stage_ends.islice(0, limit):
+        if end > until or left <= 0:
+            break
+        lane = memory.resqu.lanes[name]
+        jobs = [memory.jobs[number] for (number,) in lane.islice(0, left)]
+        if jobs:
+            events.append(Removed(at, "abandoned", "", last_rows(jobs, at)))
+        left -= len(jobs) + 1
+        if len(jobs) == len(lane):
+            events.append(e.StageEnded(at, name))
+    return events, limit - left
+
+
+def stage_ended(memory: Memory, event: e.StageEnded) -> None:
+    stage = memory.resqu.stages.pop(event.name)
+    memory.resqu.stage_ends.take((stage.end, event.name))
+    del memory.resqu.lanes[event.name]

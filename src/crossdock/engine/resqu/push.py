@@ -1,0 +1,100 @@
+"""Pushing a Resqu job: a new one, the repeat of one, or the next try of the one in a worker's buffer."""
+
+from random import Random
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.jobs import enqueue
+from crossdock.engine.jobs.fail import stirred_by
+from crossdock.engine.jobs.retry_policy import Told, failure
+from crossdock.engine.resqu import queries, reschedule
+from crossdock.engine.resqu.unique_ids import buffered, face_of, lock_of
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.resqu import SHOWN_AS, Buffer, Pushing, PushJob, uid_of
+from crossdock.model.events import AnyEvent, Pushed
+from crossdock.model.events.resqu import DeferralDropped, Said
+from crossdock.model.job import Job, Lease, Number, Spec
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_PUSHED: Final = Pushing.PUSHED
+
+
+def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision[Pushing]:
+    spec = command.spec
+    queue = memory.resqu.queue_of(spec)
+    if queue != spec.queue:
+        spec = replace(spec, queue=queue)
+    jid, extra = spec.jid, spec.extra
+    if jid in memory.resqu.once.ids:
+        return (), Pushing.REPEATED, ()
+    if jid in memory.jids:
+        return (), Pushing.DUPLICATE if face_of(next(memory.named(jid))) is None else Pushing.REPEATED, ()
+    if extra is not None and extra.links is not None:
+        return _linked(memory, command, spec, now, random)
+    counters, wall = memory.counters, now.wall
+    if wall >= counters.at:
+        event = Pushed(wall, counters.number + 1, command.via, [spec])
+    else:
+        event = Pushed(counters.at, counters.number + 1, command.via, [spec], wall)
+    return (event,), _PUSHED, (queue,) if spec.due <= wall else ()
+
+
+def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
+    """A job with a unique id, or that is monitored."""
+    lock = lock_of(spec)
+    events: list[AnyEvent] = []
+    if lock:
+        uid = uid_of(lock)
+        number = queries.named(memory, uid)
+        found = buffered(memory, number)
+        if found is not None and found[1].said is not Said.NOTHING and _says(found[1], found[2], command):
+            return _next_try(memory, found[2], found[3], spec, command.via, now, random, found[1].said)
+        if uid.startswith(SHOWN_AS):
+            return (), Pushing.REPEATED, ()  # of a job that is over, or somebody else's by now
+        refused = _refused(memory, lock, number, spec, command.by)
+        if refused is not None:
+            return (), refused, ()
+        if lock in memory.resqu.deferred:
+            events.append(DeferralDropped(later(memory, now), lock))
+    number = memory.counters.number + 1
+    events.append(enqueue.push_event(command.via, [spec], number, later(memory, now), now))
+    return events, _PUSHED, enqueue.ready_queues([spec], now)
+
+
+def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
+    if lock not in memory.locks or memory.resqu.reserved.get(lock) == by:
+        return None
+    face, job = face_of(spec), memory.jobs.get(holder)
+    if face is not None and not face.stamped and job is not None and job.lease is None:
+        known = face_of(job)
+        if known is not None and known.text == face.text:
+            return Pushing.REPEATED
+    return Pushing.NOT_UNIQUE
+
+
+def _says(buffer: Buffer, job: Job, command: PushJob) -> bool:
+    """Whether it is the child who spoke of the job in this buffer that pushes now. On another connection, as after a
+    restart, that is who pushes the same job; another one of its unique id is somebody else's."""
+    if buffer.by == command.by or face_of(job) is None:
+        return True
+    spec = command.spec
+    return job.kind == spec.kind and _value(job.payload) == _value(spec.payload)
+
+
+def _value(payload: bytes) -> Any:
+    return msgspec.json.decode(payload) if payload else None
+
+
+def _next_try(
+    memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: Now, random: Random, said: Said
+) -> Decision[Pushing]:
+    if said is Said.OVER and face_of(job) is None:
+        told = Told(via, lease.worker, "", "its worker asked for another try")
+        event = failure(memory, job, lease, now, told, random)
+        return (event,), Pushing.CONTINUED, stirred_by(event, job)
+    run = reschedule.next_run(memory, job, lease, spec, via, now, failed=said is Said.OVER)
+    return (run,), Pushing.CONTINUED, reschedule.stirred(memory, job, run)

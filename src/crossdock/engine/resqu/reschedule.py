@@ -1,0 +1,126 @@
+"""Jobs that come again: rescheduled as a success or as a failure, the same one or another (protocol page 10.6)."""
+
+from random import Random
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, just_after, later
+from crossdock.engine.index import placement
+from crossdock.engine.index.sort_keys import stamped
+from crossdock.engine.jobs import enqueue
+from crossdock.engine.jobs.complete import DONE, UNKNOWN, claimed, room, success
+from crossdock.engine.jobs.release import closing, end_lease, leased_via
+from crossdock.engine.jobs.retry_policy import Told, failure
+from crossdock.engine.records import links
+from crossdock.engine.records.stats import FAILURE, RUN
+from crossdock.engine.resqu.unique_ids import face_of, lock_of, routed
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Refused, Succeed, Verdict
+from crossdock.model.commands.resqu import Reschedule
+from crossdock.model.events import AnyEvent
+from crossdock.model.events.resqu import Rescheduled
+from crossdock.model.job import Extra, Failure, Job, Lease, Spec
+from crossdock.model.states import State
+
+_SAID = "its worker asked for another try"
+
+
+def reschedule(memory: Memory, command: Reschedule, now: Now, random: Random) -> Decision[Verdict]:
+    found = claimed(memory, command.jid, command.claim)
+    if found is None:
+        return (), UNKNOWN, ()
+    if command.same:
+        event = next_run(memory, *found, command.spec, command.claim.via, now, failed=command.failed)
+        return (event,), DONE, stirred(memory, found[0], event)
+    return _another(memory, *found, command, now, random)
+
+
+def next_run(memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: Now, *, failed: bool) -> Rescheduled:
+    """The same job, as the spec says; a job of another door comes again as it is."""
+    failures = max(spec.failures, job.failures + 1) if failed else job.failures
+    due = spec.due if spec.due > now.wall else 0.0
+    if face_of(job) is not None:
+        to = replace(routed(memory, spec), priority=job.priority, rules=job.rules, due=due)
+    else:
+        to = Spec(job.jid, job.queue, job.kind, job.payload, job.form, job.priority, job.rules, due)
+    at = just_after(later(memory, now))  # behind all that came at this reading of the clock
+    said = _SAID if failed else ""
+    return Rescheduled(*closing(job, lease, at, via), failed, to, failures, said, leased_via(lease, via))
+
+
+def stirred(memory: Memory, job: Job, event: Rescheduled) -> tuple[str, ...]:
+    queues = dict.fromkeys(room(memory, job))
+    if not event.to.due:
+        queues[event.to.queue] = None
+    return tuple(queues)
+
+
+def rescheduled(memory: Memory, event: Rescheduled) -> None:
+    job, to = memory.jobs[event.number], event.to
+    end_lease(memory, job, State.SCHEDULED if to.due else State.READY)
+    _book(memory, job, event)
+    linked = job.extra.links if job.extra is not None else None
+    if linked is not None:
+        if event.failed:
+            links.failed(memory, job, linked, event.at, "failed")
+        elif linked.tracked:
+            links.tell(memory, job, event.at, "success")
+    _become(memory, job, event)
+    if linked is not None:
+        if linked.lock is not None:
+            memory.resqu.running.discard(linked.lock.name)
+        if linked.tracked:
+            links.tell(memory, job, event.at, "enqueued")
+
+
+def _book(memory: Memory, job: Job, event: Rescheduled) -> None:
+    memory.counters.processed += 1
+    if event.failed:
+        memory.counters.failures += 1
+        memory.stats.book(job.queue, event.at, FAILURE, 1.0)
+    else:
+        memory.stats.book(job.queue, event.at, RUN, event.run_s)
+
+
+def _become(memory: Memory, job: Job, event: Rescheduled) -> None:
+    to, extra = event.to, job.extra or Extra()
+    if to.jid != job.jid:
+        memory.rename(job, to.jid)
+    if extra.stage:
+        extra = replace(extra, stage="")
+    if to.extra is not None and to.extra.face is not None:
+        extra = replace(extra, face=to.extra.face)
+    if event.failed:
+        first_at = extra.error.first_at if extra.error is not None else event.at
+        error = Failure("", event.message, (), first_at, event.at, to.due or event.at, False)
+        extra = replace(extra, error=error)
+    job.extra = extra
+    job.kind, job.payload, job.form = memory.share(to.kind), to.payload, to.form
+    job.failures, job.due, job.since = event.failures, to.due, event.at
+    job.queue = memory.queue(to.queue, event.at).name
+    job.place = None if to.due else stamped(job, event.at)
+    placement.place(memory, job)
+
+
+def _another(
+    memory: Memory, job: Job, lease: Lease, command: Reschedule, now: Now, random: Random
+) -> Decision[Verdict]:
+    """The job ends, and the other one is pushed. It may take over this one's lock."""
+    spec = routed(memory, command.spec)
+    refused = enqueue.refusals(memory, [spec], now)
+    lock = lock_of(spec)
+    own = lock in memory.locks and memory.locks[lock].holder == job.number
+    if refused and not (own and refused[0] is Refused.NOT_UNIQUE):
+        return (), UNKNOWN, ()
+    claim, at = command.claim, later(memory, now)
+    end: AnyEvent
+    if command.failed:
+        told = Told(claim.via, claim.worker, "", "it was rescheduled as a failure", counted=False)
+        end = failure(memory, job, lease, now, told, random, final=True)
+    else:
+        end = success(job, lease, Succeed(command.jid, claim), at, now)
+    number = memory.counters.number + 1
+    spec = enqueue.resolved(memory, spec, number, number)
+    event = enqueue.push_event(claim.via, [spec], number, max(at, end.at), now)
+    return (end, event), DONE, (*room(memory, job), *enqueue.ready_queues([spec], now))

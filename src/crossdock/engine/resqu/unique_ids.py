@@ -1,0 +1,206 @@
+"""Unique ids (protocol page 6): who has one, what is deferred under it, and what a worker's child says through it.
+
+A lock stands in `memory.locks` under its holder's number, or under 0 while a connection has it. What becomes of the job
+in a worker's buffer is told by what its child does to that job's lock; here that is read.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from crossdock.engine.decision import Decision, later
+from crossdock.engine.jobs.complete import room, success
+from crossdock.engine.jobs.enqueue import push_event
+from crossdock.engine.records import links
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Lock, Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands import resqu as c
+from crossdock.model.commands.core import Claim, Succeed
+from crossdock.model.commands.resqu import Buffer
+from crossdock.model.events import AnyEvent
+from crossdock.model.events import resqu as e
+from crossdock.model.job import Job, Lease, Number, ResquFace, Spec
+
+_FOR_EVER = float("inf")
+
+
+def face_of(spec: Spec | Job) -> ResquFace | None:
+    face = spec.extra.face if spec.extra is not None else None
+    return face if type(face) is ResquFace else None
+
+
+def routed(memory: Memory, spec: Spec) -> Spec:
+    """In the queue of its pool."""
+    queue = memory.resqu.queue_of(spec)
+    return spec if queue == spec.queue else replace(spec, queue=queue)
+
+
+def buffered(memory: Memory, number: Number) -> tuple[str, Buffer, Job, Lease] | None:
+    """The buffer to which this job is leased, if it is to one."""
+    job, key = memory.jobs.get(number), memory.resqu.in_buffer.get(number)
+    if job is None or job.lease is None or key is None:
+        return None
+    buffer = memory.resqu.buffers[key]
+    return (key, buffer, job, job.lease) if buffer.held == (number, job.lease.token) else None
+
+
+def reserve(memory: Memory, command: c.Reserve, now: Now) -> Decision[bool]:
+    number = queries.named(memory, command.uid)
+    found = buffered(memory, number)
+    if found is not None:
+        buffer = found[1]
+        return (), buffer.said is e.Said.OVER and buffer.by in (command.by, 0), ()
+    if command.uid.startswith(c.SHOWN_AS):
+        return (), number not in memory.jobs, ()
+    name = c.unique(command.uid).name
+    if name in memory.locks:
+        return (), memory.resqu.reserved.get(name) == command.by, ()
+    return (e.Reserved(later(memory, now), name, command.by),), True, ()
+
+
+def reserved(memory: Memory, event: e.Reserved | e.Handed) -> None:
+    memory.locks[event.name] = Lock(0, _FOR_EVER)
+    memory.resqu.running.discard(event.name)
+    memory.resqu.reserve(event.name, event.by)
+
+
+def release(memory: Memory, command: c.Release, now: Now) -> Decision[None]:
+    names = list(memory.resqu.reserved_by.get(command.by, ()))
+    return ((e.Unreserved(later(memory, now), names),) if names else ()), None, ()
+
+
+def unreserved(memory: Memory, event: e.Unreserved) -> None:
+    for name in event.names:
+        links.free(memory, name)
+
+
+def _is_running(memory: Memory, lock: str) -> bool:
+    held = memory.locks.get(lock)
+    holder = memory.jobs.get(held.holder) if held is not None else None
+    return holder is not None and queries.is_running(memory, holder, lock)
+
+
+def defers(memory: Memory, spec: Spec) -> bool:
+    """Whether a job whose lock is taken can wait for its holder."""
+    face, lock = face_of(spec), lock_of(spec)
+    can = face is not None and face.defer is not None
+    return can and lock not in memory.resqu.deferred and _is_running(memory, lock)
+
+
+def defer(memory: Memory, command: c.Defer, now: Now) -> Decision[bool | None]:
+    name = lock_of(command.spec)
+    if not _is_running(memory, name):
+        return (), None, ()
+    if name in memory.resqu.deferred:
+        return (), False, ()
+    return (e.Deferred(later(memory, now), name, command.via, command.spec),), True, ()
+
+
+def lock_of(spec: Spec) -> str:
+    """The name of its lock, empty if it has none."""
+    linked = spec.extra.links if spec.extra is not None else None
+    return linked.lock.name if linked is not None and linked.lock is not None else ""
+
+
+def deferred(memory: Memory, event: e.Deferred) -> None:
+    memory.resqu.deferred[event.name] = (event.via, event.spec)
+
+
+def deferral_dropped(memory: Memory, event: e.DeferralDropped) -> None:
+    del memory.resqu.deferred[event.name]
+
+
+def mark(memory: Memory, command: c.Mark, now: Now) -> Decision[bool]:
+    number = queries.named(memory, command.uid)
+    found = buffered(memory, number)
+    at, name = later(memory, now), c.unique(command.uid).name
+    if found is not None:
+        said = e.Said.NOTHING if command.running else e.Said.AGAIN
+        if command.running and found[1].said is said:
+            return (), True, ()
+        # Running, though its end was said before: the worker was given it once more, and another child has begun.
+        return (e.BufferSaid(at, found[0], said, command.by),), True, ()
+    job = memory.jobs.get(number)
+    if job is None:
+        return (), name in memory.resqu.reserved, ()
+    if name in memory.locks and job.lease is None and command.running is not (name in memory.resqu.running):
+        return (e.UniqueMarked(at, name, command.running),), True, ()
+    return (), True, ()
+
+
+def unique_marked(memory: Memory, event: e.UniqueMarked) -> None:
+    if event.running:
+        memory.resqu.running.add(event.name)
+    else:
+        memory.resqu.running.discard(event.name)
+
+
+def unlock(memory: Memory, command: c.Unlock, now: Now) -> Decision[int]:
+    at, name, number = later(memory, now), c.unique(command.uid).name, queries.named(memory, command.uid)
+    waits = name in memory.resqu.deferred
+    there = command.state and (name in memory.locks or number in memory.jobs)
+    count = int(there) + int(command.deferred and waits)
+    found = buffered(memory, number)
+    if found is not None:
+        return ((e.BufferSaid(at, found[0], e.Said.OVER, command.by),) if command.state else ()), count, ()
+    job = memory.jobs.get(number)
+    if name not in memory.locks or (job is not None and job.lease is not None):
+        return (), count, ()
+    events: list[AnyEvent] = []
+    if command.deferred and waits:
+        events.append(e.DeferralDropped(at, name))
+    if command.state:
+        events.append(e.Unlocked(at, name))
+    return events, count, ()
+
+
+def unlocked(memory: Memory, event: e.Unlocked) -> None:
+    links.free(memory, event.name)
+
+
+def finalise(memory: Memory, command: c.Finalise, now: Now) -> Decision[c.Finalised]:
+    name, number = c.unique(command.uid).name, queries.named(memory, command.uid)
+    text = queries.deferred(memory, command.uid) or b""
+    events: list[AnyEvent] = []
+    if text:
+        events.append(e.Handed(later(memory, now), name, command.by))
+    found = buffered(memory, number)
+    if found is not None:
+        _, _, job, lease = found
+        done = Succeed(job.jid, Claim(command.via, lease.worker, (number, lease.token)))
+        events.append(success(job, lease, done, later(memory, now), now))
+        return events, c.Finalised(True, text), room(memory, job)
+    if name not in memory.resqu.running:
+        return (), c.Finalised(False), ()
+    return events or [e.Unlocked(later(memory, now), name)], c.Finalised(True, text), ()
+
+
+def follow(memory: Memory, names: Iterable[str], first: Number, now: Now) -> tuple[list[AnyEvent], list[Spec]]:
+    """The deferred jobs of these locks are pushed, unless somebody else has the lock by now: then they wait for him."""
+    at = later(memory, now)
+    events: list[AnyEvent] = []
+    specs: list[Spec] = []
+    for name in names:
+        if name in memory.resqu.deferred and name not in memory.locks:
+            via, spec = memory.resqu.deferred[name]
+            spec = released(memory, spec, now)
+            events += [e.DeferralDropped(at, name), push_event(via, [spec], first + len(specs), at, now)]
+            specs.append(spec)
+    return events, specs
+
+
+def released(memory: Memory, spec: Spec, now: Now) -> Spec:
+    face = face_of(spec)
+    delay = face.defer if face is not None else None
+    return replace(routed(memory, spec), due=now.wall + delay if delay else 0.0)
+
+
+def started(memory: Memory) -> None:
+    """No connection is left: what they had reserved is free, and nobody knows who said what of a job."""
+    resqu = memory.resqu
+    for name in list(resqu.reserved):
+        links.free(memory, name)
+    for key, buffer in resqu.buffers.items():
+        if buffer.by:
+            resqu.buffers[key] = replace(buffer, by=0)

@@ -1,0 +1,318 @@
+"""Everything the engine knows. A job is in `jobs` under its number and in `jids` under its name; where it stands
+besides is the affair of `placing`. Only apply functions may write here."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final, NamedTuple
+
+from crossdock.engine.index import lists
+from crossdock.engine.index.bulk_loads import Loads
+from crossdock.engine.index.dependents import Key, Unresolved
+from crossdock.engine.index.failures import Failures
+from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, Jids, Jobs
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.tags import Tags
+from crossdock.engine.index.workers import Workers
+from crossdock.engine.job_view import face_of
+from crossdock.engine.keyspace.store import Keys
+from crossdock.engine.qless.lazy_deadlines import ByCaller, Lazy
+from crossdock.engine.qless.quirks.stray_entries import Stale, Strays
+from crossdock.engine.records.stats import Stats
+from crossdock.engine.resqu.state import Resqu
+from crossdock.model.commands.core import Touched
+from crossdock.model.job import Extra, Job, Number
+from crossdock.model.protocol_data import FaktoryFace, QlessFace, ResquFace
+from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
+from crossdock.model.states import HELD, SHELVED, State
+
+#: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
+_NAMES_AT_MOST: Final = 10_000
+_SHARED_LENGTH: Final = 255  #: characters; the class of a qless job may have more
+
+
+#: (-priority, due, number): scheduled jobs of a queue as they are listed
+Waiting = tuple[int | float, float, Number]
+
+#: Containers that nobody needs any more.
+Discarded = dict[Any, Any] | Order[Any] | set[bytes]
+
+
+class Lock(NamedTuple):
+    """A name held by a job: no other is taken in under it."""
+
+    holder: Number
+    end: float  #: steady
+
+
+class Memory:
+    # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
+    __slots__ = (
+        "blocked_in",
+        "completed",
+        "config",
+        "configured",
+        "counters",
+        "discarded",
+        "failed_in",
+        "failures",
+        "foreground",
+        "group_ends",
+        "groups",
+        "held_in",
+        "intervals",
+        "jids",
+        "job_ends",
+        "jobs",
+        "keys",
+        "lazy",
+        "leased_in",
+        "limits",
+        "loads",
+        "lock_ends",
+        "locks",
+        "loose",
+        "names",
+        "needed_by",
+        "owed",
+        "pending",
+        "queues",
+        "recurrences",
+        "recurring",
+        "resqu",
+        "retrying_in",
+        "room",
+        "scheduled_in",
+        "scripts",
+        "shelves",
+        "stale",
+        "stats",
+        "strays",
+        "strict",
+        "tags",
+        "throttles",
+        "touched",
+        "track_ends",
+        "tracks",
+        "unresolved",
+        "watched",
+        "workers",
+    )
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.throttles: dict[str, Throttle] = {}
+        self.configured: list[str] = []  #: of them: those of the configuration
+        self.recurrences: dict[str, Recurrence] = {}
+        self.recurring: Order[tuple[float, str]] = Order()
+        self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
+        self.keys = Keys()
+        self.resqu = Resqu()
+        self.discarded: list[Discarded] = []
+        self.room = inf  #: jobs that may yet come in unasked; the server says it, no event does
+        self._empty()
+
+    def clear(self) -> None:
+        """Forget all but numbers and what the configuration says. What a million jobs leave is freed by `free`."""
+        self.discarded += (
+            *self.jobs.blocks.values(),
+            *self.jids.parts,
+            *(queue.ready for queue in self.queues.values()),
+            *self.shelves.values(),
+            self.job_ends,
+            self.needed_by,
+            self.strict,
+            *(each.waiting for each in self.unresolved.values()),
+            *self.scheduled_in.values(),
+            *self.retrying_in.values(),
+            self.keys.entries,
+            self.keys.walk,
+            self.keys.ends,
+            self.completed,
+            *self.failed_in.values(),
+            *self.failures.groups.values(),
+            *self.blocked_in.values(),
+            *self.held_in.values(),
+            *self.pending.values(),
+            *self.resqu.lanes.values(),
+            *(load.jids for load in self.loads.by_run.values()),
+            self.loads.once,
+        )
+        self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
+        self.recurring = Order((each.next, name) for name, each in self.recurrences.items())
+        self._empty()
+
+    def _empty(self) -> None:
+        self.jobs = Jobs()
+        self.jids = Jids()
+        self.queues: dict[str, Queue] = {}
+        self.shelves: dict[State, Order[tuple[float, Number]]] = {state: Order() for state in SHELVED}
+        self.locks: dict[str, Lock] = {}
+        self.groups: dict[str, Group] = {}
+        self.tracks: dict[str, Track] = {}
+        # With the holder before the name: locks of one turn end together, and are added at the end all the same.
+        self.lock_ends: Order[tuple[float, Number, str]] = Order()
+        self.group_ends: Order[tuple[float, str]] = Order()
+        self.track_ends: Order[tuple[float, str]] = Order()  #: of those that are dated
+        self.job_ends: Order[tuple[float, Number]] = Order()
+        self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
+        for throttle in self.throttles.values():
+            throttle.holders, throttle.pending = {}, {}
+        self.pending: dict[str, Order[tuple[float, str]]] = {}  #: by throttle: since when, and who
+        self.owed: dict[str, tuple[int, float]] = {}  #: by throttle: how many more have room, by their caller's time
+        self.keys = self.keys.emptied()
+        self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
+        self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
+        self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
+        self.strict: dict[Number, int] = {}  #: how many of them fail with it even if it is kept
+        self.unresolved: dict[Key, Unresolved] = {}  #: dependents of ended jobs; the last ones are resolved first
+        self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
+        self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
+        self.retrying_in: dict[str, Order[tuple[float, Number]]] = {}
+        self.scheduled_in: dict[str, Order[Waiting]] = {}
+        self.blocked_in: dict[str, Order[ByCaller]] = {}
+        self.held_in: dict[str, Order[ByCaller]] = {}
+        self.lazy = Lazy()
+        self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.failures = Failures()
+        self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
+        self.stale = Stale()
+        self.strays = Strays()
+        self.tags = Tags()
+        self.workers = Workers()
+        self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
+        self.config: dict[str, str] = {}
+        self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
+        self.intervals: dict[str, Interval] = {}
+        self.resqu = Resqu(self.resqu.mapping)
+        self.loads = Loads()
+        self.stats = Stats()
+        self.names: dict[str, str] = {}
+        self.counters.processed = self.counters.failures = self.counters.evicted = 0
+
+    def free(self, items: int) -> bool:
+        """Free some of what `clear` discarded. True: there is more. To free it all at once would stop the doors."""
+        while self.discarded and items > 0:
+            container = self.discarded[-1]
+            take = container.popitem if isinstance(container, dict) else container.pop
+            for _ in range(min(items, len(container))):
+                take()
+                items -= 1
+            if not container:
+                self.discarded.pop()
+        return bool(self.discarded)
+
+    def queue(self, name: str, at: float, t: float | None = None) -> Queue:
+        """The queue of that name, registered if it is new."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, at, first_t=t)
+        elif not queue.listed:
+            del self.queues[name]  # it is new to those who list it, and comes last
+            self.queues[name] = queue
+            queue.listed = True
+            queue.first_seen, queue.first_t = at, at if t is None else t
+        return queue
+
+    def standing(self, name: str, at: float) -> Queue:
+        """The queue of that name, to hold something; it is registered by whoever wants it known."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, at, listed=False)
+        return queue
+
+    def stand_in(self, job: Job, at: float) -> Queue:
+        """The queue a job comes back to. A forgotten one is known again, but to qless it stays forgotten."""
+        return self.queue(job.queue, at) if face_of(job) is None else self.standing(job.queue, at)
+
+    def share(self, name: str) -> str:
+        """The one string object of that text that all jobs point to."""
+        known = self.names.get(name)
+        if known is not None:
+            return known
+        if len(self.names) < _NAMES_AT_MOST and len(name) <= _SHARED_LENGTH:
+            self.names[name] = name
+        return name
+
+    def know(self, job: Job) -> None:
+        """Enter it under its number and its name. Where it stands is `placing`'s affair."""
+        # `Jobs.add` and `Jids.add` alone would do; every job goes this way.
+        number, jid = job.number, job.jid
+        block = self.jobs.blocks.get(number >> BLOCK_BITS)
+        if block is None:
+            self.jobs.add(job)
+        else:
+            block[number] = job
+        if self.jids.parts[hash(jid) & PART_MASK].setdefault(jid, number) != number:
+            self.jids.add(jid, number)
+
+    def drop(self, job: Job) -> None:
+        """Take the job out altogether; it must not stand in any order any more."""
+        self.jobs.take(job.number)
+        extra = job.extra
+        if extra is not None:
+            if job.end:
+                self.job_ends.take((job.end, job.number))
+            if extra.links is not None:
+                self.foreground.pop(job.number, None)
+            if extra.tags:
+                self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
+            if type(extra.face) is not FaktoryFace:  # what most have
+                self._leave(job, extra)
+        self.jids.take(job.jid, job.number)
+
+    def _leave(self, job: Job, extra: Extra) -> None:
+        """What is remembered of a job that had that face."""
+        face = extra.face
+        if type(face) is QlessFace:
+            lists.forget(self, job)
+        elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+            self.resqu.once.mark(job.jid, self.counters.at)
+
+    def rename(self, job: Job, jid: str) -> None:
+        """It goes on under another jid. A repeat of the push that made it is still known for one."""
+        self.resqu.once.mark(job.jid, self.counters.at)
+        self.jids.take(job.jid, job.number)
+        if job.extra is not None and job.extra.tags:
+            self.tags.rename(job.number, job.jid, jid, job.extra.tags)
+        job.jid = jid
+        self.jids.add(jid, job.number)
+
+    def end_at(self, job: Job, end: float) -> None:
+        """Its time runs from now on."""
+        job.end = end
+        self.job_ends.add((end, job.number))
+
+    def numbered(self, number: Number) -> Iterator[Job]:
+        """As `named`, by number."""
+        job = self.jobs.get(number)
+        if job is not None:
+            yield job
+
+    def named(self, jid: str) -> Iterator[Job]:
+        """All live jobs of that jid, oldest first."""
+        return (self.jobs[number] for number in self.jids.all(jid))
+
+
+# What the engine counts.
+
+
+@dataclass(slots=True)  # not a Struct: `at` is set at every event, which costs five times as much there
+class Counters:
+    """Plain numbers of the state; a snapshot keeps them as they are."""
+
+    number: int = 0  #: the last job's
+    token: int = 0  #: the last lease's
+    at: float = 0.0  #: the last event's
+    epoch: int = 0  #: how often the server has started
+    first_token: int = 1  #: leases below it were given before this start
+    processed: int = 0
+    failures: int = 0
+    evicted: int = 0  #: jobs whose time to live was over before they were finished, since this start
+    failed: int = 0  #: the last failed job's `QlessFace.order`
+    boot: str = ""  #: these four as the last `Started` has them
+    offset: float = 0.0
+    held_at: float = 0.0
+    held_until: float = 0.0
