@@ -71,7 +71,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 found = client.fetch("default")
                 assert found is not None
                 client.ack(found["jid"])
-        wait_until(lambda: any(data.glob("lake/events/*/*")), "the lake has a segment")
+        wait_until((data / "lake" / "_done.json").exists, "the lake has a segment")
         server.kill()
     for name in (BALLAST, LOCK, f"{DATABASE}-shm", "control.sock"):
         (data / name).unlink(missing_ok=True)

@@ -45,10 +45,14 @@ class Crowd:
             server.kill()
             dead.append(time.monotonic())
             server.start()
+            self._begin_life()
             self.up.set()
         if after:
             self.live(0.5)
         return dead
+
+    def _begin_life(self) -> None:
+        """Called after each restart, before clients connect again."""
 
     def live(self, seconds: float) -> None:
         enough, latest = len(self.ops) + LIFE_OPS, time.monotonic() + LIFE_S

@@ -76,6 +76,10 @@ class Load(Crowd):
         self.origins.update(dict.fromkeys(names, peer.door))
         return {name: f"{name} {random.randbytes(random.choice((10, 50, 300))).hex()}" for name in names}
 
+    def _begin_life(self) -> None:
+        """Requests that a kill cut off are counted wrongly: over hundreds of kills that would stop the producers."""
+        self._fetched = self._pushed = 0
+
     def _make_room(self) -> bool:
         if self._pushed - self._fetched < BACKLOG:
             return True
