@@ -33,11 +33,11 @@ from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.faktory.session import FaktorySession
+from crossdock.protocols.redis.channels import Channels
 from crossdock.server.standing import recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
-from crossdock.wire.channels import Channels
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.faktory.session import FaktorySession
 
 T = TypeVar("T")
 

@@ -18,16 +18,16 @@ from bench.doors.resqu import ResquLoad
 from bench.faktory import job_text
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import Memory
+from crossdock.protocols.base import Door
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless.service import Qless as QlessService
+from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless.service import Qless as QlessService
-from crossdock.wire.redis.resqu.service import Resqu
-from crossdock.wire.session import Door
 
 _A_TURN: Final = 64  #: requests that share a batch
 

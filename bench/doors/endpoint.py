@@ -10,7 +10,7 @@ import msgspec
 
 from bench.replies import Unexpected
 from bench.target import Target, connect, read_line
-from crossdock.wire.redis.qless.library import hashes
+from crossdock.protocols.redis.qless.library import hashes
 
 #: Dialects that are spoken to alike; others have other words, or put their arguments in another order.
 _SPOKEN: Final = ("qless", "qless-throttles")

@@ -11,7 +11,7 @@ import pytest
 
 from crossdock.client.errors import Broken
 from crossdock.client.stream import connect
-from crossdock.wire.faktory.session import BLOCK_S
+from crossdock.protocols.faktory.session import BLOCK_S
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.peer import Got, Peer
 from tests.support.peers import LISTENING, PEERS, ViaFaktory, ViaMasenko, ViaWorkq, reach

@@ -13,9 +13,9 @@ import pytest
 
 from crossdock.client.control import ControlClient
 from crossdock.client.errors import Broken, NoServer, Refused
+from crossdock.protocols.admin.session import LINE_BYTES
+from crossdock.protocols.admin.socket_path import PATH_BYTES
 from crossdock.server.doors import BUILT
-from crossdock.wire.control.session import LINE_BYTES
-from crossdock.wire.control.where import PATH_BYTES
 from tests.support.command_line import Ended, Operator
 from tests.support.faktory_client import Refused as Crowded
 from tests.support.server import Server

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import redis
 
-from crossdock.wire.redis.qless.dialect import REQLESS_013, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.call import REQLESS_013, UNIFIED_2013, Dialect
 from tests.qless.replay import QlessDesk, same
 from tests.support.qless_calls import RIGHT, SETTING, calls, spoilt
 from tests.support.redis_beside import RealRedis, missing_redis

@@ -17,7 +17,7 @@ from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.job import Bound, Job
 from crossdock.model.states import State
-from crossdock.wire.payload import as_args
+from crossdock.protocols.payload import as_args
 from tests.support.accounting import Kind, Outcome, Verdict, account
 from tests.support.load import Load, named
 from tests.support.patience import IDLE_PATIENCE_S, wait_until

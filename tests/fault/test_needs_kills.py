@@ -15,7 +15,7 @@ from crossdock.model import events as e
 from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Job
 from crossdock.model.states import State
-from crossdock.wire.payload import as_args
+from crossdock.protocols.payload import as_args
 from tests.model import invariants
 from tests.support.accounting import Kind, Op, Outcome, account
 from tests.support.load import named

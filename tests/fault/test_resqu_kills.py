@@ -15,7 +15,7 @@ from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.events import AnyEvent, Spawned
 from crossdock.model.events.codec import decode_batch
-from crossdock.wire.payload import as_args
+from crossdock.protocols.payload import as_args
 from tests.support.accounting import Kind, Op, Outcome, Verdict, account, had_by_two
 from tests.support.peer import Got
 from tests.support.resqu_load import CONFIG, PLANS, ResquLoad, crc, named

@@ -15,7 +15,7 @@ from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Form, Spec
 from crossdock.model.policies import Rules
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.dialect import UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.call import UNIFIED_2013, Dialect
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
 from tests.model.resqu_simulation import ResquWorld
 from tests.model.simulation import World

@@ -10,7 +10,7 @@ import pytest
 from crossdock.pipeline.source.options import BadOption, writing
 from crossdock.pipeline.source.rows import BadFrame, chunks, plan
 from crossdock.pipeline.source.sink import RunClosed, _refuse_ended
-from crossdock.wire.redis.loads.jobs import specs
+from crossdock.protocols.redis.bulk.jobs import specs
 
 WHOLE = {"jid": "string", "kind": "string"}
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from crossdock.model.commands.core import Command
-from crossdock.wire.redis.qless import unified
-from crossdock.wire.redis.qless.dialect import UNIFIED
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.notices import in_scripts, notices
-from crossdock.wire.redis.qless.perscript import answering as perscript
+from crossdock.protocols.redis.qless import unified
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import UNIFIED
+from crossdock.protocols.redis.qless.notifications import in_scripts, notices
+from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.support.desk import PlainDesk
 
 T = TypeVar("T")

@@ -8,12 +8,13 @@ import pytest
 
 from crossdock.engine.index.workers import Workers
 from crossdock.engine.qless import edit, history
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless import cjson, config, popping, putting, unified
-from crossdock.wire.redis.qless.dialect import REQLESS, UNIFIED
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.service import Qless
-from crossdock.wire.redis.values import Error
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless import cjson, pop, settings, unified
+from crossdock.protocols.redis.qless import put as qless_put
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import REQLESS, UNIFIED
+from crossdock.protocols.redis.qless.service import Qless
+from crossdock.protocols.redis.resp.values import Error
 from tests.qless.replay import QlessDesk
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
@@ -83,7 +84,7 @@ def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
     for jid in ("a", "b"):
         put(desk, jid)
         for _ in range(600):
-            desk.call("log", "1", jid, "x" * putting.LOG_AT_MOST)
+            desk.call("log", "1", jid, "x" * qless_put.LOG_AT_MOST)
     assert [len(json.loads(desk.call("pop", "1", "q", "w", "10"))) for _ in range(2)] == [1, 1]
 
 
@@ -188,7 +189,7 @@ def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) ->
     desk = QlessDesk()
     with pytest.raises(Raised, match="the value of a setting has more than 65536 characters"):
         desk.call("config.set", "1", "heartbeat", "1" * 65_537)
-    monkeypatch.setattr(config, "OPTIONS_AT_MOST", 2)
+    monkeypatch.setattr(settings, "OPTIONS_AT_MOST", 2)
     for option in "ab":
         desk.call("config.set", "1", option, "1")
     desk.call("config.set", "1", "a", "2")
@@ -245,7 +246,7 @@ def test_what_is_logged_by_hand_has_a_length() -> None:
 
 @pytest.mark.parametrize("call", [("peek", "1", "q", "1e300"), ("queue.peek", "1", "q", "1", "1000000")])
 def test_so_many_jobs_are_peeked_at(monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...]) -> None:
-    monkeypatch.setattr(popping, "PEEKED_AT_MOST", 3)
+    monkeypatch.setattr(pop, "PEEKED_AT_MOST", 3)
     desk = QlessDesk()
     for jid in "abcde":
         put(desk, jid)

@@ -14,10 +14,10 @@ from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
 from crossdock.model.policies import Lapse
 from crossdock.model.states import State
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.redis.bounds import KIND_BYTES
-from crossdock.wire.redis.qless.dialect import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013
-from crossdock.wire.redis.qless.given import Raised
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.redis.keys.values import KIND_BYTES
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import Line, QlessDesk

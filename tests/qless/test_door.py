@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from crossdock.client import qless as client
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless.service import Qless
-from crossdock.wire.redis.scripts import sha1
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless.service import Qless
+from crossdock.protocols.redis.scripts import sha1
 from tests.support.conversation import Peer
 from tests.support.desk import BEGIN, PlainDesk
 

@@ -9,15 +9,15 @@ import pytest
 from crossdock.model.commands.qless import Put, SetInterval, SetPriority
 from crossdock.model.job import Form
 from crossdock.model.records import Interval
-from crossdock.wire.faktory import times as faktory_times
-from crossdock.wire.redis.keys import generic
-from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.qless.dialect import THROTTLES
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.view import QlessView
-from crossdock.wire.redis.views import Views
-from crossdock.wire.workq import times as workq_times
-from crossdock.wire.workq.door import WorkqDoor
+from crossdock.protocols import timestamps as faktory_times
+from crossdock.protocols.redis.keys import generic
+from crossdock.protocols.redis.qless import cjson
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import THROTTLES
+from crossdock.protocols.redis.qless.key_view import QlessView
+from crossdock.protocols.redis.views import Views
+from crossdock.protocols.workq import timestamps as workq_times
+from crossdock.protocols.workq.protocol import WorkqDoor
 from tests.qless.replay import QlessDesk
 from tests.support.conversation import Door, Peer, worker
 

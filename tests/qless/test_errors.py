@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from crossdock.model.job import Form, form_of
-from crossdock.wire.redis.qless import cjson
-from crossdock.wire.redis.scripts import sha1
+from crossdock.protocols.redis.qless import cjson
+from crossdock.protocols.redis.scripts import sha1
 from tests.qless.test_door import House, T, bulk
 from tests.support.conversation import Peer
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.wire.redis.qless import unified
-from crossdock.wire.redis.qless.dialect import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.perscript import answering as perscript
+from crossdock.protocols.redis.qless import unified
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
 from tests.qless.replay import Line, QlessDesk
 from tests.qless.test_replay import from_snapshot, replayed

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.wire.redis.qless.dialect import REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.perscript import answering as perscript
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model import invariants
 from tests.qless.replay import QlessDesk
 from tests.qless.test_replay import from_snapshot, replayed

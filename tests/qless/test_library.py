@@ -2,8 +2,8 @@
 
 import pytest
 
-from crossdock.wire.redis.qless import library
-from crossdock.wire.redis.qless.given import Raised
+from crossdock.protocols.redis.qless import library
+from crossdock.protocols.redis.qless.arguments import Raised
 from tests.qless.replay import QlessDesk
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crossdock.model.commands.keyspace import SetKey
-from crossdock.wire.redis.qless.dialect import PHP, UNIFIED, Dialect
-from crossdock.wire.redis.qless.given import Raised
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import PHP, UNIFIED, Dialect
 from tests.model import invariants
 from tests.qless.replay import QlessDesk
 from tests.qless.test_replay import replayed

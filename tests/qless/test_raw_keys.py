@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from crossdock.engine.index import tags
-from crossdock.wire.redis.qless.dialect import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.call import REQLESS_013, UNIFIED, UNIFIED_2013, Dialect
 from tests.qless.replay import QlessDesk
 from tests.qless.test_door import House, T, bulk
 from tests.qless.test_replay import from_snapshot, replayed

@@ -6,9 +6,9 @@ from typing import Any, Final
 import pytest
 
 from crossdock.model.commands.qless import SetPriority
-from crossdock.wire.redis.qless.dialect import PHP, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.perscript import answering as perscript
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import PHP, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.qless.replay import QlessDesk
 from tests.qless.test_replay import replayed
 from tests.support.picture import picture

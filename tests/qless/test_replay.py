@@ -9,7 +9,7 @@ import pytest
 from crossdock.engine.engine import apply
 from crossdock.engine.state import Memory
 from crossdock.journal import snapshot
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
+from crossdock.protocols.redis.qless.call import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants
 from tests.qless.replay import Line, QlessDesk, same, scenarios
 from tests.support.desk import stored

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.wire.redis.qless import cjson, config, queues
-from crossdock.wire.redis.qless.call import Call, unheard
-from crossdock.wire.redis.qless.dialect import PER_SCRIPT, REQLESS, THROTTLES, UNIFIED, Dialect
-from crossdock.wire.redis.values import Error
+from crossdock.protocols.redis.qless import cjson, queues, settings
+from crossdock.protocols.redis.qless.call import PER_SCRIPT, REQLESS, THROTTLES, UNIFIED, Call, Dialect, unheard
+from crossdock.protocols.redis.resp.values import Error
 from tests.qless.replay import QlessDesk
 from tests.support.steps import steps
 
@@ -134,7 +133,7 @@ def test_a_worker_that_is_listed_costs_little() -> None:
     assert {each["name"]: each["jobs"] for each in json.loads(shown)} == {f"w{n}/ü": n % 2 for n in range(110)}
 
 
-@pytest.mark.parametrize(("module", "words"), [(queues, ("queues", "50")), (config, ("config.get", "50"))])
+@pytest.mark.parametrize(("module", "words"), [(queues, ("queues", "50")), (settings, ("config.get", "50"))])
 def test_a_reply_that_would_be_too_large_is_refused(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, words: tuple[str, ...]
 ) -> None:

@@ -13,8 +13,8 @@ from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.job import Form, Job, Spec
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.dialect import REQLESS, REQLESS_013, THROTTLES, Dialect
-from crossdock.wire.redis.qless.given import Raised
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import REQLESS, REQLESS_013, THROTTLES, Dialect
 from tests.model import invariants
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.redis.qless import cjson, lua
-from crossdock.wire.redis.qless.cjson_steps import Reader
+from crossdock.protocols.redis.qless import cjson, cjson_reader
+from crossdock.protocols.redis.qless.cjson_reader import Reader
 
 
 @pytest.mark.parametrize(
@@ -30,16 +30,16 @@ from crossdock.wire.redis.qless.cjson_steps import Reader
     ],
 )
 def test_a_number(text: str, value: float) -> None:
-    assert lua.number(text) == value
+    assert cjson_reader.number(text) == value
 
 
 @pytest.mark.parametrize("text", ["", " ", "x", "1x", "1 2", "0x", "e5", "1e", "--1", "1_000", "\u0661", "nil", "."])
 def test_no_number(text: str) -> None:
-    assert lua.number(text) is None
+    assert cjson_reader.number(text) is None
 
 
 def test_not_a_number_is_a_number() -> None:
-    assert math.isnan(lua.number("nan") or 0.0)
+    assert math.isnan(cjson_reader.number("nan") or 0.0)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_not_a_number_is_a_number() -> None:
     ],
 )
 def test_a_number_is_written_with_fourteen_digits(value: float, text: str) -> None:
-    assert cjson.write(value) == lua.show(value) == text
+    assert cjson.write(value) == cjson_reader.show(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "cut"), [(63.75, 63), (-2.7, -2), (math.inf, 2**63 - 1), (-math.inf, -(2**63)), (1e30, 2**63 - 1)]
 )
 def test_an_integer_reply_is_cut_toward_zero(value: float, cut: int) -> None:
-    assert lua.truncated(value) == cut
+    assert cjson_reader.truncated(value) == cut
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from crossdock.engine.state import Memory
 from crossdock.model.commands.core import ResolveDependents
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import DependentsPostponed, DependentsResolved, Recurred, Surfaced
-from crossdock.wire.redis.qless.dialect import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
+from crossdock.protocols.redis.qless.call import THROTTLES, UNIFIED, UNIFIED_2013, Dialect
 from tests.model import invariants
 from tests.model.coverage import MOVED, UNMOVED, Coverage
 from tests.qless.test_replay import from_snapshot

@@ -12,9 +12,9 @@ from crossdock.model.commands import core as c
 from crossdock.model.job import Extra as JobExtra
 from crossdock.model.job import Form, Job, Links, Spec
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.dialect import UNIFIED, Dialect
-from crossdock.wire.redis.qless.given import Raised
-from crossdock.wire.redis.qless.perscript import answering as perscript
+from crossdock.protocols.redis.qless.arguments import Raised
+from crossdock.protocols.redis.qless.call import UNIFIED, Dialect
+from crossdock.protocols.redis.qless.perscript import dispatch as perscript
 from tests.model.bench import RULES, TERMS
 from tests.qless.replay import QlessDesk
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 import pytest
 import redis
 
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.resqu.service import Resqu
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.resqu.service import Resqu
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.patience import PATIENCE_S

@@ -2,10 +2,10 @@
 
 import pytest
 
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.resqu import entries, hashes, jobs, locks, plans
-from crossdock.wire.redis.resqu.service import Resqu
-from crossdock.wire.redis.scripts import sha1
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.resqu import entries, locks, plans, queue_lists, script_hashes
+from crossdock.protocols.redis.resqu.service import Resqu
+from crossdock.protocols.redis.scripts import sha1
 from tests.resqu.saying import BATCH, SHA, P, base, commit, insert, job, push
 from tests.resqu.speaking import Direct, Refused
 
@@ -15,7 +15,7 @@ class TestScripts:
 
     @pytest.fixture
     def direct(self) -> Direct:
-        resqu = Resqu(known={sha1(self.TEXT): hashes.BATCH_INIT})
+        resqu = Resqu(known={sha1(self.TEXT): script_hashes.BATCH_INIT})
         return Direct(door=RedisDoor(libraries=(resqu.library,), views=resqu.views))
 
     @pytest.mark.parametrize("text", [TEXT, TEXT.replace(b"\n", b"\r\n")])
@@ -27,10 +27,10 @@ class TestScripts:
 
     def test_evalsha_needs_no_load_and_what_is_not_in_the_table_is_unknown(self, direct: Direct) -> None:
         sha = sha1(self.TEXT)
-        assert direct.say("c", "SCRIPT", "EXISTS", sha, SHA[hashes.BATCH_INIT]) == [1, 0]
+        assert direct.say("c", "SCRIPT", "EXISTS", sha, SHA[script_hashes.BATCH_INIT]) == [1, 0]
         assert direct.say("c", "EVALSHA", sha, "1", f"{P}uncommitted:{BATCH}", job()) == 1
         with pytest.raises(Refused, match="NOSCRIPT"):
-            direct.say("c", "EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job())
+            direct.say("c", "EVALSHA", SHA[script_hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job())
         other = "return 1"
         with pytest.raises(Refused, match=f"unknown script {sha1(other.encode())}"):
             direct.say("c", "EVAL", other, "0")
@@ -78,7 +78,7 @@ class TestWrongInput:
             commit(direct, BATCH, 2)
         direct.say("c", "DEL", f"{P}committed")
         keys = ("3", f"{P}committed", f"{P}committed:{BATCH}", f"{P}uncommitted:{BATCH}")
-        assert direct.say("c", "EVALSHA", SHA[hashes.BATCH_COMMIT], *keys, BATCH) == 1
+        assert direct.say("c", "EVALSHA", SHA[script_hashes.BATCH_COMMIT], *keys, BATCH) == 1
 
     @pytest.mark.parametrize(
         "words",
@@ -111,7 +111,7 @@ class TestWrongInput:
                 ("LPUSH", f"{P}unassigned", text),
                 ("RPUSH", f"{P}delayed:1900000000", text),
                 ("LPUSHX", f"{P}uncommitted:{BATCH}", text),
-                ("EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", text),
+                ("EVALSHA", SHA[script_hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", text),
             ):
                 with pytest.raises(Refused, match="ERR invalid job: "):
                     direct.say("c", *words)
@@ -134,7 +134,7 @@ class TestLimits:
             ("LPUSH", f"{P}unassigned", job()),
             ("RPUSH", f"{P}delayed:1900000000", base()),
             ("LPUSHX", f"{P}uncommitted:{BATCH}", job()),
-            ("EVALSHA", SHA[hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job()),
+            ("EVALSHA", SHA[script_hashes.BATCH_INIT], "1", f"{P}uncommitted:{BATCH}", job()),
             ("SADD", f"{P}process:n:pool:p", "n~p~s~1"),
         ):
             with pytest.raises(Refused, match="OOM the disk is full"):
@@ -144,7 +144,7 @@ class TestLimits:
     def test_so_many_jobs_by_one_command(
         self, direct: Direct, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]
     ) -> None:
-        monkeypatch.setattr(jobs, "PUSHED_AT_MOST", 2)
+        monkeypatch.setattr(queue_lists, "PUSHED_AT_MOST", 2)
         command, key = words
         text = [base() if command == "RPUSH" else job(ident) for ident in "abc"]
         with pytest.raises(Refused, match="ERR 3 jobs in one command; push at most 2 at a time"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crossdock.wire.redis.resqu.names import Kind, Name, read, worker_set
+from crossdock.protocols.redis.resqu.keys import Kind, Name, read, worker_set
 
 P = b"resqu-v4:"
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.redis.resqu import closely, payload
-from crossdock.wire.redis.resqu.given import Given, Unique, as_bytes
-from crossdock.wire.redis.resqu.shown import face_in
-from crossdock.wire.redis.resqu.specs import Specs
-from crossdock.wire.redis.values import Error
+from crossdock.protocols.redis.resp.values import Error
+from crossdock.protocols.redis.resqu import payload
+from crossdock.protocols.redis.resqu.job_view import face_in
+from crossdock.protocols.redis.resqu.payload import Given, Unique, as_bytes
+from crossdock.protocols.redis.resqu.specs import Specs
 from tests.resqu.recording import sections
 
 FULL = {
@@ -164,9 +164,9 @@ def test_whatever_comes_is_read_or_refused_in_one_line(body: bytes) -> None:
 @given(bodies)
 def test_the_decoder_takes_nothing_that_a_close_look_refuses(body: bytes) -> None:
     for read, look in (
-        (payload.base, closely.base),
-        (payload.queued, closely.queued),
-        (payload.planned, closely.planned),
+        (payload.base, payload.checked_base),
+        (payload.queued, payload.checked_queued),
+        (payload.planned, payload.checked_planned),
     ):
         found, close = attempt(read, body), attempt(look, body)
         if isinstance(found, Given) and isinstance(close, Given):

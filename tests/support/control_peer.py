@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from crossdock.wire.answer import Bye, Slices
-from crossdock.wire.control.door import ControlDoor
-from crossdock.wire.control.vitals import Rates, Sync, Vitals
-from crossdock.wire.faktory.workers import Workers
+from crossdock.protocols.admin.protocol import ControlDoor
+from crossdock.protocols.admin.server_status import Rates, Sync, Vitals
+from crossdock.protocols.base import Bye, Slices
+from crossdock.protocols.worker_registry import Workers
 from tests.support.conversation import run_out
 from tests.support.desk import PlainDesk
 

@@ -3,12 +3,11 @@
 from collections import deque
 from typing import Any
 
+from crossdock.protocols.base import Answer, Bye, Slices, Told, Wait
+from crossdock.protocols.base import Door as AnyDoor
+from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor
+from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.server.waits import Waiter
-from crossdock.wire.answer import Answer, Bye, Slices, Wait
-from crossdock.wire.faktory.door import Challenge, FaktoryDoor
-from crossdock.wire.faktory.session import FaktorySession
-from crossdock.wire.session import Door as AnyDoor
-from crossdock.wire.session import Told
 from tests.support.desk import NEVER, PlainDesk
 from tests.support.resp import replies
 

@@ -16,10 +16,10 @@ from crossdock.model.commands.core import Command, ResolveDependents, Start, Tic
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
+from crossdock.protocols.base import Desk
+from crossdock.protocols.redis.channels import Channels
 from crossdock.server.endings import endings
 from crossdock.server.waits import Waits
-from crossdock.wire.channels import Channels
-from crossdock.wire.desk import Desk
 
 T = TypeVar("T")
 

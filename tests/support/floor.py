@@ -7,12 +7,12 @@ from crossdock.client.errors import Broken
 from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.model.commands.qless import CatchUp
 from crossdock.model.commands.resqu import SetMapping
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless.service import Qless
-from crossdock.wire.redis.resqu.service import Resqu
-from crossdock.wire.session import Door as AnyDoor
-from crossdock.wire.workq.door import WorkqDoor
+from crossdock.protocols.base import Door as AnyDoor
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless.service import Qless
+from crossdock.protocols.redis.resqu.service import Resqu
+from crossdock.protocols.workq.protocol import WorkqDoor
 from tests.support import conversation
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer

@@ -9,12 +9,12 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.state import Memory
 from crossdock.model.clock import Now
 from crossdock.model.states import State
+from crossdock.protocols.base import Door
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
-from crossdock.wire.session import Door
 from tests.support.hand_loop import HandLoop
 from tests.unit.test_turn import HeldScribe
 

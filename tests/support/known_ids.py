@@ -11,8 +11,8 @@ from uuid import UUID
 def known_ids() -> Iterator[None]:
     batches, jobs = count(1), count(1)
     with (
-        patch("crossdock.wire.faktory.batch.secrets.token_urlsafe", lambda _: f"{next(batches):014d}"),
-        patch("crossdock.wire.faktory.batch.uuid.uuid4", lambda: UUID(int=next(jobs))),
-        patch("crossdock.wire.masenko.push.new_jid", lambda: str(UUID(int=next(jobs)))),
+        patch("crossdock.protocols.faktory.batch.secrets.token_urlsafe", lambda _: f"{next(batches):014d}"),
+        patch("crossdock.protocols.faktory.batch.uuid.uuid4", lambda: UUID(int=next(jobs))),
+        patch("crossdock.protocols.masenko.push.new_jid", lambda: str(UUID(int=next(jobs)))),
     ):
         yield

@@ -1,7 +1,7 @@
 """A connection to the Masenko door without a socket, its silence watched as the server's shell does it."""
 
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.masenko.session import MasenkoSession
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.session import MasenkoSession
 from tests.support.conversation import Peer
 from tests.support.desk import NEVER, PlainDesk
 

@@ -6,11 +6,11 @@ from typing import Final
 
 from crossdock.engine.keyspace.store import Entry, Sorted
 from crossdock.model.commands.keyspace import Kind, SetKey
-from crossdock.wire.redis.command import Act
-from crossdock.wire.redis.context import Context
-from crossdock.wire.redis.scripts import Call, Library, ScriptError, sha1
-from crossdock.wire.redis.values import Block, Error, Result, Value
-from crossdock.wire.redis.views import Page, Pass, hashed
+from crossdock.protocols.redis.commands.command import Act
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.resp.values import Block, Error, Result, Value
+from crossdock.protocols.redis.scripts import Call, Library, ScriptError, sha1
+from crossdock.protocols.redis.views import Page, Pass, hashed
 
 ECHO: Final = b"return\necho()"
 ECHO_SHA: Final = sha1(ECHO)

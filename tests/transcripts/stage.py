@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from crossdock.wire.faktory.door import Challenge
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.resqu.service import Resqu
-from crossdock.wire.session import Door as AnyDoor
-from crossdock.wire.workq.door import WorkqDoor
+from crossdock.protocols.base import Door as AnyDoor
+from crossdock.protocols.faktory.protocol import Challenge
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.resqu.service import Resqu
+from crossdock.protocols.workq.protocol import WorkqDoor
 from tests.support.conversation import Door, Peer
 from tests.support.desk import PlainDesk
 from tests.support.known_ids import known_ids

@@ -17,10 +17,10 @@ _INNER: Final = {
     "journal": {"model", "engine", "journal"},
     "lake": {"model", "journal", "lake"},
     "pipeline": {"model", "lake", "client", "pipeline"},
-    "wire": {"model", "engine", "wire"},
-    "client": {"model", "wire", "client"},
+    "protocols": {"model", "engine", "protocols"},
+    "client": {"model", "protocols", "client"},
     "settings": {"settings"},
-    "server": {"model", "engine", "journal", "lake", "wire", "settings", "server"},
+    "server": {"model", "engine", "journal", "lake", "protocols", "settings", "server"},
 }
 ALLOWED: Final = _INNER | {
     "cli": {*_INNER, "cli"},
@@ -60,13 +60,13 @@ def test_every_import_points_inward(file: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "package"),
     [
-        ("from crossdock.journal.disk import write_whole", "crossdock.wire"),
+        ("from crossdock.journal.disk import write_whole", "crossdock.protocols"),
         ("import crossdock.server.run", "crossdock.journal"),
         ("from crossdock import settings", "crossdock.engine"),
         ("def f():\n    from crossdock.engine import engine", "crossdock.model"),
-        ("from ..server import room", "crossdock.wire"),
+        ("from ..server import room", "crossdock.protocols"),
         ("from crossdock.server import address", "crossdock.client"),
-        ("from ...journal.port import Journal", "crossdock.wire.faktory"),
+        ("from ...journal.port import Journal", "crossdock.protocols.faktory"),
     ],
 )
 def test_a_wrong_arrow_is_seen(source: str, package: str) -> None:
@@ -76,4 +76,4 @@ def test_a_wrong_arrow_is_seen(source: str, package: str) -> None:
 
 def test_right_arrows_are_left_alone() -> None:
     source = "import os\nfrom crossdock import __version__\nfrom crossdock.model.job import Job\nfrom . import lines\n"
-    assert wrong_arrows(source, ["crossdock", "wire"], "wire") == []
+    assert wrong_arrows(source, ["crossdock", "protocols"], "protocols") == []

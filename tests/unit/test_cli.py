@@ -262,7 +262,7 @@ def test_a_door_that_stays_closed_is_not_loaded() -> None:
         "print(*doors.build(Settings(), where), *sys.modules)"
     )
     modules = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
-    assert {"faktory", "crossdock.wire.faktory.door"} <= set(modules)
+    assert {"faktory", "crossdock.protocols.faktory.protocol"} <= set(modules)
     others = ("workq.door", "masenko.door", "redis.door", "redis.qless.service", "redis.resqu.service")
     assert not {f"crossdock.wire.{name}" for name in others} & set(modules)
 

@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.model.commands.admin import ForgetQueue, PauseQueues
 from crossdock.model.events import Ended, Removed
-from crossdock.wire.control import acts
+from crossdock.protocols.admin import actions
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker
 from tests.support.desk import PlainDesk
@@ -161,13 +161,13 @@ def test_a_job_that_fails_again_is_not_retried_again(desk: PlainDesk, client: Co
 
 
 def test_many_jobs_go_in_slices_and_steps(desk: PlainDesk, peer: ControlPeer) -> None:
-    jobs = 2 * acts.ACTED_AT_MOST + 7
+    jobs = 2 * actions.ACTED_AT_MOST + 7
     later(desk, jobs)
     done, fields, steps = 0, {"queue": "mail"}, 0
     while True:
         events = len(desk.events)
         step = peer.ask("retry", states=["scheduled"], **fields)
-        assert len(desk.events) - events >= step["done"] / acts.SLICE  # an event a slice
+        assert len(desk.events) - events >= step["done"] / actions.SLICE  # an event a slice
         done, steps = done + step["done"], steps + 1
         if step["after"] is None:
             break
@@ -177,14 +177,14 @@ def test_many_jobs_go_in_slices_and_steps(desk: PlainDesk, peer: ControlPeer) ->
 
 
 def test_others_are_served_between_the_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    later(desk, 4 * acts.SLICE)
+    later(desk, 4 * actions.SLICE)
     work = peer.work("delete", queue="mail")
     next(work)
     desk.advance(1)
     assert client.ask('MUTATE {"cmd":"kill","target":"scheduled"}') == b"+OK\r\n"
     # The walk comes to the dead last; these died after it began, and are left alone.
-    assert b'"done":%d,' % acts.SLICE in run_out(work)
-    assert peer.ask("delete", queue="mail")["done"] == 3 * acts.SLICE
+    assert b'"done":%d,' % actions.SLICE in run_out(work)
+    assert peer.ask("delete", queue="mail")["done"] == 3 * actions.SLICE
 
 
 @pytest.mark.parametrize("do", ["retry", "kill", "delete"])

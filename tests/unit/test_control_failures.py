@@ -8,7 +8,7 @@ from crossdock.model.commands.admin import Bury
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Extra, Failure, Form, Spec
 from crossdock.model.states import State
-from crossdock.wire.control.acts import ACTED_AT_MOST
+from crossdock.protocols.admin.actions import ACTED_AT_MOST
 from tests.model import invariants
 from tests.support.control_peer import ControlPeer
 from tests.support.desk import PlainDesk

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.control.messages import VERBS
-from crossdock.wire.control.request import NAMES
-from crossdock.wire.control.session import LINE_BYTES
+from crossdock.protocols.admin.messages import NAMES, VERBS
+from crossdock.protocols.admin.session import LINE_BYTES
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Door, worker
 from tests.support.desk import PlainDesk

@@ -13,7 +13,7 @@ from crossdock.model.events import Buried
 from crossdock.model.job import Call, Extra, Form, Freed, Job, Links, LockTerms, Spec
 from crossdock.model.policies import Rules
 from crossdock.model.states import State
-from crossdock.wire.redis.qless.dialect import REQLESS
+from crossdock.protocols.redis.qless.call import REQLESS
 from tests.model import invariants
 from tests.model.bench import TERMS, Bench, spec
 from tests.model.resqu_bench import ResquBench, job_spec

@@ -12,8 +12,8 @@ from crossdock.model.events import Rerouted
 from crossdock.model.job import Job
 from crossdock.model.records import Per
 from crossdock.model.states import State
-from crossdock.wire.control import acts
-from crossdock.wire.redis.qless.dialect import REQLESS
+from crossdock.protocols.admin import actions
+from crossdock.protocols.redis.qless.call import REQLESS
 from tests.model import invariants
 from tests.model.bench import TERMS
 from tests.model.resqu_bench import ResquBench
@@ -250,22 +250,22 @@ def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_
 
 def test_many_go_in_slices_of_one_event_and_a_crash_leaves_the_rest_where_it_was() -> None:
     desk = PlainDesk()
-    flood(desk, 4 * acts.SLICE, "q")
+    flood(desk, 4 * actions.SLICE, "q")
     peer = ControlPeer(desk)
     work = peer.work("move", queue="q", to="there")
     for _ in range(2):
         next(work)
     moved = [event for event in desk.events if isinstance(event, Rerouted)]
-    assert [len(event.rows) for event in moved] == [acts.SLICE] * 2
+    assert [len(event.rows) for event in moved] == [actions.SLICE] * 2
     work.close()  # the server is gone, and with it the request
     desk = desk.restarted()
     assert {name: len(queue.ready) for name, queue in desk.memory.queues.items()} == {
-        "q": 2 * acts.SLICE,
-        "there": 2 * acts.SLICE,
+        "q": 2 * actions.SLICE,
+        "there": 2 * actions.SLICE,
     }
     invariants.check(desk.memory)
-    assert ControlPeer(desk).ask("move", queue="q", to="there")["done"] == 2 * acts.SLICE
-    assert len(desk.memory.queues["there"].ready) == 4 * acts.SLICE
+    assert ControlPeer(desk).ask("move", queue="q", to="there")["done"] == 2 * actions.SLICE
+    assert len(desk.memory.queues["there"].ready) == 4 * actions.SLICE
 
 
 def test_a_walk_over_all_queues_counts_no_job_twice() -> None:

@@ -9,13 +9,13 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.state import Memory
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
+from crossdock.protocols.admin.job_walk import PAUSE_S, SLICE
+from crossdock.protocols.admin.protocol import ControlDoor
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall
 from crossdock.server.limits import Limits
 from crossdock.server.turn import Turn
-from crossdock.wire.control.door import ControlDoor
-from crossdock.wire.control.walk import PAUSE_S, SLICE
 from tests.support.control_peer import House
 from tests.support.hand_loop import HandLoop
 from tests.support.states import RULES

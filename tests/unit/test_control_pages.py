@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.wire.control import walk
+from crossdock.protocols.admin import job_walk
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out
 from tests.support.desk import PlainDesk
@@ -102,7 +102,7 @@ def test_a_page_is_not_disturbed_by_what_happens_meanwhile(
 
 
 def test_a_flush_between_two_slices(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
-    flood(desk, 3 * walk.SLICE)
+    flood(desk, 3 * job_walk.SLICE)
     work = peer.work("jobs", kind="rare")
     next(work)
     assert client.ask("FLUSH") == b"+OK\r\n"
@@ -112,27 +112,27 @@ def test_a_flush_between_two_slices(desk: PlainDesk, client: Conversation, peer:
 def test_a_rare_kind_is_looked_for_in_slices_and_within_bounds(
     desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "LOOKED_AT_MOST", 5 * walk.SLICE)
-    flood(desk, 12 * walk.SLICE)
+    monkeypatch.setattr(job_walk, "LOOKED_AT_MOST", 5 * job_walk.SLICE)
+    flood(desk, 12 * job_walk.SLICE)
     flood(desk, 1, kind="rare")
     work = peer.work("jobs", kind="rare")
     assert sum(1 for _ in work) == 4  # then it stops: five slices are the bound
     page = peer.ask("jobs", kind="rare")
-    assert (page["jobs"], page["looked"]) == ([], 5 * walk.SLICE + 1)  # one look at the names of queues
+    assert (page["jobs"], page["looked"]) == ([], 5 * job_walk.SLICE + 1)  # one look at the names of queues
     assert page["after"] is not None
     assert len(peer.all("jobs", kind="rare")) == 1
 
 
 def test_a_count_goes_on_like_a_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "LOOKED_AT_MOST", 2 * walk.SLICE)
-    flood(desk, 5 * walk.SLICE)
-    assert peer.ask("count")["count"] == 5 * walk.SLICE  # known without a walk
+    monkeypatch.setattr(job_walk, "LOOKED_AT_MOST", 2 * job_walk.SLICE)
+    flood(desk, 5 * job_walk.SLICE)
+    assert peer.ask("count")["count"] == 5 * job_walk.SLICE  # known without a walk
     step = peer.ask("count", kind="send")
     found = [step["count"]]
     while step["after"] is not None:
         step = peer.ask("count", kind="send", after=step["after"])
         found.append(step["count"])
-    assert (sum(found), len(found)) == (5 * walk.SLICE, 3)
+    assert (sum(found), len(found)) == (5 * job_walk.SLICE, 3)
 
 
 def test_many_queues_are_walked_in_order(desk: PlainDesk, peer: ControlPeer) -> None:

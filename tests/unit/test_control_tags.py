@@ -9,7 +9,7 @@ from crossdock.model.commands.core import Enqueue
 from crossdock.model.commands.qless import EditTags
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.protocol_data import Tag
-from crossdock.wire.control import walk
+from crossdock.protocols.admin import job_walk
 from tests.support.control_peer import ControlPeer
 from tests.support.desk import PlainDesk
 from tests.support.floor import Floor
@@ -82,7 +82,7 @@ def test_a_page_costs_its_page(floor: Floor, peer: ControlPeer) -> None:
         for n in range(5_000)
     ]
     floor.desk.do(Enqueue("faktory", specs))
-    assert peer.ask("jobs", tag="x", limit=10)["looked"] <= walk.SLICE
+    assert peer.ask("jobs", tag="x", limit=10)["looked"] <= job_walk.SLICE
     assert len(peer.all("jobs", tag="x", limit=200)) == 4_500
 
 

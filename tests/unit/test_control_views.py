@@ -6,7 +6,7 @@ from crossdock.model.commands.admin import Bury
 from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, SetRecurrences, Terms
 from crossdock.model.job import Extra, Form, Spec
 from crossdock.model.records import Recurrence
-from crossdock.wire.control.reads import TALLIED_AT_MOST
+from crossdock.protocols.admin.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer
 from tests.support.conversation import Conversation, Door
 from tests.support.desk import PlainDesk

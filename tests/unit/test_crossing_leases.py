@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.model.job import Job
 from crossdock.model.states import State
-from crossdock.wire import given
+from crossdock.protocols import issued_leases
 from tests.support.floor import Floor
 from tests.support.peer import Got, Peer
 from tests.support.peers import PEERS
@@ -157,7 +157,7 @@ class TestWhatIsRemembered:
         self, floor: Floor, by: str, through: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As in a pool of connections, where one leases and another says what came of it."""
-        monkeypatch.setattr(given, "_MANY", 50)
+        monkeypatch.setattr(issued_leases, "_MANY", 50)
         pusher, leases, settles = floor.peer(by), floor.peer(through), floor.peer(through)
         for _ in range(300):
             pusher.push("q", [1])

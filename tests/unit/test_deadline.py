@@ -2,8 +2,8 @@
 
 import pytest
 
+from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.server.deadline import CATCH_UP_S
-from crossdock.wire.faktory.door import FaktoryDoor
 from tests.support.house import House
 
 

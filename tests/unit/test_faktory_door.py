@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from crossdock.wire.faktory.door import Challenge, FaktoryDoor, digest
+from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor, digest
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body
@@ -59,7 +59,7 @@ def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPa
         hashed.append(iterations)
         return digest(password, salt, iterations)
 
-    monkeypatch.setattr("crossdock.wire.faktory.door.digest", counted)
+    monkeypatch.setattr("crossdock.protocols.faktory.protocol.digest", counted)
     desk = PlainDesk()
     door = Door(desk, password="pass")
     for _ in range(50):

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crossdock.protocols import rejection_delay
+from crossdock.protocols.faktory import push
+from crossdock.protocols.faktory.job import UNREADABLE, decode_many
+from crossdock.protocols.faktory.messages import Invalid
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.faktory.push import read_pieces
+from crossdock.protocols.rejection_delay import LARGE
 from crossdock.server.limits import PIECE, REQUESTS_A_PASS
-from crossdock.wire import rest
-from crossdock.wire.faktory import pieces
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.faktory.job import UNREADABLE, decode_many
-from crossdock.wire.faktory.messages import Invalid
-from crossdock.wire.faktory.pieces import read_pieces
-from crossdock.wire.rest import LARGE
 from tests.support.conversation import Conversation, say
 from tests.support.desk import PlainDesk
 from tests.support.house import House
@@ -59,8 +59,8 @@ class TestPieces:
     @staticmethod
     def small() -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pieces, "PIECE", 5)
-            patch.setattr(pieces, "KEPT", 4)
+            patch.setattr(push, "PIECE", 5)
+            patch.setattr(push, "KEPT", 4)
             yield
 
     @given(jobs, spellings)
@@ -196,8 +196,10 @@ def test_a_long_line_is_read_piece_by_piece() -> None:
 
 
 def test_behind_a_refusal_a_peer_that_sends_no_more_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "_UNFELT_S", 0.0)  # the house's clock stands still while a request is looked at
-    monkeypatch.setattr(rest, "_GATHERED_A_S", 1e6)
+    monkeypatch.setattr(
+        rejection_delay, "_UNFELT_S", 0.0
+    )  # the house's clock stands still while a request is looked at
+    monkeypatch.setattr(rejection_delay, "_GATHERED_A_S", 1e6)
     house = House(FaktoryDoor())
     connection, transport = house.connect()
     house.say(connection, 'HELLO {"v":2}')

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from crossdock.model.clock import Now
-from crossdock.wire.faktory.job import JobBody, spec
-from crossdock.wire.faktory.messages import Invalid
-from crossdock.wire.faktory.queue import QUEUES_AT_MOST
-from crossdock.wire.faktory.session import BEFORE_HELLO, OTHERS_BYTES, SMALL_BYTES
+from crossdock.protocols.faktory.admin import QUEUES_AT_MOST
+from crossdock.protocols.faktory.job import JobBody, spec
+from crossdock.protocols.faktory.messages import Invalid
+from crossdock.protocols.faktory.session import BEFORE_HELLO, OTHERS_BYTES, SMALL_BYTES
 from tests.support.conversation import Conversation, Door, say, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body

@@ -3,8 +3,8 @@
 import pytest
 
 from crossdock.model.states import State
-from crossdock.wire.answer import Slices
-from crossdock.wire.faktory.mutate import SLICE
+from crossdock.protocols.base import Slices
+from crossdock.protocols.faktory.admin import SLICE
 from tests.support.conversation import Conversation, Door, run_out, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
-from crossdock.wire.answer import Answer
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.faktory.job import show
+from crossdock.protocols.base import Answer
+from crossdock.protocols.faktory.job import show
+from crossdock.protocols.faktory.protocol import FaktoryDoor
 from tests.support.house import House, Transport
 
 
@@ -25,7 +25,7 @@ def house(monkeypatch: pytest.MonkeyPatch) -> House:
             raise OverflowError("cannot convert float infinity to integer")
         return show(job)
 
-    monkeypatch.setattr("crossdock.wire.faktory.session.show", faulty)
+    monkeypatch.setattr("crossdock.protocols.faktory.session.show", faulty)
     return House(FaktoryDoor())
 
 

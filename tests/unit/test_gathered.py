@@ -1,6 +1,6 @@
 """Pieces of a request: all of it, in order, in few objects."""
 
-from crossdock.wire.gathered import Gathered
+from crossdock.protocols.line_reader import Gathered
 
 
 def test_small_pieces_are_put_together() -> None:

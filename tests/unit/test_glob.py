@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crossdock.wire.glob import Glob
+from crossdock.protocols.glob import Glob
 
 
 def naive(pattern: bytes, text: bytes) -> bool:

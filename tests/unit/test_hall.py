@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.server import hall
 from crossdock.server.limits import PIECE, Limits
-from crossdock.wire.faktory.door import FaktoryDoor
 from tests.support.house import House, Transport
 
 HELLO = 'HELLO {"v":2}'
@@ -137,7 +137,7 @@ def test_a_line_that_is_too_long_is_not_kept(house: House) -> None:
 @pytest.mark.usefixtures("uncollected")
 def test_what_a_peer_had_asked_for_goes_with_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """While its work rests, too."""
-    monkeypatch.setattr("crossdock.wire.faktory.push.rest", lambda held_up: 60.0)
+    monkeypatch.setattr("crossdock.protocols.faktory.push.rest", lambda held_up: 60.0)
     connection, _ = guest(house)
     house.say(connection, "PUSHB [" + ",".join(["{}"] * 3_000) + "]")
     work = weakref.ref(connection._pending._work)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.json import compact, too_deep
+from crossdock.protocols.json import compact, too_deep
 
 #: Strings of what could be mistaken for structure.
 tricky = st.text(alphabet='ab[]{}"\\ ,:\t\n\u00e4', max_size=8)

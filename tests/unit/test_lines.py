@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.lines import Lines
+from crossdock.protocols.line_reader import Lines
 
 LIMIT, FIRST = 8, 4
 

@@ -8,13 +8,13 @@ import pytest
 
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
+from crossdock.protocols.admin.job_walk import PAUSE_S
+from crossdock.protocols.admin.protocol import ControlDoor
+from crossdock.protocols.base import Slices
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.redis.protocol import RedisDoor
 from crossdock.server.connection import Connection
-from crossdock.wire.answer import Slices
-from crossdock.wire.control.door import ControlDoor
-from crossdock.wire.control.walk import PAUSE_S
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.redis.door import RedisDoor
 from tests.support import control_peer
 from tests.support.house import House, Transport
 from tests.support.states import RULES

@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from crossdock.wire.masenko.atomic import LINES_AT_MOST, TEXT_BYTES, TOO_LONG
-from crossdock.wire.masenko.door import MasenkoDoor
+from crossdock.protocols.masenko.atomic import LINES_AT_MOST, TEXT_BYTES, TOO_LONG
+from crossdock.protocols.masenko.protocol import MasenkoDoor
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
 

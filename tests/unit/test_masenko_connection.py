@@ -3,8 +3,8 @@
 import pytest
 
 from crossdock.model.states import State
+from crossdock.protocols.masenko.protocol import MasenkoDoor
 from crossdock.server.limits import Limits
-from crossdock.wire.masenko.door import MasenkoDoor
 from tests.support.house import House
 
 

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crossdock.model.job import Form
-from crossdock.wire.masenko import ack, fetch, push
-from crossdock.wire.masenko.complaint import TOO_DEEP, complaint
-from crossdock.wire.masenko.gojson import NotJson, WrongType, members
-from crossdock.wire.masenko.messages import Invalid, go_quote, normal, quote
+from crossdock.protocols.masenko import ack, fetch, push
+from crossdock.protocols.masenko.go_json import NotJson, WrongType, members
+from crossdock.protocols.masenko.go_json_errors import TOO_DEEP, complaint
+from crossdock.protocols.masenko.messages import Invalid, go_quote, normal, quote
 from tests.unit.test_faktory_fuzz import spellings
 
 NOT_READ = "cannot unmarshal payload"

@@ -10,9 +10,9 @@ from crossdock.model.commands.core import DrawNumbers, Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.model.policies import Rules
 from crossdock.model.states import State
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.masenko.info import SLICE as INFO_SLICE
-from crossdock.wire.masenko.session import SLICE
+from crossdock.protocols.masenko.info import SLICE as INFO_SLICE
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.session import SLICE
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
 

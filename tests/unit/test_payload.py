@@ -5,7 +5,7 @@ import pytest
 from crossdock.model.job import Form, Job
 from crossdock.model.policies import Rules
 from crossdock.model.states import State
-from crossdock.wire.payload import as_args, as_bytes, as_value
+from crossdock.protocols.payload import as_args, as_bytes, as_value
 
 
 def job(payload: bytes, form: Form) -> Job:

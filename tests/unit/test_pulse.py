@@ -11,12 +11,12 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.state import Memory
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Enqueue
+from crossdock.protocols.admin.server_status import Rates, Sync
 from crossdock.server import pulse
 from crossdock.server.clock import Clock
 from crossdock.server.pulse import LATELY_S, Pulse, sync_times
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
-from crossdock.wire.control.vitals import Rates, Sync
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 

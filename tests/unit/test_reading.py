@@ -1,7 +1,7 @@
 """How a connection reads: what came in one read is cut piece by piece, between the turns of others."""
 
+from crossdock.protocols.redis.protocol import RedisDoor
 from crossdock.server.limits import PIECE
-from crossdock.wire.redis.door import RedisDoor
 from tests.support.house import House
 from tests.unit.test_redis_fuzz import wire
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from crossdock.wire.redis import bounds, multi, scripts
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.keys import generic
+from crossdock.protocols.redis import scripts
+from crossdock.protocols.redis.commands import transaction
+from crossdock.protocols.redis.keys import generic, values
+from crossdock.protocols.redis.protocol import RedisDoor
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.redis_parts import ECHOES
@@ -40,7 +41,7 @@ def test_a_value_asked_for_many_times_over(talk: Talk) -> None:
 
 
 def test_a_transaction_of_large_replies_goes_on_with_errors(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi, "REPLY_BYTES", 2_500)
+    monkeypatch.setattr(transaction, "REPLY_BYTES", 2_500)
     talk.ask(b"SET", b"k", b"x" * 1_000)
     talk.ask(b"MULTI")
     for _ in range(5):
@@ -52,7 +53,7 @@ def test_a_transaction_of_large_replies_goes_on_with_errors(talk: Talk, monkeypa
 
 def test_a_transaction_of_too_many_commands(talk: Talk) -> None:
     talk.ask(b"MULTI")
-    for _ in range(multi.QUEUE_AT_MOST):
+    for _ in range(transaction.QUEUE_AT_MOST):
         assert talk.ask(b"PING") == ("simple", b"QUEUED")
     assert talk.ask(b"PING") == ("error", b"ERR the transaction is too large")
     assert talk.ask(b"EXEC")[1].startswith(b"EXECABORT")
@@ -70,8 +71,8 @@ def test_a_pattern(talk: Talk, words: list[bytes]) -> None:
 
 
 def test_a_published_text(talk: Talk) -> None:
-    assert talk.ask(b"PUBLISH", b"c", b"x" * (bounds.TEXT_BYTES - 1)) == 0
-    assert talk.ask(b"PUBLISH", b"c", b"x" * bounds.TEXT_BYTES)[1] == (
+    assert talk.ask(b"PUBLISH", b"c", b"x" * (values.TEXT_BYTES - 1)) == 0
+    assert talk.ask(b"PUBLISH", b"c", b"x" * values.TEXT_BYTES)[1] == (
         b"ERR a published text may have 1 MiB with its channel"
     )
 

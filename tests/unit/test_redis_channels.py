@@ -7,14 +7,14 @@ import pytest
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import Memory
+from crossdock.protocols.glob import Glob
+from crossdock.protocols.redis.channels import Channels
+from crossdock.protocols.redis.protocol import RedisDoor
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
 from crossdock.server.hall import Hall
 from crossdock.server.limits import PUSHED_UNREAD, Limits
 from crossdock.server.turn import Turn
-from crossdock.wire.channels import Channels
-from crossdock.wire.glob import Glob
-from crossdock.wire.redis.door import RedisDoor
 from tests.support.hand_loop import HandLoop
 from tests.unit.test_turn import HeldScribe
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.redis import decode
-from crossdock.wire.redis.decode import Fault, Request, Requests, integer, split
-from crossdock.wire.redis.encode import encode
-from crossdock.wire.redis.values import NULL_ARRAY, Error, Many, Push, Simple, Value, Verbatim
-from crossdock.wire.rest import Long
+from crossdock.protocols.redis.resp import decode
+from crossdock.protocols.redis.resp.decode import Fault, Request, Requests, integer, split
+from crossdock.protocols.redis.resp.encode import encode
+from crossdock.protocols.redis.resp.values import NULL_ARRAY, Error, Many, Push, Simple, Value, Verbatim
+from crossdock.protocols.rejection_delay import Long
 
 LIMIT = 5_000
 

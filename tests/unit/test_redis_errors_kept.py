@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 import crossdock.wire.redis
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.qless.service import Qless
-from crossdock.wire.redis.values import Error
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless.service import Qless
+from crossdock.protocols.redis.resp.values import Error
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.unit.test_redis_fuzz import wire

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from crossdock.engine.engine import apply
 from crossdock.engine.state import Memory
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.table import COMMANDS
+from crossdock.protocols.redis.commands.table import COMMANDS
+from crossdock.protocols.redis.protocol import RedisDoor
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk, stored
 from tests.support.picture import picture

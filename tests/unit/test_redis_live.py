@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.loads import library, live
+from crossdock.protocols.redis.bulk import library
+from crossdock.protocols.redis.protocol import RedisDoor
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.five_jobs import flood
@@ -53,11 +53,11 @@ def test_every_job_once_page_by_page(talk: Talk) -> None:
 
 
 def test_a_call_is_a_small_step_however_little_it_finds(talk: Talk) -> None:
-    flood(talk.desk, 4 * live.LOOKED_AT_MOST, "a")
+    flood(talk.desk, 4 * library.LOOKED_AT_MOST, "a")
     flood(talk.desk, 1, "a", "rare")
     pages = talk.pages(queue="a", kind="rare")
     assert len(pages) == 5
-    assert max(page["looked"] for page in pages) <= live.LOOKED_AT_MOST
+    assert max(page["looked"] for page in pages) <= library.LOOKED_AT_MOST
     assert [len(page["jobs"]) for page in pages] == [0, 0, 0, 0, 1]
 
 

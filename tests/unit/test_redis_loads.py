@@ -8,9 +8,9 @@ import pytest
 
 from crossdock.model.commands.bulk import IDLE_S
 from crossdock.model.job import Form
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.loads import jobs as wire_jobs
-from crossdock.wire.redis.loads import library
+from crossdock.protocols.redis.bulk import jobs as wire_jobs
+from crossdock.protocols.redis.bulk import library
+from crossdock.protocols.redis.protocol import RedisDoor
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.resp_values import read

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.wire.answer import Keeps
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.encode import encode
-from crossdock.wire.redis.parts import MANY
-from crossdock.wire.redis.session import RedisSession
-from crossdock.wire.redis.values import Value
+from crossdock.protocols.base import Keeps
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.resp.encode import encode
+from crossdock.protocols.redis.resp.parts import MANY
+from crossdock.protocols.redis.resp.values import Value
+from crossdock.protocols.redis.session import RedisSession
 from tests.support.desk import PlainDesk
 from tests.support.steps import steps
 
@@ -99,8 +99,8 @@ def test_keys_over_half_a_million_keys_holds_everybody_up(large: RedisSession, c
 def test_in_parts_it_is_the_same_reply(command: bytes, resp3: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     made = session(1_200, resp3=resp3)
     parts, _, _ = told(made, command)
-    monkeypatch.setattr("crossdock.wire.redis.parts.MANY", 10**9)
-    monkeypatch.setattr("crossdock.wire.redis.parts.LARGE", 10**9)
+    monkeypatch.setattr("crossdock.protocols.redis.resp.parts.MANY", 10**9)
+    monkeypatch.setattr("crossdock.protocols.redis.resp.parts.LARGE", 10**9)
     at_once, _, _ = told(made, command)
     assert parts == at_once
 

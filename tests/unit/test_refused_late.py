@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.masenko.door import MasenkoDoor
-from crossdock.wire.redis.decode import WORDS_AT_MOST
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.loads.library import LIBRARY
-from crossdock.wire.redis.qless.service import Qless
-from crossdock.wire.rest import LARGE
-from crossdock.wire.session import Door
-from crossdock.wire.workq.door import WorkqDoor
+from crossdock.protocols.base import Door
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.redis.bulk.library import LIBRARY
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless.service import Qless
+from crossdock.protocols.redis.resp.decode import WORDS_AT_MOST
+from crossdock.protocols.rejection_delay import LARGE
+from crossdock.protocols.workq.protocol import WorkqDoor
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.unit.test_redis_fuzz import wire

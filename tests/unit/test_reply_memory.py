@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.redis.protocol import RedisDoor
 from crossdock.server.limits import LARGE_REPLY, Limits
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.redis.door import RedisDoor
 from tests.support.house import House, Transport
 
 BUDGET = 1_050_000

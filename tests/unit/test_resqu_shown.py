@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.model.commands import resqu
 from crossdock.model.commands import resqu as r
-from crossdock.wire.control import walk
+from crossdock.protocols.admin import job_walk
 from tests.model.resqu_bench import job_spec
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door
@@ -50,7 +50,7 @@ def test_jobs_of_a_batch_are_listed_once_it_is_committed(desk: PlainDesk, peer: 
 
 
 def test_page_by_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "SLICE", 2)
+    monkeypatch.setattr(job_walk, "SLICE", 2)
     for name in ("b1", "b2"):
         desk.do(r.CommitStage(name))
     found: list[str] = []

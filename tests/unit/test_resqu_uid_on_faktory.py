@@ -4,7 +4,7 @@ import pytest
 
 from crossdock.model.commands import resqu
 from crossdock.model.commands import resqu as r
-from crossdock.wire.redis.resqu.specs import Specs
+from crossdock.protocols.redis.resqu.specs import Specs
 from tests.model.resqu_bench import ResquBench, job_spec
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk

@@ -17,7 +17,7 @@ from crossdock.model.errors import Damaged
 from crossdock.model.events import Configured
 from crossdock.model.job import Extra, Failure, Result
 from crossdock.model.protocol_data import Entry, ResquFace, What
-from crossdock.wire.faktory.job import read_one, spec
+from crossdock.protocols.faktory.job import read_one, spec
 from tests.support.states import Story, eventful, picture
 
 

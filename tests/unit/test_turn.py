@@ -19,12 +19,12 @@ from crossdock.model.events import DependentsPostponed, Leased, Pushed, QueueSee
 from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Extra, Form, Held, Links
 from crossdock.model.records import Interval
+from crossdock.protocols.base import Answer, Ended, Wait
 from crossdock.server import ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.pending import Waiting
 from crossdock.server.ticker import TICK_DEPENDENTS, TICK_JOBS
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Answer, Ended, Wait
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.faktory.links import UNIQUE_BYTES, unique_name
-from crossdock.wire.faktory.messages import Invalid
+from crossdock.protocols.faktory.custom import UNIQUE_BYTES, unique_name
+from crossdock.protocols.faktory.messages import Invalid
 
 numbers = st.sampled_from(["0", "-0", "1", "1.0", "1e0", "10", "12345678901234567890", "12345678901234567891", "0.1"])
 texts = st.sampled_from(["", "a", "1", "a, b", "[ 1 ]", "ä", "\\", '"', "\x00", "\x7f", "{", "1.0", "😀"])

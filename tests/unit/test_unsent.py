@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
+from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.server.limits import Limits
-from crossdock.wire.faktory.door import FaktoryDoor
 from tests.support.house import House
 
 #: Its replies are some 250 bytes: the buffer is full with three of them, and never has less than two in it while it is.

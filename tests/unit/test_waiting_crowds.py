@@ -2,7 +2,7 @@
 
 import time
 
-from crossdock.wire.answer import Wait
+from crossdock.protocols.base import Wait
 from tests.unit.test_waits import Hall
 
 

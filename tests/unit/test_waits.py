@@ -9,8 +9,8 @@ from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succe
 from crossdock.model.job import Extra, Form, Links, Number, Spec
 from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
+from crossdock.protocols.base import Answer, Ended, Wait
 from crossdock.server.waits import Waiter, Waits
-from crossdock.wire.answer import Answer, Ended, Wait
 from tests.support.desk import PlainDesk
 
 FREE = Claim("workq", "", free=True)

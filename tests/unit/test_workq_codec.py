@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossdock.wire.rest import Long
-from crossdock.wire.workq import messages as m
-from crossdock.wire.workq.codec import BLOCK_BYTES, BUDGET, Codec, Request
+from crossdock.protocols.rejection_delay import Long
+from crossdock.protocols.workq import messages as m
+from crossdock.protocols.workq.codec import BLOCK_BYTES, BUDGET, Codec, Request
 
 ID = b"61a444a0-6128-41c0-8078-cc757d3bd2d8"
 ADD = b"add %b ping 1000 60000 " % ID

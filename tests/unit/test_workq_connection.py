@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from crossdock.model.states import State
+from crossdock.protocols.workq.protocol import WorkqDoor
 from crossdock.server.limits import PASS_S, REQUESTS_A_PASS
-from crossdock.wire.workq.door import WorkqDoor
 from tests.support.house import House
 
 RUN = "run 61a444a0-6128-41c0-8078-cc757d3bd2d8 q 60000 60000 4\r\nping"

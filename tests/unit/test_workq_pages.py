@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from crossdock.protocols.workq import inspect
+from crossdock.protocols.workq.protocol import WorkqDoor
 from crossdock.server.connection import Connection
-from crossdock.wire.workq import inspect
-from crossdock.wire.workq.door import WorkqDoor
 from tests.support.house import House, Transport
 
 JOBS = 12

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from crossdock.model.commands.admin import ForgetQueue
 from crossdock.model.states import State
-from crossdock.wire.workq import inspect, session
-from crossdock.wire.workq.door import WorkqDoor
+from crossdock.protocols.workq import inspect, session
+from crossdock.protocols.workq.protocol import WorkqDoor
 from tests.support.conversation import Conversation, Door, Peer, run_out, worker
 from tests.support.desk import PlainDesk, StoringEngine
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from crossdock.model.job import Form, Job
 from crossdock.model.policies import Rules
 from crossdock.model.states import State
-from crossdock.wire.workq import ids, times, tokens
+from crossdock.protocols.workq import ids, timestamps, words
 
 ID = "61a444a0-6128-41c0-8078-cc757d3bd2d8"
 
@@ -68,47 +68,47 @@ class TestNumbers:
     @pytest.mark.parametrize(("text", "number"), [(b"0", 0), (b"007", 7), (b"18446744073709551615", 2**64 - 1),
                                                   (b"0" * 10_000 + b"12", 12)])  # fmt: skip
     def test_unsigned(self, text: bytes, number: int) -> None:
-        assert tokens.unsigned(text) == tokens.signed(text) == number
+        assert words.unsigned(text) == words.signed(text) == number
 
     @pytest.mark.parametrize("text", [b"", b"-", b"+", b"x", b"1_0", b"1.0", b" 1", b"0x1", b"18446744073709551616",
                                       b"9" * 1_000_000, "٣".encode(), b"--1", b"+-1", b"1e3"])  # fmt: skip
     def test_neither(self, text: bytes) -> None:
-        assert tokens.unsigned(text) is None
-        assert tokens.signed(text) is None
+        assert words.unsigned(text) is None
+        assert words.signed(text) is None
 
     @pytest.mark.parametrize(("text", "number"), [(b"-4", -4), (b"+4", 4), (b"-0", 0), (b"-007", -7)])
     def test_signed_alone(self, text: bytes, number: int) -> None:
-        assert tokens.signed(text) == number
-        assert tokens.unsigned(text) is None
+        assert words.signed(text) == number
+        assert words.unsigned(text) is None
 
     def test_a_bound(self) -> None:
-        assert (tokens.unsigned(b"100", 100), tokens.unsigned(b"101", 100)) == (100, None)
+        assert (words.unsigned(b"100", 100), words.unsigned(b"101", 100)) == (100, None)
 
 
 class TestNames:
     @pytest.mark.parametrize("name", [b"a", b"A-z_0.9", b"-4", b"n" * 255, b"..", b"_"])
     def test_good(self, name: bytes) -> None:
-        assert tokens.name(name) == name.decode()
+        assert words.name(name) == name.decode()
 
     @pytest.mark.parametrize("name", [b"", b"n" * 256, b"a b", b"a/b", b"\xc3\xbc", b"\0", b"a\n", b"\xff", b"a=b"])
     def test_bad(self, name: bytes) -> None:
-        assert tokens.name(name) is None
+        assert words.name(name) is None
 
 
 class TestTimes:
     @given(st.datetimes())
     def test_there_and_back(self, at: object) -> None:
         text = f"{at:%Y-%m-%dT%H:%M:%S}".rjust(19, "0") + "Z"
-        parsed = times.parse(text.encode())
+        parsed = timestamps.parse(text.encode())
         assert parsed is not None
-        assert times.stamp(parsed) == text.encode()
+        assert timestamps.stamp(parsed) == text.encode()
 
     def test_a_fraction(self) -> None:
-        whole = times.parse(b"2026-11-15T17:55:45Z")
+        whole = timestamps.parse(b"2026-11-15T17:55:45Z")
         assert whole is not None
-        assert times.parse(b"2026-11-15T17:55:45.25Z") == whole + 0.25
-        assert times.parse(b"2026-11-15T17:55:45." + b"9" * 10_000 + b"Z") == pytest.approx(whole + 1)
-        assert times.stamp(whole + 0.9) == b"2026-11-15T17:55:45Z"
+        assert timestamps.parse(b"2026-11-15T17:55:45.25Z") == whole + 0.25
+        assert timestamps.parse(b"2026-11-15T17:55:45." + b"9" * 10_000 + b"Z") == pytest.approx(whole + 1)
+        assert timestamps.stamp(whole + 0.9) == b"2026-11-15T17:55:45Z"
 
     @pytest.mark.parametrize(
         "text",
@@ -118,8 +118,8 @@ class TestTimes:
          b"2026-11-15T17:55:45Z "],
     )  # fmt: skip
     def test_no_times(self, text: bytes) -> None:
-        assert times.parse(text) is None
+        assert timestamps.parse(text) is None
 
     def test_beyond_the_calendar(self) -> None:
-        assert times.stamp(1e18) == b"9999-12-31T23:59:59Z"
-        assert times.stamp(-1e18) == b"0001-01-01T00:00:00Z"
+        assert timestamps.stamp(1e18) == b"9999-12-31T23:59:59Z"
+        assert timestamps.stamp(-1e18) == b"0001-01-01T00:00:00Z"

@@ -35,8 +35,8 @@ from crossdock.lake.choosing import (
 )
 from crossdock.lake.manifest import expect
 from crossdock.pipeline.errors import in_words
+from crossdock.protocols.timestamps import stamp
 from crossdock.server.lake import folder_of
-from crossdock.wire.faktory.times import stamp
 
 _EXAMPLES = """\b
 Examples:

@@ -10,7 +10,7 @@ import msgspec
 from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.client.stream import Stream
-from crossdock.wire.control.where import reachable
+from crossdock.protocols.admin.socket_path import reachable
 
 #: A server under load answers in milliseconds; one that is stuck for so long is not going to.
 TIMEOUT_S: Final = 60.0

@@ -9,7 +9,7 @@ from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import LEFT, Taken
-from crossdock.wire.faktory.door import digest
+from crossdock.protocols.faktory.protocol import digest
 
 TIMEOUT_S: Final = 30.0
 

@@ -9,7 +9,7 @@ from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import Taken
-from crossdock.wire.masenko import messages
+from crossdock.protocols.masenko import messages
 
 TIMEOUT_S: Final = 30.0
 

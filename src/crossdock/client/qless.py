@@ -15,7 +15,7 @@ from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import LEFT, Taken
-from crossdock.wire.redis.encode import encode
+from crossdock.protocols.redis.resp.encode import encode
 
 TIMEOUT_S: Final = 30.0
 

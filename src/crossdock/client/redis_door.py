@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from crossdock.client.errors import Refused
 from crossdock.client.stream import Stream, connect
-from crossdock.wire.redis.encode import encode
+from crossdock.protocols.redis.resp.encode import encode
 
 TIMEOUT_S: Final = 60.0
 

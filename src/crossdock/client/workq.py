@@ -6,8 +6,8 @@ from crossdock.client.closes import Closes
 from crossdock.client.errors import Broken, Refused
 from crossdock.client.stream import connect
 from crossdock.client.worker import LEFT, Taken
-from crossdock.wire.workq import messages
-from crossdock.wire.workq.codec import Codec
+from crossdock.protocols.workq import messages
+from crossdock.protocols.workq.codec import Codec
 
 TIMEOUT_S: Final = 30.0
 

@@ -13,13 +13,12 @@ from typing import Any
 from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.job import Held
+from crossdock.protocols.base import Answer, Bye, Ended, Session, Slices, Wait
 from crossdock.server.flow import Flow, low_water
 from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
 from crossdock.server.parts import LargeReply
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Answer, Bye, Ended, Slices, Wait
-from crossdock.wire.session import Session
 
 log = logging.getLogger("crossdock")
 

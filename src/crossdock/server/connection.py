@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from crossdock.protocols.base import Answer, Bye, Door, Slices, Told, Wait, Watched
 from crossdock.server.answering import Answering
 from crossdock.server.deadline import Deadline
 from crossdock.server.hall import Hall
@@ -15,8 +16,6 @@ from crossdock.server.limits import LARGE_REPLY, PASS_S, PIECE, REQUESTS_A_PASS
 from crossdock.server.pending import Slicing, Waiting
 from crossdock.server.silence import Silence
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Answer, Bye, Slices, Wait
-from crossdock.wire.session import Door, Told, Watched
 
 
 class Connection(Answering):

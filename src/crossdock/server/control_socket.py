@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from crossdock.wire.control.where import SOCKET, reachable
+from crossdock.protocols.admin.socket_path import SOCKET, reachable
 
 
 def bind(folder: Path) -> socket.socket:

@@ -5,9 +5,9 @@ from importlib import import_module
 from typing import Final
 
 from crossdock.model.errors import BadSetting, CrossdockError
+from crossdock.protocols.base import Door
 from crossdock.server import address
 from crossdock.settings import Settings
-from crossdock.wire.session import Door
 
 DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
 BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})

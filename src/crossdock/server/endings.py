@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from crossdock.model.events import AnyEvent, Buried, Failed, Flushed, Removed, Succeeded
 from crossdock.model.job import Number
 from crossdock.model.states import State
-from crossdock.wire.answer import Ended
+from crossdock.protocols.base import Ended
 
 _ENDS = frozenset({State.FAILED, State.DEAD, State.GONE})
 

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable
 
+from crossdock.protocols.base import Answer, Keeps, Slices, Wait
 from crossdock.server.turn import Turn
 from crossdock.server.waits import Answered
-from crossdock.wire.answer import Answer, Keeps, Slices, Wait
 
 
 class Waiting:

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from crossdock import __version__
 from crossdock.journal.disk import free_bytes
+from crossdock.protocols.admin.server_status import Rates, Sync, Vitals
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
-from crossdock.wire.control.vitals import Rates, Sync, Vitals
 
 #: What "lately" means.
 LATELY_S: Final = 10.0

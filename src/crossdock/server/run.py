@@ -19,6 +19,10 @@ from crossdock.journal.folder import BALLAST, Folder
 from crossdock.journal.newer import refuse_newer
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.model.job import Held
+from crossdock.protocols.admin.protocol import ControlDoor
+from crossdock.protocols.base import Door, Herald
+from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.server import address, clock, control_socket, doors, room, sockets, standing
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
@@ -29,10 +33,6 @@ from crossdock.server.pulse import Pulse
 from crossdock.server.scribe import Scribe
 from crossdock.server.turn import Turn
 from crossdock.settings import Settings
-from crossdock.wire.control.door import ControlDoor
-from crossdock.wire.faktory.door import FaktoryDoor
-from crossdock.wire.redis.resqu.specs import Specs
-from crossdock.wire.session import Door, Herald
 
 log = logging.getLogger("crossdock")
 

@@ -3,10 +3,9 @@
 import asyncio
 from typing import Protocol
 
+from crossdock.protocols.base import Bye, Watched
 from crossdock.server.deadline import Deadline
 from crossdock.server.turn import Turn
-from crossdock.wire.answer import Bye
-from crossdock.wire.session import Watched
 
 
 class Peer(Protocol):

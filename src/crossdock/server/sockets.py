@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from crossdock.protocols.admin.socket_path import SOCKET
 from crossdock.server import control_socket
 from crossdock.server.address import Address
 from crossdock.server.connection import Connection
 from crossdock.server.doors import CannotStart
-from crossdock.wire.control.where import SOCKET
 
 #: Makes what serves a connection
 Serve = Callable[[], Connection]

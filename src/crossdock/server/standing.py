@@ -11,9 +11,9 @@ from crossdock.model.commands.core import SetRecurrences, SetThrottles
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Recurrence
+from crossdock.protocols.faktory.job import JobBody, spec
+from crossdock.protocols.faktory.messages import Invalid
 from crossdock.settings import CronEntry, Settings, ThrottleEntry
-from crossdock.wire.faktory.job import JobBody, spec
-from crossdock.wire.faktory.messages import Invalid
 
 #: When a run comes is not known yet: spans are counted from here, and a run adds its own time.
 _RUN: Final = Now(0.0, 0.0)

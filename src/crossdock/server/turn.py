@@ -18,6 +18,8 @@ from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import SOFT, AnyEvent
 from crossdock.model.job import Held
+from crossdock.protocols.base import Desk
+from crossdock.protocols.redis.channels import Channels
 from crossdock.server.ceiling import Ceiling
 from crossdock.server.clock import Clock
 from crossdock.server.endings import endings
@@ -25,8 +27,6 @@ from crossdock.server.rows import rows
 from crossdock.server.slices import SliceQueue
 from crossdock.server.ticker import Ticker
 from crossdock.server.waits import Waits
-from crossdock.wire.channels import Channels
-from crossdock.wire.desk import Desk
 
 T = TypeVar("T")
 

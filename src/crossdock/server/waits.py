@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.model.job import Number
-from crossdock.wire.answer import Answer, Ended, Wait
+from crossdock.protocols.base import Answer, Ended, Wait
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
+from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.server.pulse import memory_mib
 from crossdock.server.room import MIB
 from crossdock.settings import Settings
-from crossdock.wire.faktory.door import FaktoryDoor
 
 
 def door(settings: Settings, *, may_flush: bool) -> FaktoryDoor:

@@ -1,6 +1,6 @@
+from crossdock.protocols.masenko.protocol import MasenkoDoor
 from crossdock.server.room import MIB
 from crossdock.settings import Settings
-from crossdock.wire.masenko.door import MasenkoDoor
 
 
 def door(settings: Settings, *, may_flush: bool) -> MasenkoDoor:

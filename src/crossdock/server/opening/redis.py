@@ -1,10 +1,10 @@
+from crossdock.protocols.redis.bulk import library as loads
+from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.qless.service import Qless
+from crossdock.protocols.redis.resqu.service import Resqu
+from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.server.room import MIB
 from crossdock.settings import Settings
-from crossdock.wire.redis.door import RedisDoor
-from crossdock.wire.redis.loads import library as loads
-from crossdock.wire.redis.qless.service import Qless
-from crossdock.wire.redis.resqu.service import Resqu
-from crossdock.wire.redis.resqu.specs import Specs
 
 
 def door(settings: Settings, *, may_flush: bool) -> RedisDoor:

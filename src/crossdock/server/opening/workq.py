@@ -1,5 +1,5 @@
+from crossdock.protocols.workq.protocol import WorkqDoor
 from crossdock.settings import Settings
-from crossdock.wire.workq.door import WorkqDoor
 
 
 def door(settings: Settings, *, may_flush: bool) -> WorkqDoor:

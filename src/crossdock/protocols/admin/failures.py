@@ -1,0 +1,26 @@
+"""Failures of all doors by group: the error's type, as a worker named it. Kept ones and dead ones."""
+
+from typing import Any
+
+from crossdock.engine.state import Memory
+from crossdock.protocols.admin import views
+from crossdock.protocols.admin.messages import Failures, reply
+from crossdock.protocols.admin.pages import by_name, longest
+from crossdock.protocols.base import Desk, Slices
+
+
+def failures(desk: Desk, request: Failures) -> Slices:
+    groups = desk.memory.failures.groups
+    after = None
+    if request.by == "jobs":
+        names = yield from longest(groups, request.limit, lambda name: len(groups.get(name, ())))
+    else:
+        names, after = yield from by_name(groups, request)
+    rows = [_row(desk, desk.memory, name) for name in names if name in groups]
+    return reply({"failures": rows, "after": after})
+
+
+def _row(desk: Desk, memory: Memory, name: str) -> dict[str, Any]:
+    group = memory.failures.groups[name]
+    newest = memory.jobs[group.first()[1]]
+    return {"failure": name, "jobs": len(group), "newest": views.row(newest, desk.now)}

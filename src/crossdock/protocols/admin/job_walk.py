@@ -1,0 +1,209 @@
+"""A walk over jobs in slices: from one key to the next in the engine's own orders, never a copy of all of them.
+
+Jobs come state by state, ready ones queue by queue in the order in which they would be leased, the others by when they
+are due; those of a tag in the order in which they got it, those of a group of failures newest first. The key of the
+last job looked at is all a walk needs to go on, in this request or in a later one; jobs that come or go meanwhile do
+not disturb it.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from crossdock.engine.index.failures import key as failure_key
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.job_view import shelf_key
+from crossdock.engine.jobs.admin import not_movable
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
+from crossdock.model.job import Job
+from crossdock.model.states import State
+from crossdock.protocols.admin import leases
+from crossdock.protocols.admin.cursor import Spot
+from crossdock.protocols.admin.selection import ENDED, ORDER, Wanted, sieve, states
+
+#: Jobs looked at in one go: less than a millisecond between the turns of others.
+SLICE: Final = 1_000
+
+#: After each slice. A walk goes on in the same loop that answers everybody and waits for the disk: one that never rests
+#: takes every other turn of it.
+PAUSE_S: Final = 0.001
+
+#: Jobs looked at for one request. A walk that found less than a page by then hands out its cursor.
+LOOKED_AT_MOST: Final = 30_000
+
+#: Names looked at in one go: about as long.
+_NAMES: Final = 2_000
+_QUEUES: Final = 1_000
+
+
+class Looked(NamedTuple):
+    """One slice."""
+
+    jobs: list[Job]  #: those wanted
+    number: int  #: looked at
+    spot: Spot  #: of the last one
+
+
+def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
+    if wanted.tag is not None:
+        return Spot(None, "", (memory.tags.since[wanted.tag][job.number], job.jid, job.number))
+    if wanted.failure is not None:
+        return Spot(None, "", failure_key(job))
+    if job.state is State.READY:
+        return Spot(job.state, job.queue, job.place or ())
+    if job.state is State.HELD and job.extra is not None and job.extra.stage:
+        return Spot(job.state, job.extra.stage, (job.number,))
+    return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else shelf_key(job))
+
+
+def go(
+    memory: Memory, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
+) -> Generator[float, None, tuple[int, Spot | None]]:
+    """Hand slice after slice to `take`, which says where to go on once it has enough. Others are served in between.
+
+    Gives how many were looked at, and from where to go on; None: that was the end.
+    """
+    looked = since = 0
+    for some in _walk(memory, wanted, spot, size):
+        looked += some.number
+        since += some.number
+        enough = take(some)
+        if enough is not None:
+            return looked, enough
+        if looked >= LOOKED_AT_MOST:
+            return looked, some.spot
+        if since >= size:
+            since = 0
+            yield PAUSE_S
+    return looked, None
+
+
+def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
+    listed = _list(memory, wanted)
+    if listed is not None:
+        yield from _slices(memory, wanted, spot or Spot(None, "", ()), size, listed)
+        return
+    for state in states(memory):
+        if state not in wanted.states or (spot is not None and _is_behind(spot, state)):
+            continue
+        begin = spot if spot is not None and spot.state is state else Spot(state, "", ())
+        if state is State.READY:
+            yield from _ready(memory, wanted, begin, size)
+        elif state is State.HELD:
+            yield from _held(memory, wanted, begin, size)
+        else:
+            yield from _slices(memory, wanted, begin, size, _shelf(memory, state))
+
+
+def _is_behind(spot: Spot, state: State) -> bool:
+    return spot.state is not None and ORDER.index(state) < ORDER.index(spot.state)
+
+
+#: The order as it is now: between two slices a queue may be forgotten, and a FLUSH puts others in place of all.
+_Current = Callable[[], Order[Any] | None]
+
+
+def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+    if wanted.queue:
+        begin = begin if begin.queue == wanted.queue else Spot(State.READY, wanted.queue, ())
+        yield from _slices(memory, wanted, begin, size, _lane(memory, wanted.queue))
+        return
+    if begin.key:
+        yield from _slices(memory, wanted, begin, size, _lane(memory, begin.queue))
+    yield from _by_name(memory, wanted, begin, size, lambda: memory.queues, _lane)
+
+
+def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+    """What was taken by an allocator, then batch by batch, by name. Nobody sees what is not committed."""
+    if not begin.queue:
+        yield from _slices(memory, wanted, begin, size, _shelf(memory, State.HELD))
+    elif begin.key:
+        yield from _slices(memory, wanted, begin, size, _batch(memory, begin.queue))
+    yield from _by_name(memory, wanted, begin, size, lambda: memory.resqu.stages, _batch)
+
+
+def _by_name(
+    memory: Memory,
+    wanted: Wanted,
+    begin: Spot,
+    size: int,
+    those: Callable[[], Collection[str]],
+    order: Callable[[Memory, str], _Current],
+) -> Iterator[Looked]:
+    """The orders of all names behind the one where it begins."""
+    state, name = begin.state, begin.queue
+    while True:
+        names: list[str] = []
+        for best in first_names(those(), name, _QUEUES):
+            names = best
+            yield Looked([], min(size, len(those())), Spot(state, name, ()))
+        for name in names:
+            yield from _slices(memory, wanted, Spot(state, name, ()), size, order(memory, name))
+        if len(names) < _QUEUES:
+            return
+
+
+def _batch(memory: Memory, name: str) -> _Current:
+    return lambda: memory.resqu.lanes.get(name) if queries.committed(memory, name) is not None else None
+
+
+def _list(memory: Memory, wanted: Wanted) -> _Current | None:
+    """One that has all jobs wanted, if there is a shorter one than those of their states."""
+    tag, failure = wanted.tag, wanted.failure
+    if tag is not None:
+        return lambda: memory.tags.jobs.get(tag)
+    if failure is not None:
+        return lambda: memory.failures.groups.get(failure)
+    return None
+
+
+def _lane(memory: Memory, queue: str) -> _Current:
+    return lambda: known.ready if (known := memory.queues.get(queue)) is not None else None
+
+
+def _shelf(memory: Memory, state: State) -> _Current:
+    return lambda: memory.shelves.get(state)
+
+
+def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
+    while order := order_now():
+        keys = list(islice(order.irange(spot.key or None, inclusive=(False, True)), size))
+        if not keys:
+            return
+        jobs = [memory.jobs[key[-1]] for key in keys]
+        spot = Spot(spot.state, spot.queue, keys[-1])
+        found = sieve(jobs, spot.state, wanted)
+        if wanted.to:
+            found = [job for job in found if not not_movable(memory, job, wanted.to)]
+        if wanted.but is not None:
+            found = [job for job in found if not leases.hindrance(job, wanted.but)]
+        yield Looked(found, len(keys), spot)
+        if len(keys) < size:
+            return
+
+
+def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
+    """How many there are, if that is known without a walk."""
+    listed = _list(memory, wanted)
+    if listed is not None:
+        tagged, failed = Wanted(frozenset(states(memory)), tag=wanted.tag), Wanted(ENDED, failure=wanted.failure)
+        return len(listed() or ()) if wanted in (tagged, failed) else None
+    if wanted.kind or wanted.before is not None or (wanted.queue and wanted.states != {State.READY}):
+        return None
+    if wanted.queue:
+        queue = memory.queues.get(wanted.queue)
+        return len(queue.ready) if queue is not None else 0
+    ready = sum(len(queue.ready) for queue in memory.queues.values()) if State.READY in wanted.states else 0
+    staged = sum(queries.length(memory, name) for name in memory.resqu.stages if queries.committed(memory, name))
+    ready += staged if State.HELD in wanted.states else 0
+    return ready + sum(len(shelf) for state, shelf in memory.shelves.items() if state in wanted.states)
+
+
+def first_names(names: Collection[str], after: str | None, most: int) -> Iterator[list[str]]:
+    """The first names behind `after`, in order: the last list is the answer, those before are on the way to it."""
+    best: list[str] = []
+    rest = iter(list(names))
+    while some := list(islice(rest, _NAMES)):
+        best = sorted(best + [name for name in some if after is None or name > after])[:most]
+        yield best

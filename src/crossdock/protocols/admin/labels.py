@@ -1,0 +1,91 @@
+"""What people say of jobs: tags, and which of them they follow (tracked ones, whose changes qless publishes)."""
+
+from crossdock.engine.index.tags import name
+from crossdock.engine.qless.put import newest
+from crossdock.model.commands.qless import EditTags, Unwatch, Watch
+from crossdock.protocols.admin import selection, views
+from crossdock.protocols.admin.actions import SLICE, VIA
+from crossdock.protocols.admin.job_walk import PAUSE_S
+from crossdock.protocols.admin.messages import Invalid, Retag, Tag, Tags, Track, Tracked, Untrack, error, reply
+from crossdock.protocols.admin.pages import by_name, longest
+from crossdock.protocols.base import Answer, Desk, Slices
+
+
+def tags(desk: Desk, request: Tags) -> Slices:
+    known = desk.memory.tags.jobs
+    after = None
+    if request.by == "jobs":
+        texts = yield from longest(known, request.limit, lambda text: len(known.get(text, ())))
+    else:
+        texts, after = yield from by_name(known, request)
+    rows = [{"tag": text, "jobs": len(known[text])} for text in texts if text in known]
+    return reply({"tags": rows, "after": after})
+
+
+def retag(desk: Desk, request: Retag) -> bytes:
+    """The newest live job of that name. Answers with all tags it has then."""
+    found = selection.named(desk.memory, request.id)
+    if not found:
+        return error(f"no job {request.id} is here")
+    job = found[-1]
+    has = job.extra.tags if job.extra is not None else ()
+    if isinstance(request, Tag):
+        known = {name(tag) for tag in has}
+        new = tuple(selection.new_name(text) for text in dict.fromkeys(request.tags) if text not in known)
+        edit = EditTags(VIA, desk.now.wall, job.number, add=new)
+    else:
+        edit = EditTags(VIA, desk.now.wall, job.number, drop=tuple(tag for tag in has if name(tag) in request.tags))
+    if edit.add or edit.drop:
+        desk.do(edit)
+    return reply({"number": job.number, "jid": job.jid, "tags": views.tags(job)})
+
+
+def tracked(desk: Desk, request: Tracked) -> Slices:
+    """By their jids: a job that is gone may be tracked on, and its name may come again."""
+    memory = desk.memory
+    jids, after = yield from by_name(memory.watched, request)
+    rows = []
+    for jid in jids:
+        if jid in memory.watched:
+            job = newest(memory, jid)
+            shown = None if job is None else views.row(job, desk.now)
+            rows.append({"jid": jid, "since": views.when(memory.watched[jid]), "job": shown})
+    return reply({"tracked": rows, "after": after})
+
+
+def track(desk: Desk, request: Track) -> bytes:
+    """`done` are those that were not tracked before."""
+    done, unknown = [], []
+    for each in dict.fromkeys(request.ids):
+        found = selection.named(desk.memory, each)
+        if not found:
+            unknown.append(each)
+        elif found[-1].jid not in desk.memory.watched:
+            desk.do(Watch(found[-1].jid, desk.now.wall))
+            done.append(found[-1].jid)
+    return reply({"done": done, "unknown": unknown})
+
+
+def untrack(desk: Desk, request: Untrack) -> Answer:
+    if not request.ids and not request.all:
+        raise Invalid("say which jobs: their ids, or all = true")
+    return _untrack(desk, request)
+
+
+def _untrack(desk: Desk, request: Untrack) -> Slices:
+    memory = desk.memory
+    done: list[str] = []
+    unknown: list[int | str] = []
+    for seen, each in enumerate(list(memory.watched) if request.all else dict.fromkeys(request.ids), 1):
+        if seen % SLICE == 0:
+            yield PAUSE_S
+        jid = str(each)
+        if jid not in memory.watched:
+            found = selection.named(memory, each)
+            jid = found[-1].jid if found else jid
+        if jid in memory.watched:
+            desk.do(Unwatch(jid))
+            done.append(jid)
+        elif not request.all:
+            unknown.append(each)
+    return reply({"done": done, "unknown": unknown})

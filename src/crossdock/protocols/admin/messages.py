@@ -1,0 +1,298 @@
+"""Requests and replies of the control door: one JSON object a line each way (docs/reference/control.md).
+
+A request names its verb in `do`. Nesting is as deep as the structs of the requests and no deeper.
+"""
+
+import difflib
+from typing import Annotated, Any, Final, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+#: Rows of a page, at most.
+PAGE: Final = 200
+#: Names and ids of one request, at most.
+NAMES: Final = 1_000
+
+Limit = Annotated[int, Meta(ge=1, le=PAGE)]
+Name = Annotated[str, Meta(max_length=1_024)]
+Names = Annotated[list[Name], Meta(max_length=NAMES)]
+Id = int | Name  #: a number, or a jid (a text of digits that is no jid is a number)
+Ids = Annotated[list[Id], Meta(max_length=NAMES)]
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+class Invalid(Exception):
+    """A request that is not understood; the text is for whoever sent it."""
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="do"):
+    pass
+
+
+class Page(Request):
+    after: str | None = None  #: as the page before gave it
+    limit: Limit = 50
+
+
+#: Of any length: the line is bounded.
+TagTexts = Annotated[list[str], Meta(max_length=NAMES)]
+WholeNumber = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class Tags(Page, tag="tags"):
+    by: Literal["name", "jobs"] = "name"  #: jobs: those of the most jobs first, one page of them
+
+
+class Retag(Request):
+    id: Id
+    tags: Annotated[list[str], Meta(min_length=1, max_length=NAMES)]
+
+
+class Tag(Retag, tag="tag"):
+    pass
+
+
+class Untag(Retag, tag="untag"):
+    pass
+
+
+class Tracked(Page, tag="tracked"):
+    pass
+
+
+class Track(Request, tag="track"):
+    ids: Ids
+
+
+class Untrack(Request, tag="untrack"):
+    ids: Ids = msgspec.field(default_factory=list)
+    all: bool = False
+
+
+class Failures(Page, tag="failures"):
+    by: Literal["name", "jobs"] = "name"  #: jobs: the largest groups first, one page of them
+
+
+class Recurring(Page, tag="recurring"):
+    id: Name | None = None  #: this one alone, with its whole payload
+
+
+class Recur(Request, tag="recur"):
+    """Made if it is not known, else changed: what is not given stays as it is."""
+
+    id: Name
+    queue: Name | None = None
+    kind: Name | None = None
+    interval_s: Annotated[float, Meta(gt=0, le=1e12)] | None = None
+    offset_s: Seconds | None = None  #: of a new one: until its first job
+    payload: msgspec.Raw = msgspec.Raw()  #: any JSON
+    priority: Annotated[float, Meta(ge=-1e15, le=1e15)] | None = None
+    retries: WholeNumber | None = None
+    backlog: WholeNumber | None = None
+    tags: TagTexts | None = None
+
+
+class Unrecur(Request, tag="unrecur"):
+    ids: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+
+
+class Status(Request, tag="status"):
+    pass
+
+
+class Queues(Page, tag="queues"):
+    by: Literal["name", "ready"] = "name"  #: ready: the longest ones first, one page of them
+    shelves: bool = False  #: count scheduled, leased, retrying and dead jobs, too
+
+
+class Workers(Page, tag="workers"):
+    pass
+
+
+class Batches(Page, tag="batches"):
+    pass
+
+
+class Cron(Page, tag="cron"):
+    pass
+
+
+class Plans(Page, tag="plans"):
+    source: Name | None = None
+
+
+class PlanAdd(Request, tag="plan-add"):
+    """A job that comes again and again."""
+
+    source: Annotated[str, Meta(min_length=1, max_length=255)]
+    interval: Name  #: P1Y2M3DT4H5M6S
+    kind: Name  #: Resqu's class
+    id: Name | None = None
+    name: Name | None = None
+    args: msgspec.Raw = msgspec.Raw()
+    uid: Name | None = None
+    deferrable_by: Annotated[int, Meta(ge=0)] | None = None
+    start: Seconds | None = None  #: wall; without it now
+
+
+class PlanRm(Request, tag="plan-rm"):
+    plans: Annotated[list[Name], Meta(min_length=1, max_length=NAMES)]
+
+
+class Chosen(Request):
+    """Which jobs. A filter that is not given lets all pass."""
+
+    states: Annotated[list[str], Meta(max_length=16)] = msgspec.field(default_factory=list)
+    queue: Name | None = None
+    kind: Name | None = None
+    tag: str | None = None
+    failure: str | None = None  #: failed or dead, and the last error is of this group
+    older_than: Seconds | None = None  #: in its state for at least so long
+    as_of: Seconds | None = None  #: in its state since before that instant; `older_than` counts back from it
+    after: str | None = None
+
+
+class Jobs(Chosen, tag="jobs"):
+    limit: Limit = 50
+
+
+class Count(Chosen, tag="count"):
+    pass
+
+
+class Job(Request, tag="job"):
+    id: Id
+
+
+class Act(Chosen):
+    """Either `ids`, or filters; all that can be acted on only if `all` says so."""
+
+    ids: Ids | None = None
+    all: bool = False
+    dry: bool = False  #: only count them
+
+
+class Retry(Act, tag="retry"):
+    pass
+
+
+class Kill(Act, tag="kill"):
+    pass
+
+
+class Delete(Act, tag="delete"):
+    pass
+
+
+class Unfail(Act, tag="unfail"):
+    to: Name | None = None  #: the queue; none: each goes back to its own
+
+
+class Move(Act, tag="move", kw_only=True):
+    to: Name  #: the queue
+
+
+class Release(Act, tag="release"):
+    force: bool = False  #: also of workers that are connected
+
+
+class Signal(Request):
+    workers: Names = msgspec.field(default_factory=list)
+    all: bool = False
+
+
+class Quiet(Signal, tag="quiet"):
+    pass
+
+
+class Terminate(Signal, tag="terminate"):
+    pass
+
+
+class Switch(Request):
+    queues: Names = msgspec.field(default_factory=list)
+    all: bool = False
+
+
+class Pause(Switch, tag="pause"):
+    pass
+
+
+class Resume(Switch, tag="resume"):
+    pass
+
+
+AnyRequest = (
+    Status
+    | Queues
+    | Workers
+    | Batches
+    | Cron
+    | Plans
+    | PlanAdd
+    | PlanRm
+    | Jobs
+    | Count
+    | Job
+    | Retry
+    | Kill
+    | Delete
+    | Quiet
+    | Terminate
+    | Pause
+    | Resume
+    | Unfail
+    | Move
+    | Release
+    | Tags
+    | Tag
+    | Untag
+    | Tracked
+    | Track
+    | Untrack
+    | Failures
+    | Recurring
+    | Recur
+    | Unrecur
+)
+
+VERBS: Final = tuple(str(each.__struct_config__.tag) for each in get_args(AnyRequest))
+
+
+class _Verb(msgspec.Struct):
+    do: str
+
+
+_decode = msgspec.json.Decoder(AnyRequest).decode
+_decode_verb = msgspec.json.Decoder(_Verb).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read(line: bytes) -> AnyRequest:
+    """Raises Invalid with what is wrong and what would be right."""
+    try:
+        request: AnyRequest = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise Invalid(_cure(line, wrong)) from wrong
+    return request
+
+
+def _cure(line: bytes, wrong: Exception) -> str:
+    try:
+        verb = _decode_verb(line).do
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return f'not a request: {wrong}; write one JSON object a line, such as {{"do":"status"}}'
+    if verb in VERBS:
+        return f"{verb}: {wrong}"
+    close = difflib.get_close_matches(verb[:64], VERBS, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(VERBS)}"
+    return f'nothing is called "{verb[:64]}"; {hint}'
+
+
+def reply(body: Any) -> bytes:
+    return _encode(body) + b"\n"
+
+
+def error(text: str) -> bytes:
+    return reply({"error": text})

@@ -1,0 +1,103 @@
+"""Plans: jobs that come again and again because a Resqu client, or the operator, said so (protocol page, Resqu 8)."""
+
+import math
+from collections.abc import Collection, Generator
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.engine.resqu import plans as resqu_plans
+from crossdock.engine.resqu import queries
+from crossdock.engine.resqu.plans import record_name
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.resqu import ClearPlan, SetPlan
+from crossdock.model.records import Recurrence
+from crossdock.protocols.admin import messages, views
+from crossdock.protocols.admin.job_walk import PAUSE_S, first_names
+from crossdock.protocols.admin.messages import Invalid, reply
+from crossdock.protocols.base import Desk, Slices
+from crossdock.protocols.redis.resp.values import Error
+from crossdock.protocols.redis.resqu.plans import PLAN_BYTES, PLANS_AT_MOST
+from crossdock.protocols.redis.resqu.specs import Specs, new_id
+
+_ALL: Final = record_name("")
+
+
+def plans(desk: Desk, request: messages.Plans) -> Slices:
+    memory = desk.memory
+    names, after = yield from _page(memory, request)
+    found = (queries.plan(memory, name) for name in names)
+    return reply({"plans": [_row(each, memory, desk.now) for each in found if each is not None], "after": after})
+
+
+def _page(memory: Memory, request: messages.Plans) -> Generator[float, None, tuple[list[str], str | None]]:
+    """Of all plans, or of one source's; the cursor is the last id."""
+    known: Collection[str]
+    if request.source is None:
+        known, begin = memory.recurrences, len(_ALL)
+        after = record_name(request.after or "")
+    else:
+        known, begin, after = list(queries.plans_of(memory, request.source)), 0, request.after or ""
+    names: list[str] = []
+    for best in first_names(known, after, request.limit + 1):
+        names = best
+        yield PAUSE_S
+    page = [name[begin:] for name in names if not begin or name.startswith(_ALL)]
+    return page[: request.limit], page[request.limit - 1] if len(page) > request.limit else None
+
+
+def _row(one: Recurrence, memory: Memory, now: Now) -> views.View:
+    return {
+        "plan": one.plan,
+        "source": one.source,
+        "interval": one.schedule,
+        "queue": memory.resqu.queue_of(one.spec),  # as the mapping is now, not as it was when the plan was made
+        "kind": one.spec.kind,
+        "next": views.when(one.next),
+        "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
+    }
+
+
+def add(desk: Desk, specs: Specs, request: messages.PlanAdd) -> bytes:
+    """As the client makes one: the first run is the start, or the first interval behind it that is still to come."""
+    plan = f"{request.source}_{request.id or new_id()}"
+    if "_" in request.source:
+        raise Invalid("source must not have _ in it: Resqu's client tells it from the id by the first one")
+    try:
+        steps = resqu_plans.parse(request.interval)
+        first = resqu_plans.after(steps, desk.now.wall if request.start is None else request.start, desk.now.wall)
+        if not math.isfinite(first) or first >= 2**40:
+            raise ValueError("the interval never comes to its end")
+        spec, text = _spec(specs, plan, int(first), request)
+    except ValueError as error:
+        raise Invalid(str(error)) from None
+    except Error as error:
+        raise Invalid(error.text.decode().removeprefix("ERR ")) from None
+    if len(desk.memory.recurrences) >= PLANS_AT_MOST:
+        raise Invalid(f"there are {PLANS_AT_MOST} plans, the limit; remove some")
+    if not desk.do(SetPlan(plan, request.source, request.interval, float(int(first)), spec, text)):
+        raise Invalid(f"there is a plan {plan} already; remove it first, or give another id")
+    return reply({"plan": plan, "next": views.when(float(int(first)))})
+
+
+def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tuple[Any, bytes]:
+    members: dict[str, Any] = {"class": request.kind, "sourceId": request.source, "name": request.name or request.kind}
+    if bytes(request.args):
+        members["args"] = request.args
+    if request.uid:
+        members["unique"] = {"uid": request.uid}
+        if request.deferrable_by is not None:
+            members["unique"]["deferrableBy"] = request.deferrable_by
+    members |= {"id": plan, "nextRun": first, "recurrenceInterval": request.interval}
+    text = msgspec.json.encode(members)
+    if len(text) > PLAN_BYTES:
+        raise ValueError(f"a plan has at most {PLAN_BYTES} bytes")
+    _, spec = specs.planned(text)
+    return spec, text
+
+
+def remove(desk: Desk, request: messages.PlanRm) -> bytes:
+    unknown = [plan for plan in request.plans if not desk.do(ClearPlan(plan))]
+    done = [plan for plan in dict.fromkeys(request.plans) if plan not in unknown]
+    return reply({"done": done, "unknown": unknown})

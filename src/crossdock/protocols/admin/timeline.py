@@ -1,0 +1,67 @@
+"""What happened to a job, and what time will do to it: as far as the engine remembers.
+
+The engine keeps the latest of each: the last time a job became ready, its lease, its first and its last failure. What
+lies between them is in the journal's history.
+"""
+
+from math import inf
+from typing import Any
+
+from crossdock.engine.job_view import face_of
+from crossdock.model.clock import Now
+from crossdock.model.job import Job, Lease
+from crossdock.model.policies import DEAD_FOR
+from crossdock.model.protocol_data import What
+from crossdock.model.states import State
+from crossdock.protocols.timestamps import stamp
+
+_AHEAD = {State.SCHEDULED: "due", State.RETRYING: "next try", State.DEAD: "purged"}
+
+
+def lease_end(lease: Lease, now: Now) -> float:
+    """Wall: when it runs out; 0: it has no end. One of qless runs out when its queue is next asked for work."""
+    at = lease.end if lease.late is None else lease.late
+    return now.wall + at - now.steady if at < inf else 0.0
+
+
+def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
+    """Oldest first; `ahead` marks what is still to come."""
+    error = job.extra.error if job.extra is not None else None
+    steps = [(job.created, "created", f"through {job.origin}")]
+    if job.place is not None or job.attempts:
+        steps.append((job.since, "enqueued", f"in {job.queue}"))
+    puts = [each for each in (job.extra.history if job.extra is not None else ()) if each.what is What.PUT]
+    # The first one of a job with qless' face made it. They are kept to the second.
+    steps += [(max(each.when, job.created), "put", f"in {each.name}") for each in puts[face_of(job) is not None :]]
+    if error is not None:
+        if error.first_at != error.at:
+            steps.append((error.first_at, "first failed", ""))
+        how = "the lease ran out" if error.lost else error.text
+        steps.append((error.at, "failed", how))
+    if job.lease is not None:
+        steps.append((job.lease.at, "leased", f"to {job.lease.worker or 'a nameless worker'} through {job.lease.via}"))
+        steps.append((lease_end(job.lease, now), "lease ends", ""))
+    if job.state is State.DEAD:
+        steps.append((job.due - DEAD_FOR, "died", ""))
+    if job.state in _AHEAD:
+        steps.append((_due(job, now), _AHEAD[job.state], ""))
+    links = job.extra.links if job.extra is not None else None
+    if links is not None and links.expires:
+        steps.append((links.expires, "expires", "if it is not leased before"))
+    if job.end:
+        steps.append((now.wall + job.end - now.steady, "ends", "its time to live is over then, whatever its state"))
+    steps.sort(key=lambda step: step[0])
+    return [
+        {"at": stamp(at), "what": what, "note": note, "ahead": at > now.wall}
+        for at, what, note in steps
+        if 0 < at < inf
+    ]
+
+
+def _due(job: Job, now: Now) -> float:
+    """Wall: when time acts on it, by the clock that it waits for."""
+    face = face_of(job)
+    lazy = face is not None and face.due is not None
+    if job.state is State.SCHEDULED or lazy or not job.due_steady:
+        return job.due
+    return now.wall + job.due_steady - now.steady

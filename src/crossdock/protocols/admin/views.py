@@ -1,0 +1,255 @@
+"""What the control door shows of each thing. Times are RFC 3339 in UTC, spans are seconds (`…_s`)."""
+
+import base64
+import math
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.tags import name
+from crossdock.engine.job_view import needs_of
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.job import Form, Job, Number
+from crossdock.model.records import Interval, Recurrence
+from crossdock.model.states import State
+from crossdock.protocols.admin.selection import entered
+from crossdock.protocols.admin.timeline import lease_end, timeline
+from crossdock.protocols.json import compact
+from crossdock.protocols.timestamps import stamp
+from crossdock.protocols.worker_registry import RUNNING, Worker
+
+#: A row shows so much of a payload and of an error.
+_PREVIEW: Final = 160
+#: Of the jobs that wait for one so many are named.
+_NEEDED_BY: Final = 100
+
+View = dict[str, Any]
+
+_decode = msgspec.json.Decoder().decode
+
+
+def when(at: float) -> str | None:
+    return stamp(at) if at and math.isfinite(at) else None
+
+
+def row(job: Job, now: Now) -> View:
+    """A job in a list."""
+    error = job.extra.error if job.extra is not None else None
+    return {
+        "number": job.number,
+        "jid": job.jid,
+        "queue": job.queue,
+        "kind": job.kind,
+        "state": job.state.name.lower(),
+        "priority": job.priority,
+        "since": stamp(entered(job)),
+        "age_s": max(0.0, now.wall - entered(job)),
+        "due": when(ends(job, now)),
+        "attempts": job.attempts,
+        "failures": job.failures,
+        "worker": job.lease.worker if job.lease is not None else None,
+        "tags": tags(job),
+        "error": error.text[:_PREVIEW] if error is not None else None,
+        "payload": job.payload[:_PREVIEW].decode("utf-8", "replace"),
+        "payload_bytes": len(job.payload),
+    }
+
+
+def tags(job: Job) -> list[str]:
+    return [name(tag) for tag in job.extra.tags] if job.extra is not None else []
+
+
+def ends(job: Job, now: Now) -> float:
+    """Wall: when time itself will change its state; 0: never."""
+    if job.lease is not None:
+        return now.wall + job.lease.end - now.steady
+    return 0.0 if job.state is State.READY else job.due
+
+
+def whole(job: Job, memory: Memory, now: Now) -> View:
+    """A job with everything that is known of it."""
+    extra, rules = job.extra, job.rules
+    shown = row(job, now) | {
+        "origin": job.origin,
+        "payload": _payload(job),
+        "custom": _custom(extra.custom) if extra is not None and extra.custom else None,
+        "replayed_from": extra.replayed_from or None if extra is not None else None,
+        "created": stamp(job.created),
+        "rules": {
+            "max_failures": rules.max_failures,
+            "max_attempts": rules.max_attempts,
+            "lease_s": rules.lease_s,
+            "backoff": rules.backoff.name.lower(),
+            "exhausted": rules.exhausted.name.lower(),
+            "success": rules.success.name.lower(),
+            "lapse": rules.lapse.name.lower(),
+        },
+        "lease": _lease(job, now),
+        "error": _error(job),
+        "track": track(memory, job.jid, now),
+        "tracked": when(memory.watched.get(job.jid, 0.0)),
+        "needs": [memory.jobs[need].jid for need in _needs(job, memory)],
+        "needed_by": [memory.jobs[each].jid for each in islice(memory.needed_by.get(job.number, ()), _NEEDED_BY)],
+    }
+    return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
+
+
+def _needs(job: Job, memory: Memory) -> list[Number]:
+    """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
+    return [need for need in needs_of(job) if need in memory.jobs] if job.state is State.BLOCKED else []
+
+
+def _payload(job: Job) -> Any:
+    if job.form is Form.NONE:
+        return None
+    if job.form is Form.JSON and _is_readable(job.payload):
+        return _one_line(job.payload)
+    try:
+        return job.payload.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(job.payload).decode()}
+
+
+def _custom(text: bytes) -> Any:
+    return _one_line(text) if _is_readable(text) else text.decode()
+
+
+def _is_readable(text: bytes) -> bool:
+    """Doors take in what not every decoder reads, half a surrogate pair or 1e999: it would spoil the whole answer."""
+    try:
+        _decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _one_line(text: bytes) -> msgspec.Raw:
+    """JSON as it was pushed; a line break in it would end the reply."""
+    return msgspec.Raw(compact(text) if b"\n" in text else text)
+
+
+def _lease(job: Job, now: Now) -> View | None:
+    lease = job.lease
+    if lease is None:
+        return None
+    return {
+        "worker": lease.worker,
+        "via": lease.via,
+        "at": stamp(lease.at),
+        "ends": when(lease_end(lease, now)),
+        "token": lease.token,
+        "bound": lease.bound.name.lower(),
+        "beats": lease.beats,
+        "wait_s": lease.wait_s,
+    }
+
+
+def _error(job: Job) -> View | None:
+    error = job.extra.error if job.extra is not None else None
+    if error is None:
+        return None
+    return {
+        "group": error.group,
+        "message": error.message,
+        "backtrace": error.backtrace,
+        "first_at": when(error.first_at),
+        "at": when(error.at),
+        "next_at": when(error.next_at),
+        "lost": error.lost,
+    }
+
+
+def _links(job: Job, memory: Memory, now: Now) -> View:
+    links = job.extra.links if job.extra is not None else None
+    if links is None:
+        return {"group": None, "callback": None, "lock": None, "expires": None}
+    lock = links.lock
+    held = memory.locks.get(lock.name) if lock is not None else None
+    return {
+        "group": links.group or None,
+        "callback": {"group": links.calls, "call": links.call.name.lower()} if links.call is not None else None,
+        "lock": None
+        if lock is None
+        else {
+            "name": lock.name,
+            "held": held is not None and held.holder == job.number,
+            "ends": when(now.wall + lock.end - now.steady),
+            "freed": lock.freed.name.lower(),
+        },
+        "expires": when(links.expires),
+    }
+
+
+def track(memory: Memory, jid: str, now: Now) -> View | None:
+    found = memory.tracks.get(jid)
+    if found is None:
+        return None
+    return {
+        "state": found.state,
+        "percent": found.percent,
+        "text": found.text,
+        "updated": stamp(found.updated),
+        "ends": when(now.wall + found.until - now.steady),
+    }
+
+
+def queue(one: Queue, memory: Memory, now: Now) -> View:
+    oldest = one.oldest(memory.jobs)
+    return {
+        "queue": one.name,
+        "ready": one.waiting,
+        "paused": one.paused,
+        "oldest_s": None if oldest is None else max(0.0, now.wall - oldest),
+        "first_seen": stamp(one.first_seen),
+    }
+
+
+def worker(one: Worker, leases: Mapping[str, int] | None, now: Now) -> View:
+    return {
+        "worker": one.wid,
+        "hostname": one.hostname,
+        "pid": one.pid,
+        "labels": one.labels,
+        "state": "running" if one.state == RUNNING else one.state,
+        "connections": len(one.hang_ups),
+        "leases": None if leases is None else leases.get(one.wid, 0),
+        "rss_kib": one.rss_kb,
+        "beat_s": max(0.0, now.steady - one.beat_at),
+        "started": stamp(one.started),
+    }
+
+
+def interval(one: Interval, now: Now, *, whole: bool = False) -> View:
+    """A recurring job; its payload is shown as in a row unless it is wanted whole."""
+    text = one.payload if whole else one.payload[:_PREVIEW]
+    return {
+        "jid": one.jid,
+        "queue": one.queue,
+        "kind": one.kind,
+        "interval_s": one.seconds,
+        "next": when(one.next_at),
+        "next_s": max(0.0, one.next_at - now.wall),
+        "made": one.count,
+        "priority": one.priority,
+        "retries": one.retries,
+        "backlog": one.backlog,
+        "tags": [name(tag) for tag in one.tags],
+        "payload": text.decode("utf-8", "replace"),
+        "payload_bytes": len(one.payload),
+    }
+
+
+def recurrence(one: Recurrence, now: Now) -> View:
+    return {
+        "cron": one.name,
+        "schedule": one.schedule,
+        "zone": one.zone,
+        "queue": one.spec.queue,
+        "kind": one.spec.kind,
+        "next": when(one.next),
+        "next_s": max(0.0, one.next - now.wall) if math.isfinite(one.next) else None,
+    }

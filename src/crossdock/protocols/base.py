@@ -1,0 +1,163 @@
+"""The port between a door's session and the connection that carries it. Sessions never see a socket."""
+
+from collections.abc import Callable, Generator, Sequence, Sized
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from crossdock.engine.state import Memory
+from crossdock.model.clock import Now
+from crossdock.model.commands.core import Command, Ticked
+from crossdock.model.events import AnyEvent
+from crossdock.model.job import Held, Number
+from crossdock.protocols.redis.channels import Channels
+
+
+class Bye(NamedTuple):
+    """A last reply (maybe none), then the connection is closed."""
+
+    reply: bytes
+
+
+class Ended(NamedTuple):
+    """How a job ended that somebody waited for: it may be gone by the time it is told."""
+
+    settled: bool  #: for good; False: it is gone without a settlement
+    ok: bool
+    body: bytes
+    lapsed: bool = False  #: its lease ran out, and that was its end
+
+
+class Wait(NamedTuple):
+    """Nothing to say yet. `ask(late)` is called when one of the queues stirs, and with late=True at the deadline;
+    `told` when the job ends, in the step that ended it."""
+
+    queues: tuple[str | bytes, ...]  #: a key of the Redis door is named by its bytes
+    until: float  #: steady
+    ask: "Callable[[bool], Answer]"
+    job: Number = 0
+    told: "Callable[[Ended], Answer] | None" = None
+
+
+class Keeps(NamedTuple):
+    """So many bytes more are kept for the answer. They count as a reply that has not left until it is told."""
+
+    size: int
+
+
+#: Work on many jobs: one slice a step, and in the end what else could have been answered at once. Other connections are
+#: served between the steps. Work that others must not feel yields the seconds (float) to rest before the next step;
+#: None: go on once they were served. Bytes are a part of a long reply; the next step follows once the peer has them.
+#: `Keeps` tells what grows meanwhile.
+Slices: TypeAlias = Generator[Any, None, bytes | Bye | Wait]
+
+Answer: TypeAlias = bytes | Bye | Wait | Slices
+
+
+T = TypeVar("T")
+
+
+class Desk(Protocol):
+    @property
+    def now(self) -> Now:
+        """The instant of the request in hand."""
+
+    def held_up(self) -> float:
+        """Seconds since then, in which nobody else was served: what lies between two of them is somebody's doing."""
+
+    @property
+    def memory(self) -> Memory:
+        """The engine's state, to read."""
+
+    @property
+    def ticked(self) -> Ticked:
+        """What the timers did since the start."""
+
+    @property
+    def channels(self) -> Channels:
+        """Who listens to what is published."""
+
+    def do(self, command: Command[T]) -> T:
+        """Decide and apply. The reply that tells of it leaves only when it is durable."""
+
+    @property
+    def waiting(self) -> Sized:
+        """Those who wait for something."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is done inside is one step to those who wait: nobody is served in between."""
+
+    def publish(self, channel: bytes, text: bytes, *, to_patterns: bool = True) -> int:
+        """Tell those who listen. It leaves with the replies of this turn. How many there are."""
+
+    def no_room(self, jobs: int) -> str | None:
+        """Why so many new jobs cannot be taken in now, None if they can."""
+
+
+def again(desk: Desk, until: float, ask: Callable[[bool], Answer]) -> Slices:
+    """`ask(late)`, as a `Wait` has it, until it answers at once or would wait."""
+    while True:
+        yield
+        answer = ask(desk.now.steady >= until)
+        if isinstance(answer, bytes | Bye | Wait):
+            return answer
+
+
+class Session(Protocol):
+    identified: bool  #: past the handshake; until then the door's deadline runs
+    granted: list[Held] | None  #: leases the answer in hand tells of; the connection takes them over with it
+
+    def greeting(self) -> bytes: ...
+
+    @property
+    def receive(self) -> Callable[[bytes], Sequence[Any]]:
+        """Bytes in, requests out, in one pass. Keeps what is not a whole request yet."""
+
+    def handle(self, request: Any) -> Answer:
+        """Carry out one request."""
+
+    def broken(self) -> Answer | None:
+        """The peer broke the grammar for good: what to say before closing. None: it did not."""
+
+    def crowded(self, connections: int) -> Bye | None:
+        """The server has too many connections; this one, just identified, must go. None: it may stay all the same."""
+
+    def farewell(self) -> bytes:
+        """The last words when the server stops."""
+
+    def closed(self) -> Slices | None:
+        """The connection is gone, and what its peer never heard is given back. What is left to do, in slices."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A session whose peer may not be silent for long."""
+
+    silence_s: float  #: how long, while it is owed no reply
+    heard: float  #: steady; when it last spoke, or was answered
+
+    def silent(self) -> Bye:
+        """It was."""
+
+
+@runtime_checkable
+class Told(Protocol):
+    """A session that tells its peer things it did not ask for (pub/sub)."""
+
+    push: Callable[[bytes], None]  #: set by the connection; a peer that does not read is cut off
+
+
+@runtime_checkable
+class Herald(Protocol):
+    """A door that publishes what events mean to those who subscribed."""
+
+    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None: ...
+
+
+class Door(Protocol):
+    name: str
+    handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> Session: ...
+
+    def tick(self, desk: Desk) -> None:
+        """Called every few seconds for what the door itself watches."""

@@ -1,0 +1,230 @@
+"""MUTATE (page 5.10): work on many jobs, in slices of one event each."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from crossdock.model.commands.admin import Bury, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
+from crossdock.model.commands.core import Command
+from crossdock.model.job import Job, Number
+from crossdock.model.states import State
+from crossdock.protocols.base import Answer, Desk, Slices
+from crossdock.protocols.faktory.job import show
+from crossdock.protocols.faktory.messages import OK, FilterBody, MutateBody, bulk, error
+from crossdock.protocols.glob import OPEN_TOO_LONG, Glob
+from crossdock.protocols.job_spec import NAME_BYTES
+from crossdock.protocols.json import compact
+from crossdock.protocols.timestamps import stamp
+
+if TYPE_CHECKING:
+    from crossdock.protocols.faktory.protocol import FaktoryDoor
+
+
+SLICE: Final = 500
+_BYTES_AS_A_JOB: Final = 4_096  #: looking at so many bytes of payload counts as looking at one more job
+
+#: A class is tried at each byte of a job's text, so many of them on a text of megabytes would take seconds.
+REGEXP_AT_MOST: Final = 1_000
+CLASSES_AT_MOST: Final = 32
+
+TARGETS: Final = {"retries": State.RETRYING, "scheduled": State.SCHEDULED, "dead": State.DEAD}
+
+_Act = Callable[[list[Number]], Command[int]]
+
+#: A job, and whether it matched. A look that finds nobody is work, too: a million unknown jids must not go in one step.
+_Looked: TypeAlias = tuple[Job | None, bool]
+_NOBODY: Final[_Looked] = (None, False)
+
+
+def _acts(via: str, target: State) -> dict[str, _Act]:
+    where = frozenset({target})
+    return {
+        "clear": lambda numbers: Remove(via, "cleared", numbers, where),
+        "discard": lambda numbers: Remove(via, "discarded", numbers, where),
+        "kill": lambda numbers: Bury(via, numbers),
+        "requeue": lambda numbers: Requeue(via, numbers),
+    }
+
+
+def mutate(desk: Desk, via: str, body: MutateBody) -> Slices | str:
+    """The work, or what is wrong with the request."""
+    target = TARGETS.get(body.target)
+    if body.cmd not in ("clear", "discard", "kill", "requeue"):
+        return "unknown mutate operation"
+    if target is None:
+        return "invalid target for mutation command"
+    wanted = None if body.cmd == "clear" else body.filter
+    if wanted is not None and wanted.regexp:
+        if len(wanted.regexp) > REGEXP_AT_MOST:
+            return f"regexp must not be longer than {REGEXP_AT_MOST} characters"
+        if wanted.regexp.count("[") > CLASSES_AT_MOST:
+            return f"regexp must not have more than {CLASSES_AT_MOST} brackets"
+        if Glob(wanted.regexp.encode()).too_slow:
+            return f"regexp: {OPEN_TOO_LONG}"
+    return _work(desk, _acts(via, target)[body.cmd], target, wanted)
+
+
+def _work(desk: Desk, act: _Act, target: State, wanted: FilterBody | None) -> Slices:
+    for numbers in _slices(_matches(desk, target, wanted)):
+        desk.do(act(numbers))
+        yield
+    return OK
+
+
+def _slices(looked: Iterator[_Looked]) -> Iterator[list[Number]]:
+    """Up to SLICE jobs looked at a time, fewer when they are big; the ones that matched."""
+    numbers: list[Number] = []
+    left = SLICE
+    for job, matched in looked:
+        left -= 1
+        if job is not None:
+            left -= len(job.payload) // _BYTES_AS_A_JOB
+            if matched:
+                numbers.append(job.number)
+        if left <= 0:
+            yield numbers
+            numbers, left = [], SLICE
+    yield numbers
+
+
+def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
+    memory = desk.memory
+    if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
+        seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
+        for jid in wanted.jids:
+            yield _NOBODY
+            if jid not in seen and (named := list(memory.named(jid))):
+                seen.add(jid)
+                for job in named:
+                    yield job, job.state is target
+        return
+    holds = _filter(wanted)
+    for _, number in list(memory.shelves[target]):
+        found = memory.jobs.get(number)
+        yield (found, found.state is target and holds(found)) if found is not None else _NOBODY
+
+
+def _filter(wanted: FilterBody | None) -> Callable[[Job], bool]:
+    if wanted is None or not (wanted.regexp or wanted.jobtype):
+        return lambda job: True
+    glob = Glob(wanted.regexp.encode()) if wanted.regexp else None
+    kind = wanted.jobtype
+
+    def holds(job: Job) -> bool:
+        return (not kind or job.kind == kind) and (glob is None or glob.matches(compact(show(job))))
+
+    return holds
+
+
+# QUEUE (page 5.11): pause, resume, remove, and how long the oldest job of a queue has waited.
+
+
+QUEUES_AT_MOST: Final = 1_000
+
+#: Jobs of batches that a queue works on are held until they are fetched.
+_WAITING: Final = frozenset({State.READY, State.HELD})
+
+
+@lru_cache(maxsize=1_024)
+def names(body: bytes) -> tuple[str, ...]:
+    """Workers ask for the same queues over and over. A name cut at the limit of a name cannot be a queue's."""
+    return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
+
+
+def queue(desk: Desk, via: str, body: bytes) -> Answer:
+    if body.count(b" ") > QUEUES_AT_MOST:
+        return error(f"QUEUE takes at most {QUEUES_AT_MOST} names")
+    word, blank, rest = body.decode("utf-8", "replace").partition(" ")
+    names = rest.split(" ") if blank else []
+    sub = word.upper()
+    if sub not in ("PAUSE", "RESUME", "REMOVE", "LATENCY"):
+        return error(f"no such QUEUE subcommand: {sub}")
+    if sub == "LATENCY":
+        return _latency(desk, names)
+    if not names:
+        return error("internal error")
+    if sub == "REMOVE":
+        return _remove(desk, via, list(desk.memory.queues) if names == ["*"] else names)
+    chosen = None if names == ["*"] else names
+    desk.do(PauseQueues(chosen) if sub == "PAUSE" else ResumeQueues(chosen))
+    return OK
+
+
+def _latency(desk: Desk, names: list[str]) -> bytes:
+    if names == ["*"]:
+        return error("QUEUE LATENCY does not support wildcards")
+    waits: dict[str, float] = {}
+    for name in sorted(set(names)):
+        known = desk.memory.queues.get(name)
+        since = known.oldest(desk.memory.jobs) if known is not None else None
+        waits[name] = 0 if since is None else max(0.0, desk.now.wall - since)
+    return bulk(msgspec.json.encode(waits))
+
+
+def _remove(desk: Desk, via: str, names: list[str]) -> Slices:
+    """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
+    for name in names:
+        known = desk.memory.queues.get(name)
+        if known is None:
+            continue
+        numbers = iter([place[-1] for lane in (known.lanes or {"": known.ready}).values() for place in lane])
+        while some := list(islice(numbers, SLICE)):
+            desk.do(Remove(via, "queue removed", some, _WAITING))
+            yield
+        desk.do(ForgetQueue(name))
+    return OK
+
+
+# INFO (page section 7): four top-level keys, map keys sorted, structs in upstream's order.
+
+
+#: The release whose behaviour this door has; clients parse it as semver.
+VERSION = "1.10.0"
+
+
+def info(door: "FaktoryDoor", desk: Desk) -> bytes:
+    memory, now, ticked = desk.memory, desk.now, desk.ticked
+    sizes = {state: len(shelf) for state, shelf in memory.shelves.items()}
+    queues = {name: queue.waiting for name, queue in sorted(memory.queues.items()) if queue.listed}
+    time = stamp(now.wall)
+
+    def task(enqueued: int, size: int) -> dict[str, object]:
+        return {"cycles": ticked.passes, "enqueued": enqueued, "size": size, "wall_time_sec": ticked.seconds}
+
+    return msgspec.json.encode(
+        {
+            "now": time,
+            "server_utc_time": f"{time[11:19]} UTC",
+            "faktory": {
+                "queues": queues,
+                "sets": {
+                    "dead": sizes[State.DEAD],
+                    "retries": sizes[State.RETRYING],
+                    "scheduled": sizes[State.SCHEDULED],
+                    "working": sizes[State.LEASED],
+                },
+                "tasks": {
+                    "Busy": {"reaped": ticked.lapsed, "size": sizes[State.LEASED]},
+                    "Dead": task(ticked.purged, sizes[State.DEAD]),
+                    "Retries": task(ticked.retried, sizes[State.RETRYING]),
+                    "Scheduled": task(ticked.scheduled, sizes[State.SCHEDULED]),
+                    "Workers": {"reaped": door.workers.reaped, "size": len(door.workers.by_wid)},
+                },
+                "total_failures": memory.counters.failures,
+                "total_processed": memory.counters.processed,
+                "total_enqueued": sum(queues.values()),
+                "total_queues": len(queues),
+            },
+            "server": {
+                "description": "Crossdock",
+                "faktory_version": VERSION,
+                "uptime": int(now.steady - (now.steady if door.started is None else door.started)),
+                "connections": door.connections,
+                "command_count": door.commands,
+                "used_memory_mb": door.memory_mb(),
+            },
+        }
+    )

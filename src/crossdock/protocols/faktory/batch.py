@@ -1,0 +1,119 @@
+"""BATCH (page 9.1): a group of jobs with a callback when all were executed, and one when all succeeded."""
+
+import secrets
+import uuid
+from typing import Final
+
+import msgspec
+
+from crossdock.model.commands.core import CommitGroup, OpenGroup
+from crossdock.model.job import Call, Extra, Links, Spec
+from crossdock.model.records import Group
+from crossdock.protocols.base import Desk
+from crossdock.protocols.faktory.job import PushBody, spec
+from crossdock.protocols.faktory.messages import OK, Invalid, bulk, error
+from crossdock.protocols.timestamps import stamp
+
+DESCRIPTION_BYTES: Final = 1_000
+
+
+class _NewBody(msgspec.Struct):
+    parent_bid: str | None = None
+    description: str | None = None
+    success: PushBody | None = None
+    complete: PushBody | None = None
+
+
+_new_body = msgspec.json.Decoder(_NewBody).decode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def batch(desk: Desk, via: str, body: bytes) -> bytes:
+    word, _, rest = body.partition(b" ")
+    name = rest.decode("utf-8", "replace").strip()
+    match word:
+        case b"NEW":
+            return _new(desk, via, rest)
+        case b"OPEN":
+            return bulk(name.encode()) if name in desk.memory.groups else _no_such(name)
+        case b"COMMIT":
+            return OK if desk.do(CommitGroup(name)) else _no_such(name)
+        case b"STATUS":
+            group = desk.memory.groups.get(name)
+            return _no_such(name) if group is None else bulk(status(group))
+    return error("invalid BATCH: write BATCH NEW {…}, or BATCH OPEN, COMMIT or STATUS and a batch id")
+
+
+def _no_such(name: str) -> bytes:
+    return error(f"no such batch {name}")
+
+
+def _new(desk: Desk, via: str, body: bytes) -> bytes:
+    try:
+        if not body.isascii():
+            body.decode()
+        asked = _new_body(body)
+        name = "b-" + secrets.token_urlsafe(11)[:14]
+        parent = asked.parent_bid or ""
+        complete = _callback(asked.complete, name, parent, Call.COMPLETE, desk)
+        success = _callback(asked.success, name, parent, Call.SUCCESS, desk)
+    except Invalid as refused:
+        return error(f"invalid callback: {refused}")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        return error(f"invalid BATCH NEW: {wrong}")
+    if complete is None and success is None:
+        return error("a batch needs a success or a complete callback, or both")
+    no_room = desk.no_room(2)  # its callbacks will be jobs
+    if no_room is not None:
+        return error(no_room)
+    description = cut(asked.description or "", DESCRIPTION_BYTES)
+    if not desk.do(OpenGroup(name, via, parent, description, complete, success)):
+        return _no_such(parent)
+    return bulk(name.encode())
+
+
+def _callback(body: PushBody | None, name: str, parent: str, call: Call, desk: Desk) -> Spec | None:
+    """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other.
+
+    Of what else its `custom` may ask for only tracking counts: it comes once, and it must come.
+    """
+    if body is None:
+        return None
+    body.jid = body.jid or str(uuid.uuid4())
+    one = spec(body, desk.now)
+    custom = dict(_members(one.extra.custom)) if one.extra is not None and one.extra.custom else {}
+    custom.pop("bid", None)
+    told = {"_bid": name, "_cb": call.name.lower()} | ({"_pbid": parent} if parent else {})
+    text = msgspec.json.encode({**custom, **told})
+    face = one.extra.face if one.extra is not None else None
+    asks = one.extra.links if one.extra is not None else None
+    links = Links(calls=name, call=call, tracked=asks is not None and asks.tracked)
+    return msgspec.structs.replace(one, extra=Extra(text, face, None, links), failures=0)
+
+
+def cut(text: str, size: int) -> str:
+    """At most so many bytes of it, without half a character at the end."""
+    return text.encode()[:size].decode("utf-8", "ignore")
+
+
+def status(group: Group) -> bytes:
+    """`parent_bid` only if there is one: a Rust client would read "" as an id."""
+
+    def state(call: Call) -> str:
+        return "2" if group.answered & call else "1" if group.called & call else ""
+
+    shown: dict[str, object] = {"bid": group.name}
+    if group.parent:
+        shown["parent_bid"] = group.parent
+    return msgspec.json.encode(
+        shown
+        | {
+            "description": group.description,
+            "created_at": stamp(group.created),
+            "complete_st": state(Call.COMPLETE),
+            "success_st": state(Call.SUCCESS),
+            "total": group.total,
+            "pending": group.pending,
+            "failed": len(group.bad),
+        }
+    )

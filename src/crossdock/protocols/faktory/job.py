@@ -1,0 +1,233 @@
+"""The Faktory job: from a PUSH body to a `Spec`, and from a job to the text a FETCH shows (page section 4)."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from crossdock.model.clock import Now
+from crossdock.model.job import Extra, FaktoryFace, Form, Job, Spec
+from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.protocols.faktory import custom as faktory_custom
+from crossdock.protocols.faktory.failure import FailureBody, brought, shown
+from crossdock.protocols.faktory.messages import Int64, Invalid
+from crossdock.protocols.job_spec import NAME_BYTES
+from crossdock.protocols.json import too_deep
+from crossdock.protocols.payload import as_args
+from crossdock.protocols.timestamps import parse, stamp
+
+RETRIES: Final = 25
+RESERVE_AT_MOST: Final = 86_400
+JSON_DEPTH: Final = 64
+
+_SHORT: Final = 2 * JSON_DEPTH  #: no JSON text up to this size can be too deep
+_SHORT_NAMES: Final = NAME_BYTES // 4  #: characters that take no more than NAME_BYTES bytes, however they are encoded
+
+_JSON: Final = Form.JSON  # looked up once: a member of an enumeration costs as much as a call
+_QUEUE: Final = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+
+
+_RAW: Final = msgspec.Raw
+_NULL: Final = msgspec.Raw(b"null")
+_PRIORITIES: Final = {b"%d" % n: n - 5 for n in range(1, 10)}  #: the engine's, whose normal one is 0
+
+
+class JobBody(msgspec.Struct, gc=False):
+    jid: str | None = None
+    jobtype: str | None = None
+    args: msgspec.Raw = _NULL
+    queue: str | None = None
+    priority: int | msgspec.Raw | None = _NULL  #: 1-9; an integer outside is cut to that, anything else ignored (13)
+    retry: Int64 | None = None
+    reserve_for: Int64 | None = None
+    at: str | None = None
+    backtrace: Int64 | None = None
+    created_at: str | None = None
+    custom: msgspec.Raw = _NULL
+    failure: FailureBody | None = None
+
+
+class PushBody(JobBody, gc=False):
+    """As a client writes it. Of what may be anything nothing is built."""
+
+    priority: msgspec.Raw = _NULL
+
+
+#: What a decoder says of a body that is none
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_decode_one = msgspec.json.Decoder(PushBody).decode
+decode_many = msgspec.json.Decoder(list[PushBody]).decode
+_quote = msgspec.json.Encoder().encode
+
+
+def read_one(body: bytes) -> PushBody:
+    try:
+        if not body.isascii():
+            body.decode()  # the decoder does not look into args and custom
+        return _decode_one(body)
+    except UNREADABLE as error:
+        raise Invalid(f"invalid JSON: {error}") from error
+
+
+def read_checked(body: memoryview) -> PushBody:
+    """Of a text that is known to be UTF-8."""
+    try:
+        return _decode_one(body)
+    except UNREADABLE as error:
+        raise Invalid(f"invalid JSON: {error}") from error
+
+
+def read_many(body: bytes) -> list[PushBody]:
+    try:
+        if not body.isascii():
+            body.decode()
+        return decode_many(body)
+    except UNREADABLE as error:
+        raise Invalid(f"invalid JSON: {error}") from error
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+@lru_cache(maxsize=10_000)
+def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Rules | None:
+    """The rules of a job like many others, whose names are short; None: something about it is to be looked at."""
+    if not kind or reserve_for > RESERVE_AT_MOST or _QUEUE.fullmatch(queue) is None:
+        return None
+    return rules(retry, reserve_for)
+
+
+def spec(body: JobBody, now: Now) -> Spec:
+    """Raises Invalid."""
+    jid, kind, args, queue = body.jid or "", body.jobtype or "", bytes(body.args), body.queue or "default"
+    retry, reserve_for = RETRIES if body.retry is None else body.retry, body.reserve_for or 0
+    custom = b"" if body.custom is _NULL else _custom(bytes(body.custom))
+    due, own = 0.0, None
+    if (
+        len(args) <= _SHORT
+        and args[0] == 0x5B
+        and len(jid) >= 8
+        and len(jid) + len(kind) <= _SHORT_NAMES
+        and len(queue) <= _SHORT_NAMES
+        and not body.at
+    ):
+        own = _usual(kind, queue, retry, reserve_for)
+    if own is None:
+        due = _checked(body.at, jid, kind, args, queue, reserve_for)
+        own = rules(retry, reserve_for)
+    face, priority = _PLAIN, 0
+    said = body.priority
+    if said is not _NULL:
+        text = bytes(said) if type(said) is _RAW else str(said).encode()
+        given = _PRIORITIES[text] if text in _PRIORITIES else _cut_priority(text)
+        if given is not None:
+            face, priority = _WITH_PRIORITY, given
+    if body.created_at or body.backtrace or body.at:
+        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
+    extra, failures = None, 0
+    if custom:
+        extra = Extra(custom, face, None, faktory_custom.read(custom, kind, args, queue, due, now))
+    elif face is not _PLAIN:
+        extra = Extra(b"", face)
+    if body.failure is not None:
+        failures, error = brought(body.failure, now)
+        extra = Extra(custom, face, error, None if extra is None else extra.links)
+    return Spec(jid, queue, kind, args, _JSON, priority, own, due, extra, failures)
+
+
+def _checked(at: str | None, jid: str, kind: str, args: bytes, queue: str, reserve_for: int) -> float:
+    """The due time of a job that may not be plain and short, in upstream's order of checks (5.2): JSON, jid, jobtype,
+    args, reserve_for, at, queue; and behind them what takes longest. Raises Invalid."""
+    if args[0] != 0x5B and args != b"null":
+        raise Invalid("invalid JSON: args must be an array")
+    if len(jid) < 8 and _bytes(jid) < 8:
+        raise Invalid("jobs must have a reasonable jid parameter")
+    if not kind:
+        raise Invalid("jobs must have a jobtype parameter")
+    if args == b"null":
+        raise Invalid("jobs must have an args parameter")
+    if reserve_for > RESERVE_AT_MOST:
+        raise Invalid("jobs cannot be reserved for more than one day")
+    due = _due(at) if at else 0.0
+    if len(queue) > NAME_BYTES or _QUEUE.fullmatch(queue) is None:
+        raise Invalid(_bad_queue(queue))
+    if _bytes(kind) > NAME_BYTES or _bytes(jid) > NAME_BYTES:
+        raise Invalid(f"jobtype and jid must not be longer than {NAME_BYTES} bytes")
+    if too_deep(args, JSON_DEPTH):
+        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
+    return due
+
+
+def _cut_priority(text: bytes) -> int | None:
+    """None for what is no integer. By its spelling alone: a number has as many digits as it likes."""
+    if not text.removeprefix(b"-").isdigit():
+        return None
+    return -4 if text.startswith((b"-", b"0")) else 4
+
+
+def _custom(text: bytes) -> bytes:
+    """As pushed; empty for null and for an object without members."""
+    if len(text) <= _SHORT and text.startswith(b'{"'):  # the usual case: nothing to look into
+        return text
+    if text == b"null":
+        return b""
+    if text[0] != 0x7B:
+        raise Invalid("invalid JSON: custom must be an object")
+    if len(text) > 2 * JSON_DEPTH and too_deep(text, JSON_DEPTH):
+        raise Invalid(f"invalid JSON: nested deeper than {JSON_DEPTH}")
+    return b"" if len(text) == 2 or text[1:-1].isspace() else text
+
+
+def _due(at: str) -> float:
+    try:
+        return parse(at)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"invalid timestamp for 'at': \"{at}\": {error}") from error
+
+
+def _bad_queue(name: str) -> str:
+    if _QUEUE.fullmatch(name) is None:
+        return f'cannot get "{name}" queue: queue names must match \\A[a-zA-Z0-9._-]+\\z'
+    return f"queue names must not be longer than {NAME_BYTES} bytes"
+
+
+@lru_cache(maxsize=1_024)
+def rules(retry: int, reserve_for: int) -> Rules:
+    exhausted = Then.GONE if retry == 0 else Then.DEAD
+    return Rules(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
+
+
+_PLAIN: Final = FaktoryFace()
+_WITH_PRIORITY: Final = FaktoryFace(priority=True)
+
+
+def show(job: Job) -> bytes:
+    """The job as Faktory shows it: compact envelope in its key order (4.4), args and custom exactly as pushed."""
+    rules, extra = job.rules, job.extra
+    face, failure, custom = _PLAIN, b"", b""
+    if extra is not None:
+        face = extra.face if type(extra.face) is FaktoryFace else _PLAIN
+        if extra.error is not None:
+            failure = b'"failure":%b,' % shown(extra.error, job.failures, rules.max_failures)
+        if extra.custom:
+            custom = b'"custom":%b,' % extra.custom
+    since = b'"%b"' % stamp(job.since).encode()
+    created = since if job.created == job.since else b'"%b"' % stamp(job.created).encode()
+    return b'{"retry":%d,%b%b"jid":%b,"queue":%b,%b"jobtype":%b,"created_at":%b,%b%b"args":%b%b%b}' % (
+        rules.max_failures,
+        failure,
+        custom,
+        _quote(job.jid),
+        _quote(job.queue),  # another door's may have any character
+        b'"priority":%d,' % min(max(job.priority + 5, 1), 9) if face.priority else b"",
+        _quote(job.kind),
+        _quote(face.created_at) if face.created_at else created,
+        b'"enqueued_at":%b,' % since if job.place is not None or job.attempts else b"",
+        b'"at":%b,' % _quote(face.at) if face.at else b"",
+        as_args(job),
+        b',"reserve_for":%d' % rules.lease_s if rules.lease_s else b"",
+        b',"backtrace":%d' % face.backtrace if face.backtrace else b"",
+    )

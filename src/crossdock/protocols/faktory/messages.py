@@ -1,0 +1,101 @@
+"""Request bodies and reply forms of the Faktory door."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+
+from crossdock.model.clock import Now
+from crossdock.protocols.base import Bye
+from crossdock.protocols.job_spec import NAME_BYTES
+from crossdock.protocols.worker_registry import Worker
+
+if TYPE_CHECKING:
+    from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor
+
+
+OK: Final = b"+OK\r\n"
+NULL: Final = b"$-1\r\n"
+
+#: An error echoes what the client sent, within reason.
+_ECHO: Final = 4_096
+
+
+#: Go's int. A longer one is refused as any other wrong type; the journal could not keep it either.
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Invalid(Exception):
+    """A job or request that is not acceptable; the text is for the client."""
+
+
+class HelloBody(msgspec.Struct):
+    v: Annotated[int, msgspec.Meta(ge=0, le=255)] | None = None
+    wid: str | None = None
+    hostname: str | None = None
+    pid: Int64 | None = None
+    labels: list[str] | None = None
+    pwdhash: str | None = None
+    username: str | None = None
+    rss_kb: Int64 | None = None
+
+
+class BeatBody(msgspec.Struct):
+    wid: str | None = None
+    rss_kb: Int64 | None = None
+    current_state: str | None = None
+
+
+class FailBody(msgspec.Struct):
+    jid: str | None = None
+    errtype: str | None = None
+    message: str | None = None
+    backtrace: list[str] | None = None
+
+
+class FilterBody(msgspec.Struct):
+    jids: list[str] | None = None
+    regexp: str | None = None
+    jobtype: str | None = None
+
+
+class MutateBody(msgspec.Struct):
+    cmd: str = ""
+    target: str = ""
+    filter: FilterBody | None = None
+
+
+def error(text: str | bytes, code: bytes = b"ERR") -> bytes:
+    """`-ERR text`; a CR or LF never reaches the line (3.7)."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    return b"-" + code + b" " + raw[:_ECHO].replace(b"\r", b"").replace(b"\n", b" ") + b"\r\n"
+
+
+def bulk(body: bytes) -> bytes:
+    return b"$%d\r\n%b\r\n" % (len(body), body)
+
+
+# HELLO (page 2): who comes, and whether the password is right.
+
+
+SILENT: Final = Bye(b"")
+_decode = msgspec.json.Decoder(HelloBody).decode
+
+
+def read_hello(door: "FaktoryDoor", challenge: "Challenge | None", line: bytes) -> HelloBody | Bye:
+    verb, _, body = line.partition(b" ")
+    if verb != b"HELLO" or not body.startswith(b"{"):
+        return SILENT
+    try:
+        hello = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return SILENT
+    if challenge is not None and not door.admits(challenge, hello.v or 0, hello.pwdhash or ""):
+        return Bye(error("Invalid password"))
+    if hello.wid and len(hello.wid.encode()) > NAME_BYTES:  # it is kept with every lease
+        return Bye(error(f"wid must not be longer than {NAME_BYTES} bytes"))
+    return hello
+
+
+def newcomer(hello: HelloBody, now: Now) -> Worker:
+    labels = tuple(hello.labels or ())
+    return Worker(hello.wid or "", hello.hostname or "", hello.pid or 0, labels, now.wall, now.steady)

@@ -1,0 +1,63 @@
+"""TRACK (page 9.2): how far a job is, told by its worker and advanced by every door."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from crossdock.model.commands.core import SetTrack
+from crossdock.protocols.base import Desk
+from crossdock.protocols.faktory.batch import cut
+from crossdock.protocols.faktory.messages import OK, bulk, error
+from crossdock.protocols.timestamps import parse, stamp
+
+TEXT_BYTES: Final = 1_000
+JID_BYTES: Final = 255
+
+
+class _SetBody(msgspec.Struct):
+    jid: str
+    percent: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    desc: str | None = None
+    reserve_until: str | None = None
+
+
+_set_body = msgspec.json.Decoder(_SetBody).decode
+
+
+def track(desk: Desk, body: bytes) -> bytes:
+    word, _, rest = body.partition(b" ")
+    if word == b"GET":
+        return bulk(_shown(desk, rest.decode("utf-8", "replace").strip()))
+    if word == b"SET":
+        return _set(desk, rest)
+    return error("invalid TRACK: write TRACK GET and a jid, or TRACK SET {…}")
+
+
+def _shown(desk: Desk, jid: str) -> bytes:
+    """Untracked or forgotten: the empty `updated_at` matters to the Rust client."""
+    found = desk.memory.tracks.get(jid)
+    if found is None:
+        return msgspec.json.encode({"jid": jid, "state": "unknown", "updated_at": ""})
+    shown: dict[str, object] = {"jid": jid}
+    if found.text is not None:
+        shown["desc"] = found.text
+    shown |= {"state": found.state, "updated_at": stamp(found.updated)}
+    if found.percent is not None:
+        shown["percent"] = found.percent
+    return msgspec.json.encode(shown)
+
+
+def _set(desk: Desk, body: bytes) -> bytes:
+    try:
+        asked = _set_body(body)
+        until = parse(asked.reserve_until) if asked.reserve_until else 0.0
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError, OverflowError) as wrong:
+        return error(f"invalid TRACK SET: {wrong}")
+    if not asked.jid or len(asked.jid.encode()) > JID_BYTES:
+        return error(f"invalid TRACK SET: jid must have 1 to {JID_BYTES} bytes")
+    no_room = desk.no_room(1)
+    if no_room is not None and asked.jid not in desk.memory.tracks:
+        return error(no_room)
+    text = cut(asked.desc, TEXT_BYTES) if asked.desc is not None else None
+    desk.do(SetTrack(asked.jid, asked.percent, text, until))
+    return OK

@@ -1,0 +1,97 @@
+"""The Faktory door: what its sessions share."""
+
+import hashlib
+import hmac
+import math
+import secrets
+import time
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
+
+from crossdock.model.states import State
+from crossdock.protocols.base import Desk
+from crossdock.protocols.faktory.session import FaktorySession
+from crossdock.protocols.worker_registry import Workers
+
+NAME = "faktory"
+
+#: One challenge is for all connections of a second, so that what it expects is computed once: 3 ms of hashing for each
+#: HELLO that anybody sends, 380 of them a second, would leave nobody else a turn. Only who reads a connection as it is
+#: could send its hash again meanwhile, and reads the jobs anyway.
+CHALLENGE_S: Final = 1.0
+_EXPECTED: Final = 16  #: both kinds of hash, for the connections that still have time to say HELLO
+
+
+class Challenge(NamedTuple):
+    """What the greeting of a connection demands (page 2.1)."""
+
+    iterations: int
+    salt: str
+
+
+class FaktoryDoor:
+    name = NAME
+
+    def __init__(
+        self,
+        *,
+        password: str = "",
+        one_round: bool = True,
+        line_bytes: int = 16 * 1024 * 1024,
+        handshake_s: float = 2.0,
+        may_flush: bool = True,
+        memory_mb: Callable[[], int] = lambda: 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._expected = lru_cache(_EXPECTED)(partial(digest, password.encode())) if password else None
+        self._one_round = one_round
+        self._challenge = Challenge(0, "")
+        self._challenged = -math.inf
+        self._clock = clock  # a connection that has said nothing yet does not turn the desk's
+        self.line_bytes = line_bytes
+        self.handshake_s = handshake_s
+        self.may_flush = may_flush
+        self.memory_mb = memory_mb
+        self.workers = Workers()
+        self.connections = 0  #: identified ones
+        self.commands = 0
+        self.started: float | None = None  #: steady
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> FaktorySession:
+        self._begin(desk)
+        return FaktorySession(self, desk, hang_up)
+
+    def tick(self, desk: Desk) -> None:
+        self._begin(desk)
+        self.workers.reap(desk)
+
+    def _begin(self, desk: Desk) -> None:
+        """The server has just started: nothing has been leased through this door yet but before a restart."""
+        if self.started is None:
+            self.started = desk.now.steady
+            jobs = desk.memory.jobs
+            self.workers.restore([jobs[number] for _, number in desk.memory.shelves[State.LEASED]], desk)
+
+    def challenge(self) -> Challenge | None:
+        if self._expected is None:
+            return None
+        now = self._clock()
+        if now - self._challenged >= CHALLENGE_S:
+            self._challenge = Challenge(4000 + secrets.randbelow(4096), f"{secrets.randbits(63):x}")
+            self._challenged = now
+        return self._challenge
+
+    def admits(self, challenge: Challenge, version: int, pwdhash: str) -> bool:
+        """Clients below version 2 hash once: PyPI `faktory` does (page 2.4). A setting refuses them."""
+        if self._expected is None or not pwdhash or (version < 2 and not self._one_round):
+            return False
+        expected = self._expected(challenge.salt, challenge.iterations if version >= 2 else 1)
+        return hmac.compare_digest(expected.encode(), pwdhash.encode())
+
+
+def digest(password: bytes, salt: str, iterations: int) -> str:
+    value = hashlib.sha256(password + salt.encode()).digest()
+    for _ in range(iterations - 1):
+        value = hashlib.sha256(value).digest()
+    return value.hex()

@@ -1,0 +1,254 @@
+"""One Faktory connection: handshake, then a reply a request (pages 2, 3 and 5)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.model.commands.admin import Flush
+from crossdock.model.commands.core import Claim, LeaseNext, Succeed, Terms
+from crossdock.model.job import Held
+from crossdock.protocols.base import Answer, Bye, Desk, Wait, again
+from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
+from crossdock.protocols.faktory.batch import batch
+from crossdock.protocols.faktory.failure import told
+from crossdock.protocols.faktory.job import show
+from crossdock.protocols.faktory.messages import (
+    NULL,
+    OK,
+    SILENT,
+    BeatBody,
+    FailBody,
+    MutateBody,
+    bulk,
+    error,
+    newcomer,
+    read_hello,
+)
+from crossdock.protocols.faktory.progress import track
+from crossdock.protocols.faktory.push import push, push_bulk, push_bulk_large, push_large
+from crossdock.protocols.issued_leases import Given
+from crossdock.protocols.line_reader import TOO_LONG, Lines
+from crossdock.protocols.rejection_delay import LARGE, Long, gathered, refused_late, rested
+from crossdock.protocols.worker_registry import RUNNING, Worker
+
+if TYPE_CHECKING:
+    from crossdock.protocols.faktory.protocol import FaktoryDoor
+
+VIA: Final = "faktory"
+TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
+BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
+BEFORE_HELLO: Final = 8 * 1024
+#: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing.
+SMALL_BYTES: Final = 64 * 1024
+#: Lists of names, and backtraces. Only jobs have the room of a line.
+OTHERS_BYTES: Final = 1024 * 1024
+
+_ack_body = msgspec.json.Decoder(dict[str, str]).decode
+_fail_body = msgspec.json.Decoder(FailBody).decode
+_beat_body = msgspec.json.Decoder(BeatBody).decode
+_mutate_body = msgspec.json.Decoder(MutateBody).decode
+
+
+class FaktorySession:
+    def __init__(self, door: "FaktoryDoor", desk: Desk, hang_up: Callable[[], None]) -> None:
+        self._door = door
+        self._desk = desk
+        self._hang_up = hang_up
+        self._lines = Lines(door.line_bytes, first=BEFORE_HELLO)
+        self.receive = self._lines.receive
+        self._challenge = door.challenge()
+        self._worker: Worker | None = None
+        self._given = Given()
+        self._wid = ""
+        self.identified = False
+        self.granted: list[Held] | None = None
+
+    def greeting(self) -> bytes:
+        if self._challenge is None:
+            return b'+HI {"v":2}\r\n'
+        return b'+HI {"v":2,"i":%d,"s":"%b"}\r\n' % (self._challenge.iterations, self._challenge.salt.encode())
+
+    def handle(self, line: bytes) -> Answer:
+        if not self.identified:
+            return self._hello(line)
+        if len(line) > LARGE:
+            return rested(self._desk, self._handle_large, Long(line, gathered(len(line))))
+        verb, blank, body = line.partition(b" ")
+        act = _VERBS.get(verb)
+        if act is None:
+            return error(b"unknown command " + verb)
+        self._door.commands += 1
+        if not blank and verb in _NO_ARGUMENT:
+            return _NO_ARGUMENT[verb]
+        return act(self, body)
+
+    def _handle_large(self, line: bytes) -> Answer:
+        """Without a copy, and without a look at what has no need to be as large."""
+        verb = line[:LARGE].partition(b" ")[0]
+        act = _VERBS.get(verb)
+        if act is None:
+            return error(b"unknown command " + verb)
+        self._door.commands += 1
+        body = memoryview(line)[len(verb) + 1 :]
+        if verb == b"PUSH":
+            return push_large(self._desk, VIA, body)
+        if verb == b"PUSHB":
+            return push_bulk_large(self._desk, VIA, body)
+        most = SMALL_BYTES if verb in _SMALL else OTHERS_BYTES
+        if len(body) > most:
+            return error(b"%b takes at most %d bytes" % (verb, most))
+        return act(self, bytes(body))
+
+    def broken(self) -> Answer | None:
+        if not self._lines.overrun:
+            return None
+        return refused_late(Bye(error(TOO_LONG)), self._door.line_bytes) if self.identified else SILENT
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(error(f"too many connections: {connections}"))
+
+    def farewell(self) -> bytes:
+        return error("shutdown in progress") if self.identified else b""
+
+    def closed(self) -> None:
+        if self.identified:
+            self.identified = False
+            self._door.connections -= 1
+            if self._worker is not None:
+                self._door.workers.leave(self._worker, self._hang_up)
+
+    def _hello(self, line: bytes) -> Answer:
+        hello = read_hello(self._door, self._challenge, line)
+        if isinstance(hello, Bye):
+            return hello
+        self.identified = True
+        self._door.connections += 1
+        if hello.wid:
+            self._worker = self._door.workers.join(newcomer(hello, self._desk.now), self._hang_up)
+            self._given = self._worker.given
+            self._wid = hello.wid
+        return OK
+
+    def _end(self, body: bytes) -> Answer:
+        return Bye(OK)
+
+    def _push(self, body: bytes) -> Answer:
+        return push(self._desk, VIA, body)
+
+    def _push_bulk(self, body: bytes) -> Answer:
+        return push_bulk(self._desk, VIA, body)
+
+    def _fetch(self, body: bytes) -> Answer:
+        if body.count(b" ") >= QUEUES_AT_MOST:
+            return error(f"FETCH takes at most {QUEUES_AT_MOST} queues")
+        queues = names(body) if len(body) <= 1_024 else names.__wrapped__(body)
+        return self._try_fetch(queues, self._desk.now.steady + BLOCK_S)
+
+    def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
+        worker = self._worker
+        if worker is not None and worker.state != RUNNING:
+            return NULL if late else Wait((), until, partial(self._try_fetch, queues, until))
+        command = LeaseNext(VIA, queues, self._wid, TERMS)
+        job = self._desk.do(command)
+        if job is not None and job.lease is not None:
+            self._given.remember(job.jid, job, self._desk)
+            self.granted = [(job.number, job.lease.token)]
+            return bulk(show(job))
+        if late:
+            return NULL
+        if row_goes_on(self._desk.memory, command, self._desk.now):
+            return again(self._desk, until, partial(self._try_fetch, queues, until))
+        return Wait(queues, until, partial(self._try_fetch, queues, until))
+
+    def _claim(self, jid: str) -> Claim:
+        return Claim(VIA, self._wid, self._given.newest(jid))
+
+    def _ack(self, body: bytes) -> Answer:
+        try:
+            jid = _ack_body(body)["jid"]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+            return error(b"invalid ACK " + body)
+        if self._desk.do(Succeed(jid, self._claim(jid))):
+            self._given.forget(jid)
+        return OK  # an unknown jid too: clients rely on it (quirk 12)
+
+    def _fail(self, body: bytes) -> Answer:
+        try:
+            failure = _fail_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return error(b"invalid FAIL " + body)
+        jid = failure.jid
+        if not jid:
+            return error("missing JID")
+        if not self._desk.do(told(failure, jid, self._claim(jid))):
+            return error(f"Job not found {jid}")
+        self._given.forget(jid)
+        return OK
+
+    def _beat(self, body: bytes) -> Answer:
+        try:
+            beat = _beat_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return error(b"invalid BEAT " + body)
+        worker = self._door.workers.by_wid.get(beat.wid or "")
+        if worker is None:
+            return error(f"unknown worker {beat.wid or ''}")
+        worker.beat_at = self._desk.now.steady
+        worker.rss_kb = beat.rss_kb or worker.rss_kb
+        worker.signal(beat.current_state or "")
+        return OK if worker.state == RUNNING else bulk(b'{"state":"%b"}' % worker.state.encode())
+
+    def _info(self, body: bytes) -> Answer:
+        return bulk(info(self._door, self._desk))
+
+    def _flush(self, body: bytes) -> Answer:
+        if not self._door.may_flush:
+            return error("FLUSH is off while a door listens beyond loopback; set server.flush = true")
+        self._desk.do(Flush(VIA))
+        return OK
+
+    def _mutate(self, body: bytes) -> Answer:
+        try:
+            request = _mutate_body(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return error("invalid format")
+        work = mutate(self._desk, VIA, request)
+        return error(work) if isinstance(work, str) else work
+
+    def _queue(self, body: bytes) -> Answer:
+        return queue(self._desk, VIA, body)
+
+    def _batch(self, body: bytes) -> Answer:
+        return batch(self._desk, VIA, body)
+
+    def _track(self, body: bytes) -> Answer:
+        return track(self._desk, body)
+
+
+_VERBS: Final[dict[bytes, Callable[[FaktorySession, bytes], Answer]]] = {
+    b"END": FaktorySession._end,
+    b"PUSH": FaktorySession._push,
+    b"PUSHB": FaktorySession._push_bulk,
+    b"FETCH": FaktorySession._fetch,
+    b"ACK": FaktorySession._ack,
+    b"FAIL": FaktorySession._fail,
+    b"BEAT": FaktorySession._beat,
+    b"INFO": FaktorySession._info,
+    b"FLUSH": FaktorySession._flush,
+    b"MUTATE": FaktorySession._mutate,
+    b"BATCH": FaktorySession._batch,
+    b"TRACK": FaktorySession._track,
+    b"QUEUE": FaktorySession._queue,
+}
+_SMALL: Final = frozenset({b"ACK", b"BEAT", b"INFO", b"FLUSH", b"END"})
+#: What a verb that needs an argument answers when it got none at all (3.3).
+_NO_ARGUMENT: Final = {
+    **dict.fromkeys(
+        (b"PUSH", b"PUSHB", b"ACK", b"FAIL", b"BEAT", b"QUEUE", b"BATCH", b"TRACK"), error("internal error")
+    ),
+    b"FETCH": error("must call fetch with at least one queue"),
+    b"MUTATE": error("invalid format"),
+}

@@ -1,0 +1,140 @@
+"""ATOMIC … DONE: lines are read as they come, judged at DONE, and done as one change or not at all (page 6).
+
+Reading each line when it comes spreads the work of a long transaction over many turns. What depends on the state, which
+leases are held and which blockers live, is looked at when all is done at once.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from crossdock.model.commands.core import Claim, DrawNumbers, Succeed, Transaction
+from crossdock.model.job import Extra, Links, Number, Spec, Token
+from crossdock.protocols.base import Desk
+from crossdock.protocols.masenko import ack, push
+from crossdock.protocols.masenko.ids import newest, shown
+from crossdock.protocols.masenko.messages import ECHO, OK, VIA, Invalid, error
+
+#: What upstream's log holds of one transaction.
+LOG_BYTES: Final = 1_000_000
+_ACK_RECORD: Final = 2 + 1 + 4
+
+#: What is kept of an open transaction. One that upstream would commit is far below it.
+LINES_AT_MOST: Final = 150_000
+TEXT_BYTES: Final = 16 * 1024 * 1024
+TOO_LONG: Final = f"transaction too long: at most {LINES_AT_MOST} lines and {TEXT_BYTES} bytes"
+
+_COMMIT: Final = "commit transaction: write to WAL: serialize operation: "
+
+
+class Done(NamedTuple):
+    reply: bytes
+    settled: tuple[Number, ...] = ()  #: leases that ended with it
+
+
+class Atomic:
+    """One open transaction."""
+
+    __slots__ = ("_lines", "_pushes", "_steps", "_text", "_too_big", "_written", "_wrong", "took")
+
+    def __init__(self) -> None:
+        #: An int is the id of an ACK; None a task that need not be kept, since it will not be committed.
+        self._steps: list[Spec | tuple[Spec, tuple[int, ...]] | int | None] = []
+        self._wrong = ""  #: about the first line that cannot be; none after it is kept
+        self._too_big = ""  #: about the first step that upstream could not write
+        self._lines = self._text = self._pushes = self._written = 0
+        self.took = 0.0  #: seconds that its long lines held others up
+
+    def add(self, verb: bytes, body: bytes) -> None:
+        """A line before DONE, its verb in capitals."""
+        self._lines += 1
+        self._text += len(body)
+        if self._lines > LINES_AT_MOST or self._text > TEXT_BYTES:
+            self._steps.clear()
+            self._wrong = TOO_LONG
+        elif not self._wrong:
+            self._read(verb, body)
+
+    def _read(self, verb: bytes, body: bytes) -> None:
+        try:
+            if verb == b"PUSH":
+                self._push(body)
+            elif verb == b"ACK":
+                self._steps.append(ack.read(body, "ack"))
+                self._write(_ACK_RECORD, "")
+            else:
+                self._wrong = f"{verb[:ECHO].decode('utf-8', 'replace')} is not allowed in transaction."
+        except Invalid as wrong:
+            self._wrong = f"message {self._lines - 1}: {verb.decode()}: {wrong}"
+
+    def _push(self, body: bytes) -> None:
+        read = push.read(body)
+        for blocker in read.blockers:
+            if blocker == 0:
+                raise Invalid("cannot self reference in blocked by")
+            if blocker < -self._pushes:
+                raise Invalid("invalid relative task position in blocked by")
+        self._pushes += 1
+        self._write(read.size, read.too_big)
+        if self._too_big:
+            self._steps.append(None)
+        else:
+            self._steps.append((read.spec, read.blockers) if read.blockers else read.spec)
+
+    def _write(self, size: int, too_big: str) -> None:
+        self._written += size
+        if not self._too_big:
+            if too_big:
+                self._too_big = f"{_COMMIT}input: {too_big}"
+            elif self._written > LOG_BYTES:
+                self._too_big = f"{_COMMIT}buffer too small: size"
+
+    def done(self, desk: Desk, held: Mapping[Number, Token]) -> Done:
+        """Carry it out. Numbers that upstream would have drawn by the first error are used up (page 3.2)."""
+        steps: list[Spec | Succeed] = []
+        acked: dict[Number, int] = {}
+        pushes = 0
+        for step in self._steps:
+            if not isinstance(step, int):
+                pushes += 1
+                if step is not None:
+                    steps.append(step if isinstance(step, Spec) else blocked(desk, *step))
+                continue
+            number = newest(step, desk, held)
+            if number is None:
+                return self._refuse(desk, pushes, f"task {step} not acquired")
+            if number not in acked:  # a second ACK counts as done
+                acked[number] = step
+                steps.append(Succeed("", Claim(VIA, "", (number, held[number]), number=number)))
+        wrong = self._wrong or self._too_big
+        if wrong:
+            return self._refuse(desk, pushes, wrong)
+        no_room = desk.no_room(pushes) if pushes else None
+        if no_room is not None:
+            return Done(error(no_room))
+        if not steps:
+            return Done(OK)
+        outcome = desk.do(Transaction(VIA, steps))
+        if outcome.refused >= 0:  # a lease that the session still had, ended from outside
+            lost = steps[outcome.refused]
+            number = lost.claim.number if isinstance(lost, Succeed) else 0
+            return Done(error(f"task {shown(number)} not acquired"), (number,))
+        ids = b",".join(b"%d" % shown(number) for number in outcome.numbers)
+        return Done(b'OK {"ids":[%b]}\n' % ids if ids else OK, tuple(acked))
+
+    @staticmethod
+    def _refuse(desk: Desk, pushes: int, wrong: str) -> Done:
+        if pushes:
+            desk.do(DrawNumbers(pushes))
+        return Done(error(wrong))
+
+
+def blocked(desk: Desk, spec: Spec, blockers: tuple[int, ...]) -> Spec:
+    """The spec, waiting for these: ids become numbers, those of no live job are left out, positions stay."""
+    needs = tuple(
+        number
+        for number in (newest(each, desk, desk.memory.jobs) if each > 0 else each for each in blockers)
+        if number is not None
+    )
+    return replace(spec, extra=replace(spec.extra or Extra(), links=Links(needs=needs))) if needs else spec

@@ -1,0 +1,26 @@
+"""The Masenko door: what its sessions share. There is no password: beyond this machine it must not listen."""
+
+from collections.abc import Callable
+
+from crossdock.protocols.base import Desk
+from crossdock.protocols.masenko import durations
+from crossdock.protocols.masenko.ids import skip_zero
+from crossdock.protocols.masenko.messages import VIA
+from crossdock.protocols.masenko.session import MasenkoSession
+
+
+class MasenkoDoor:
+    name = VIA
+    handshake_s = 0.0  #: there is none
+
+    def __init__(self, *, heartbeat_s: float = 45.0, line_bytes: int = 16 * 1024 * 1024) -> None:
+        self.heartbeat_s = heartbeat_s
+        self.heartbeat_ns = round(heartbeat_s * 1e9)
+        self.heartbeat = durations.show(self.heartbeat_ns)
+        self.line_bytes = line_bytes
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> MasenkoSession:
+        return MasenkoSession(self, desk)
+
+    def tick(self, desk: Desk) -> None:
+        skip_zero(desk)

@@ -1,0 +1,210 @@
+"""One Masenko connection: a line in, a reply out (page 3), and the leases it was given."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LoseLease, Succeed, Terms
+from crossdock.model.job import Bound, Held, Number, Token
+from crossdock.protocols.base import Answer, Bye, Desk, Slices, Wait, again
+from crossdock.protocols.line_reader import TOO_LONG, Lines
+from crossdock.protocols.masenko import ack, fetch, push
+from crossdock.protocols.masenko.atomic import Atomic, blocked
+from crossdock.protocols.masenko.ids import newest, shown
+from crossdock.protocols.masenko.info import info
+from crossdock.protocols.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Invalid, error, task
+from crossdock.protocols.rejection_delay import Long, gathered, is_in_vain, late, refused_late, rested
+
+if TYPE_CHECKING:
+    from crossdock.protocols.masenko.protocol import MasenkoDoor
+
+_EVER: Final = float("inf")
+TERMS: Final = Terms(_EVER, _EVER, _EVER, Bound.CONNECTION)
+
+_NOT_ACQUIRED: Final = error("task not acquired")
+_NO_HEARTBEAT: Final = Bye(error("no heartbeat"))
+_QUIT: Final = Bye(OK)
+
+#: A line that is refused so late as `wire.rest` has it: what is not spelled as most are is read key by key.
+_LONG: Final = 2 * 1024
+
+#: Leases ended in one go when the connection ends: about 5 ms between the turns of others.
+SLICE: Final = 500
+
+
+class MasenkoSession:
+    def __init__(self, door: "MasenkoDoor", desk: Desk) -> None:
+        self._door = door
+        self._desk = desk
+        self._lines = Lines(door.line_bytes)
+        self.receive = self._lines.receive
+        self.identified = True  # there is no handshake
+        self.granted: list[Held] | None = None
+        self.silence_s = door.heartbeat_s
+        self.heard = desk.now.steady
+        self._held: dict[Number, Token] = {}
+        self._atomic: Atomic | None = None
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def handle(self, line: bytes, timed: bool = False) -> Answer:
+        if len(line) > _LONG and not timed:
+            return rested(self._desk, partial(self.handle, timed=True), Long(line, gathered(len(line))))
+        verb, _, body = line.partition(b" ")
+        if self._atomic is not None:
+            return self._within(self._atomic, verb.upper(), body)
+        self.heard = self._desk.now.steady
+        act = _VERBS.get(verb) or _VERBS.get(verb.upper())
+        if act is None:
+            return error(f"unknown verb {verb[:ECHO].decode('utf-8', 'replace')}")
+        return act(self, body)
+
+    def broken(self) -> Answer | None:
+        return refused_late(Bye(error(TOO_LONG)), self._door.line_bytes) if self._lines.overrun else None
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(error(f"too many connections: {connections}"))
+
+    def silent(self) -> Bye:
+        self._let_go()
+        return _NO_HEARTBEAT
+
+    def farewell(self) -> bytes:
+        """The server stops. What is leased is ready again when it starts, in its old place and uncounted (page 7)."""
+        self._held.clear()
+        return error("shutdown in progress")
+
+    def closed(self) -> Slices | None:
+        self._let_go()
+        return self._let_all_go() if self._held else None
+
+    def _let_go(self) -> None:
+        """The connection ends, and so do its leases, the first of them at once: to its own tasks that is a NACK
+        (page 3.7), to others what the end of a lease is."""
+        for number in list(islice(self._held, SLICE)):
+            self._desk.do(LoseLease(VIA, (number, self._held.pop(number))))
+
+    def _let_all_go(self) -> Slices:
+        while self._held:
+            yield
+            self._let_go()
+        return b""
+
+    def _claim(self, number: Number) -> Claim:
+        """To be made once: the lease is forgotten with it."""
+        return Claim(VIA, "", (number, self._held.pop(number)), number=number)
+
+    def _ping(self, body: bytes) -> Answer:
+        return PONG
+
+    def _push(self, body: bytes) -> Answer:
+        desk = self._desk
+        try:
+            read = push.read(body)
+        except Invalid as refused:
+            return error(str(refused))
+        spec = read.spec
+        if read.blockers:
+            if min(read.blockers) <= 0:
+                return error("cannot use relative blocked by outside of a transaction")
+            spec = blocked(desk, spec, read.blockers)
+        no_room = desk.no_room(1)
+        if no_room is not None:
+            return error(no_room)
+        if read.too_big:
+            desk.do(DrawNumbers(1))
+            return error(f"cannot push to queue: wall append: serialize operation: input: {read.too_big}")
+        number = desk.memory.counters.number + 1  # nothing refuses it, so this is the next job's
+        desk.do(Enqueue(VIA, [spec]))
+        return b'OK {"id":%d}\n' % shown(number)
+
+    def _fetch(self, body: bytes) -> Answer:
+        door = self._door
+        try:
+            queues, timeout_ns = fetch.read(body)
+        except Invalid as refused:
+            return error(str(refused))
+        if timeout_ns is None:
+            timeout_ns = door.heartbeat_ns // 2
+        elif timeout_ns > door.heartbeat_ns:
+            return error(f"timeout must be smaller than the heartbeat frequency {door.heartbeat}")
+        if not queues:
+            return EMPTY
+        return self._try_fetch(queues, self._desk.now.steady + timeout_ns / 1e9)
+
+    def _try_fetch(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
+        """The heartbeat's clock starts anew with the answer: a client that waits cannot speak."""
+        desk = self._desk
+        command = LeaseNext(VIA, queues, "", TERMS)
+        job = desk.do(command)
+        if job is not None and job.lease is not None:
+            self.heard = desk.now.steady
+            self._held[job.number] = job.lease.token
+            self.granted = [(job.number, job.lease.token)]
+            return task(job)
+        if row_goes_on(desk.memory, command, desk.now):
+            return again(desk, until, partial(self._try_fetch, queues, until))
+        if late:
+            self.heard = desk.now.steady
+            return EMPTY
+        return Wait(queues, until, partial(self._try_fetch, queues, until))
+
+    def _ack(self, body: bytes) -> Answer:
+        try:
+            number = newest(ack.read(body, "ack"), self._desk, self._held)
+        except Invalid as refused:
+            return error(str(refused))
+        if number is None:
+            return _NOT_ACQUIRED
+        return OK if self._desk.do(Succeed("", self._claim(number))) else _NOT_ACQUIRED
+
+    def _nack(self, body: bytes) -> Answer:
+        try:
+            number = newest(ack.read(body, "nack"), self._desk, self._held)
+        except Invalid as refused:
+            return error(str(refused))
+        if number is None:
+            return _NOT_ACQUIRED
+        return OK if self._desk.do(Fail("", self._claim(number), "", "")) else _NOT_ACQUIRED
+
+    def _info(self, body: bytes) -> Answer:
+        return info(self._desk.memory)
+
+    def _quit(self, body: bytes) -> Answer:
+        self._let_go()
+        return _QUIT
+
+    def _begin(self, body: bytes) -> Answer:
+        self._atomic = Atomic()
+        return b""
+
+    def _within(self, atomic: Atomic, verb: bytes, body: bytes) -> Answer:
+        """A line of a transaction has no reply of its own, and is no heartbeat (page 2)."""
+        desk = self._desk
+        if verb != b"DONE":
+            began = desk.held_up() if len(body) > _LONG else None
+            atomic.add(verb, body)
+            if began is not None:
+                atomic.took += desk.held_up() - began
+            return b""
+        self._atomic = None
+        self.heard = desk.now.steady
+        reply, settled = atomic.done(desk, self._held)
+        for number in settled:
+            del self._held[number]
+        return late(reply, atomic.took) if atomic.took and is_in_vain(reply, desk) else reply
+
+
+_VERBS: Final[dict[bytes, Callable[[MasenkoSession, bytes], Answer]]] = {
+    b"PUSH": MasenkoSession._push,
+    b"FETCH": MasenkoSession._fetch,
+    b"ACK": MasenkoSession._ack,
+    b"NACK": MasenkoSession._nack,
+    b"PING": MasenkoSession._ping,
+    b"INFO": MasenkoSession._info,
+    b"ATOMIC": MasenkoSession._begin,
+    b"QUIT": MasenkoSession._quit,
+}

@@ -1,0 +1,171 @@
+"""Crossdock's own functions on the Redis door, for any Redis client: bulk pushes that happen exactly once, and a look
+at live jobs (live.py).
+
+    FCALL crossdock.load 0 <run> <jobs>     take in those jobs whose jids this run has not brought yet
+      … <run> <jobs> once                   nor anybody else, as far as the server remembers
+    FCALL crossdock.close 0 <run>           nothing more is taken in
+    FCALL crossdock.loaded 0 <run>          how far it is
+
+Each answers with the load's state, the jobs that this call brought (new, known) and those of all calls.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from crossdock.engine.state import Memory
+from crossdock.model.commands.bulk import (
+    IDLE_S,
+    JIDS_AT_MOST,
+    OPEN_AT_MOST,
+    CloseLoad,
+    Load,
+    Loaded,
+    LoadJobs,
+    Unwilling,
+)
+from crossdock.protocols.admin import cursor, selection, views
+from crossdock.protocols.admin.job_walk import Looked, go, spot_of
+from crossdock.protocols.admin.messages import Chosen, Invalid, Limit
+from crossdock.protocols.job_spec import NAME_BYTES
+from crossdock.protocols.redis.bulk.jobs import specs
+from crossdock.protocols.redis.resp.values import Error, Value
+from crossdock.protocols.redis.scripts import Call, Library
+
+#: Jobs looked at for one call: about a millisecond.
+LOOKED_AT_MOST: Final = 1_000
+_SLICE: Final = 250
+
+
+class _Jobs(Chosen, tag="jobs"):
+    limit: Limit = 200
+
+
+_decode = msgspec.json.Decoder(_Jobs).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def jobs(call: Call) -> Value:
+    if call.keys or len(call.args) != 1:
+        raise Error(f"ERR {call.dialect} takes no keys and 1 argument")
+    try:
+        return _page(call, _decode(call.args[0]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Error(f'ERR not a request: {error}; write one JSON object, such as {{"queue":"mail"}}') from error
+    except Invalid as error:
+        raise Error(f"ERR {error}") from error
+
+
+def _page(call: Call, request: _Jobs) -> bytes:
+    desk = call.context.desk
+    memory, now = desk.memory, desk.now
+    wanted = selection.wanted(request, memory, now)
+    rows: list[views.View] = []
+    looked = 0
+
+    def take(some: Looked) -> cursor.Spot | None:
+        nonlocal looked
+        looked += some.number
+        room = request.limit - len(rows)
+        rows.extend(views.row(job, now) for job in some.jobs[:room])
+        if len(some.jobs) >= room:
+            return spot_of(some.jobs[room - 1], memory, wanted)
+        return some.spot if looked >= LOOKED_AT_MOST else None
+
+    walk = go(memory, wanted, cursor.read(request), take, _SLICE)
+    while True:
+        try:
+            next(walk)
+        except StopIteration as over:
+            _, after = over.value
+            return _encode({"jobs": rows, "looked": looked, "after": cursor.write(after)})
+
+
+#: The door that jobs of a load came by, as their history has it.
+VIA: Final = "crossdock"
+
+OPEN: Final = b"open"
+CLOSED: Final = b"closed"
+LAPSED: Final = b"lapsed"  #: closed by itself, after a long time in which nothing came
+UNKNOWN: Final = b"unknown"
+
+
+def _load(call: Call) -> Value:
+    once = len(call.args) == 3
+    run, jobs = _run(call, 3 if once else 2), call.args[1]
+    if once and call.args[2] != b"once":
+        raise Error(f"ERR {call.dialect} takes once or nothing behind the jobs")
+    desk = call.context.desk
+    found = specs(jobs)
+    no_room = desk.no_room(len(found))
+    if no_room is not None:
+        raise Error(f"OOM {no_room}")
+    done = desk.do(LoadJobs(VIA, run, found, once))
+    if done.refused is Unwilling.TOO_MANY_OPEN:
+        oldest = _oldest(desk.memory)
+        raise Error(
+            f"LIMIT {OPEN_AT_MOST} loads are open, the limit; close one (FCALL crossdock.close 0 {oldest.run}, opened "
+            f"first, or another); one that is idle for {IDLE_S / 86_400:.0f} days is closed by itself"
+        )
+    if done.refused is Unwilling.TOO_MANY_JIDS:
+        raise Error(
+            f"LIMIT open loads may remember {JIDS_AT_MOST} jids; close this one or another, "
+            "and bring the rest as another run"
+        )
+    return _told(_ENDED.get(done.refused, OPEN), done)
+
+
+def _close(call: Call) -> Value:
+    run, desk = _run(call, 1), call.context.desk
+    done = desk.do(CloseLoad(run))
+    return _told(_state(desk.memory.loads.by_run[run]), done)
+
+
+def _loaded(call: Call) -> Value:
+    load = call.context.desk.memory.loads.by_run.get(_run(call, 1))
+    if load is None:
+        return [UNKNOWN, 0, 0, 0, 0]
+    return [_state(load), 0, 0, load.new, load.known]
+
+
+_ENDED: Final[dict[Unwilling | None, bytes]] = {Unwilling.CLOSED: CLOSED, Unwilling.LAPSED: LAPSED}
+
+
+def _state(load: Load) -> bytes:
+    return OPEN if load.closed is None else LAPSED if load.lapsed else CLOSED
+
+
+def _told(state: bytes, done: Loaded) -> Value:
+    return [state, done.new, done.known, done.total_new, done.total_known]
+
+
+def _oldest(memory: Memory) -> Load:
+    return next(load for load in memory.loads.by_run.values() if load.closed is None)
+
+
+def _run(call: Call, words: int) -> str:
+    if call.keys or len(call.args) != words:
+        raise Error(f"ERR {call.dialect} takes no keys and {words} argument{'s'[: words - 1]}")
+    try:
+        run = call.args[0].decode()
+    except UnicodeDecodeError as error:
+        raise Error("ERR the name of a run must be UTF-8") from error
+    if not 0 < len(call.args[0]) <= NAME_BYTES:
+        raise Error(f"ERR the name of a run has 1 to {NAME_BYTES} bytes")
+    return run
+
+
+_FUNCTIONS: Final[dict[str, Callable[[Call], Value]]] = {
+    "crossdock.load": _load,
+    "crossdock.close": _close,
+    "crossdock.loaded": _loaded,
+    "crossdock.jobs": jobs,
+}
+
+LIBRARY: Final = Library(
+    dialects=frozenset(_FUNCTIONS),
+    hashes={},
+    handle=lambda call: _FUNCTIONS[call.dialect](call),
+    functions={name: name for name in _FUNCTIONS},
+)

@@ -1,0 +1,55 @@
+"""One connection as commands, views and script handlers see it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from crossdock.model.job import Held
+from crossdock.protocols.base import Desk
+
+if TYPE_CHECKING:
+    from crossdock.protocols.redis.commands.command import Command
+    from crossdock.protocols.redis.protocol import RedisDoor
+
+
+class Context:
+    def __init__(self, door: "RedisDoor", desk: Desk, number: int) -> None:
+        self.door = door
+        self.desk = desk
+        self.number = number  #: CLIENT ID
+        self.resp3 = False
+        self.identified = not door.has_password
+        self.name = b""
+        self.granted: list[Held] | None = None  #: leases the answer in hand tells of; see protocols/base.py
+        self.database = 0
+        #: MULTI's commands so far, None outside of it
+        self.queued: list[tuple[Command, list[bytes]]] | None = None
+        self.queued_bytes = 0
+        self.spoilt = False  #: one of them was refused: EXEC refuses all
+        self.watched: dict[bytes, int] = {}  #: keys and what they were like when WATCH named them
+        self.channels: dict[bytes, None] = {}
+        self.patterns: dict[bytes, None] = {}
+        self.memo: dict[str, Any] = {}  #: what a dialect remembers of this connection, under its own name
+        self.on_close: list[Callable[[], None]] = []  #: called once, when the connection is gone or RESET
+
+    @property
+    def subscriptions(self) -> int:
+        return len(self.channels) + len(self.patterns)
+
+    def grant(self, *held: Held) -> None:
+        """The answer in hand tells of these leases; if the connection is lost before it leaves, they are given back."""
+        if self.granted is None:
+            self.granted = list(held) or None
+        else:
+            self.granted += held  # a transaction may have thousands
+
+    def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
+        """A channel it listens to had something to say."""
+        raise NotImplementedError
+
+    def trust(self) -> None:
+        """The peer gave the password, or needs none."""
+        raise NotImplementedError
+
+    def distrust(self) -> None:
+        """As it was at the beginning (RESET)."""
+        raise NotImplementedError

@@ -1,0 +1,171 @@
+"""Lists, all that does not wait."""
+
+from itertools import compress
+from typing import Final
+
+from crossdock.engine.keyspace.store import part
+from crossdock.model.commands.keyspace import ChangeList
+from crossdock.protocols.redis.commands.command import GROWS, WRITE, Command
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.keys.values import elements
+from crossdock.protocols.redis.resp.numbers import positive, span, whole
+from crossdock.protocols.redis.resp.values import NULL_ARRAY, OK, SYNTAX, Error, Result, arity
+
+_SIDES: Final = {b"LEFT": True, b"RIGHT": False}
+
+
+def _push(context: Context, key: bytes, values: list[bytes], *, left: bool) -> int:
+    length = len(elements(context, key))
+    change = ChangeList(key, 0, 0, values[::-1]) if left else ChangeList(key, length, 0, values)
+    return context.desk.do(change)
+
+
+def lpush(context: Context, args: list[bytes]) -> Result:
+    return _push(context, args[0], args[1:], left=True)
+
+
+def rpush(context: Context, args: list[bytes]) -> Result:
+    return _push(context, args[0], args[1:], left=False)
+
+
+def lpushx(context: Context, args: list[bytes]) -> Result:
+    return _push(context, args[0], args[1:], left=True) if elements(context, args[0]) else 0
+
+
+def rpushx(context: Context, args: list[bytes]) -> Result:
+    return _push(context, args[0], args[1:], left=False) if elements(context, args[0]) else 0
+
+
+def take(context: Context, key: bytes, count: int, *, left: bool) -> list[bytes]:
+    """So many elements of one end, the outermost first; fewer if there are no more."""
+    data = elements(context, key)
+    count = min(count, len(data))
+    start = 0 if left else len(data) - count
+    taken = part(data, start, start + count)
+    if taken:
+        context.desk.do(ChangeList(key, start, count))
+    return taken if left else taken[::-1]
+
+
+def _pop(context: Context, args: list[bytes], name: bytes, *, left: bool) -> Result:
+    if len(args) > 2:
+        raise arity(name)
+    if len(args) == 1:
+        taken = take(context, args[0], 1, left=left)
+        return taken[0] if taken else None
+    count = positive(args[1])
+    if not elements(context, args[0]):
+        return NULL_ARRAY
+    return take(context, args[0], count, left=left)
+
+
+def lpop(context: Context, args: list[bytes]) -> Result:
+    return _pop(context, args, b"lpop", left=True)
+
+
+def rpop(context: Context, args: list[bytes]) -> Result:
+    return _pop(context, args, b"rpop", left=False)
+
+
+def llen(context: Context, args: list[bytes]) -> Result:
+    return len(elements(context, args[0]))
+
+
+def lrange(context: Context, args: list[bytes]) -> Result:
+    first, last = whole(args[1]), whole(args[2])
+    data = elements(context, args[0])
+    return part(data, *span(first, last, len(data)))
+
+
+def lindex(context: Context, args: list[bytes]) -> Result:
+    """Here and in LSET the key is looked at before the number."""
+    data = elements(context, args[0])
+    if not data:
+        return None
+    index = whole(args[1])
+    return data[index] if -len(data) <= index < len(data) else None
+
+
+def lset(context: Context, args: list[bytes]) -> Result:
+    data = elements(context, args[0])
+    if not data:
+        raise Error("ERR no such key")
+    index = whole(args[1])
+    if not -len(data) <= index < len(data):
+        raise Error("ERR index out of range")
+    context.desk.do(ChangeList(args[0], index % len(data), 1, [args[2]]))
+    return OK
+
+
+def lrem(context: Context, args: list[bytes]) -> Result:
+    """The first so many that are equal, from the end if negative; 0: all."""
+    count, value = whole(args[1]), args[2]
+    data = elements(context, args[0])
+    found = list(compress(range(len(data)), map(value.__eq__, data)))
+    if count:
+        found = found[:count] if count > 0 else found[count:]
+    if found:
+        context.desk.do(ChangeList(args[0], 0, drop=found))
+    return len(found)
+
+
+def ltrim(context: Context, args: list[bytes]) -> Result:
+    first, last = whole(args[1]), whole(args[2])
+    length = len(elements(context, args[0]))
+    start, stop = span(first, last, length)
+    with context.desk.together():
+        if stop < length:
+            context.desk.do(ChangeList(args[0], stop, length - stop))
+        if start:
+            context.desk.do(ChangeList(args[0], 0, start))
+    return OK
+
+
+def move(context: Context, source: bytes, target: bytes, *, from_left: bool, to_left: bool) -> bytes | None:
+    """One element from one list to another, or round the same. It is put before it is taken: a list of one element
+    that goes round keeps its end."""
+    data = elements(context, source)
+    if not data:
+        return None
+    value = data[0 if from_left else -1]
+    with context.desk.together():
+        _push(context, target, [value], left=to_left)
+        moved = source == target
+        at = int(moved and to_left) if from_left else len(data) - 1 - int(moved and not to_left)
+        context.desk.do(ChangeList(source, at, 1))
+    return value
+
+
+def rpoplpush(context: Context, args: list[bytes]) -> Result:
+    return move(context, args[0], args[1], from_left=False, to_left=True)
+
+
+def sides(words: list[bytes]) -> tuple[bool, bool]:
+    """LEFT or RIGHT, twice: is it the left?"""
+    found = [_SIDES.get(word.upper()) for word in words]
+    if found[0] is None or found[1] is None:
+        raise SYNTAX
+    return found[0], found[1]
+
+
+def lmove(context: Context, args: list[bytes]) -> Result:
+    from_left, to_left = sides(args[2:])
+    return move(context, args[0], args[1], from_left=from_left, to_left=to_left)
+
+
+COMMANDS: Final = (
+    Command(b"lpush", -3, lpush, WRITE | GROWS, 1, 1),
+    Command(b"rpush", -3, rpush, WRITE | GROWS, 1, 1),
+    Command(b"lpushx", -3, lpushx, WRITE | GROWS, 1, 1),
+    Command(b"rpushx", -3, rpushx, WRITE | GROWS, 1, 1),
+    Command(b"lpop", -2, lpop, WRITE, 1, 1),
+    Command(b"rpop", -2, rpop, WRITE, 1, 1),
+    Command(b"llen", 2, llen, 0, 1, 1),
+    Command(b"lrange", 4, lrange, 0, 1, 1),
+    Command(b"lindex", 3, lindex, 0, 1, 1),
+    Command(b"lset", 4, lset, WRITE | GROWS, 1, 1),
+    Command(b"lrem", 4, lrem, WRITE, 1, 1),
+    Command(b"ltrim", 4, ltrim, WRITE, 1, 1),
+    Command(b"rpoplpush", 3, rpoplpush, WRITE, 1, 2),
+    Command(b"lmove", 5, lmove, WRITE, 1, 2),
+)

@@ -1,0 +1,111 @@
+"""SUBSCRIBE and its like, PUBLISH, PUBSUB. A subscription ends with its connection."""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from crossdock.protocols.redis.commands.command import ALONE, LISTENING, Command, Subcommands, TooManyWords, container
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.keys.values import TEXT_BYTES, pattern, refuse_long
+from crossdock.protocols.redis.resp.values import Error, Many, Push, Result
+
+#: Each published text is matched with every pattern.
+PATTERNS_AT_MOST: Final = 1_000
+CHANNELS_AT_MOST: Final = 10_000
+
+
+def subscribe(context: Context, args: list[bytes]) -> Result:
+    if len(context.channels) + len(args) > CHANNELS_AT_MOST:
+        raise Error(f"ERR a connection may subscribe to {CHANNELS_AT_MOST} channels")
+    refuse_long(args, "the name of a channel")
+    channels = context.desk.channels
+    return _join(context, b"subscribe", context.channels, args, lambda name: channels.subscribe(name, context))
+
+
+def unsubscribe(context: Context, args: list[bytes]) -> Result:
+    channels = context.desk.channels
+    return _leave(context, b"unsubscribe", context.channels, args, lambda name: channels.unsubscribe(name, context))
+
+
+def psubscribe(context: Context, args: list[bytes]) -> Result:
+    if len(context.patterns) + len(args) > PATTERNS_AT_MOST:
+        raise Error(f"ERR a connection may subscribe to {PATTERNS_AT_MOST} patterns")
+    globs = {text: pattern(text) for text in args}
+    join = context.desk.channels.subscribe_pattern
+    return _join(context, b"psubscribe", context.patterns, args, lambda text: join(text, globs[text], context))
+
+
+def punsubscribe(context: Context, args: list[bytes]) -> Result:
+    leave = context.desk.channels.unsubscribe_pattern
+    return _leave(context, b"punsubscribe", context.patterns, args, lambda text: leave(text, context))
+
+
+def _join(
+    context: Context, word: bytes, known: dict[bytes, None], names: Iterable[bytes], join: Callable[[bytes], None]
+) -> Many:
+    said = []
+    for name in names:
+        known[name] = None
+        join(name)
+        said.append(Push((word, name, context.subscriptions)))
+    return Many(said)
+
+
+def _leave(
+    context: Context, word: bytes, known: dict[bytes, None], names: list[bytes], leave: Callable[[bytes], None]
+) -> Many:
+    """Without names all of them. One answer there is in any case."""
+    said = []
+    for name in names or list(known):
+        known.pop(name, None)
+        leave(name)
+        said.append(Push((word, name, context.subscriptions)))
+    return Many(said or [Push((word, None, context.subscriptions))])
+
+
+def leave_all(context: Context) -> None:
+    """Without a word: the connection is gone, or RESET."""
+    channels = context.desk.channels
+    for channel in context.channels:
+        channels.unsubscribe(channel, context)
+    for text in context.patterns:
+        channels.unsubscribe_pattern(text, context)
+    context.channels, context.patterns = {}, {}
+
+
+def publish(context: Context, args: list[bytes]) -> Result:
+    refuse_long(args[:1], "the name of a channel")
+    if len(args[0]) + len(args[1]) > TEXT_BYTES:
+        raise Error(f"ERR a published text may have {TEXT_BYTES >> 20} MiB with its channel")
+    return context.desk.publish(args[0], args[1])
+
+
+def _channels(context: Context, args: list[bytes]) -> Result:
+    if len(args) > 1:
+        raise TooManyWords
+    glob = pattern(args[0] if args else b"*")
+    return [channel for channel in context.desk.channels.by_name if glob.matches(channel)]
+
+
+def _numsub(context: Context, args: list[bytes]) -> Result:
+    by_name = context.desk.channels.by_name
+    return [each for channel in args for each in (channel, len(by_name.get(channel, ())))]
+
+
+def _numpat(context: Context, args: list[bytes]) -> Result:
+    return len(context.desk.channels.by_pattern)
+
+
+_PUBSUB: Final[Subcommands] = {
+    b"CHANNELS": (-2, _channels),
+    b"NUMSUB": (-2, _numsub),
+    b"NUMPAT": (2, _numpat),
+}
+
+COMMANDS: Final = (
+    Command(b"subscribe", -2, subscribe, LISTENING | ALONE),
+    Command(b"unsubscribe", -1, unsubscribe, LISTENING),
+    Command(b"psubscribe", -2, psubscribe, LISTENING | ALONE),
+    Command(b"punsubscribe", -1, punsubscribe, LISTENING),
+    Command(b"publish", 3, publish),
+    container(b"pubsub", _PUBSUB),
+)

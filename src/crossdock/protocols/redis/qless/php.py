@@ -1,0 +1,267 @@
+"""What the PHP fork has beyond the unified script (protocol page, qless 11)."""
+
+import itertools
+from collections.abc import Callable
+from math import inf, nextafter
+from typing import Any, Final
+
+from crossdock.engine.qless.catch_up import GRACE_S
+from crossdock.engine.qless.history import number as setting
+from crossdock.model.commands.keyspace import ChangeMembers, Kind
+from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
+from crossdock.model.job import Job
+from crossdock.model.states import State
+from crossdock.protocols.redis.keys.values import pattern as compiled
+from crossdock.protocols.redis.qless import (
+    cjson,
+    cjson_reader,
+    job,
+    job_lists,
+    job_text,
+    pop,
+    settings,
+    settle,
+    workers,
+)
+from crossdock.protocols.redis.qless.arguments import Raised, span
+from crossdock.protocols.redis.qless.call import VIA, Call, Reply
+from crossdock.protocols.redis.qless.job_lists import Reversed, spanned
+from crossdock.protocols.redis.qless.queue_patterns import find
+from crossdock.protocols.redis.resp.decode import integer
+from crossdock.protocols.redis.resp.values import Error
+from crossdock.protocols.redis.views import no_place
+
+TOPICS: Final = b"ql:topics"
+
+#: Names that one call of `tags` shows.
+TAGS_AT_MOST: Final = 10_000
+
+#: Entries that one `complete` takes out of its queue's list when they are too old or too many.
+_DROPPED_AT_MOST: Final = 1_000
+
+#: What popByJid answers when it gives out no job.
+_NO_JOB: Final = "[{}]"
+
+#: Redis' word for an argument that is missing.
+_NO_TEXT: Final = "Lua redis lib command arguments must be strings or integers"
+
+
+def pop_by_jid(call: Call) -> Reply:
+    """That very job, if it waits there. A job that does not wait is an empty object."""
+    queue = call.queue()
+    jid = call.require(1, 'Pop(): Arg "jid" missing')
+    worker = call.require(2, 'Pop(): Arg "worker" missing')
+    call.writes()
+    if pop.is_paused(call, queue):
+        return _NO_JOB
+    found = call.job(jid)
+    if found is None:
+        raise Raised("bad argument #1 to 'unpack' (table expected, got nil)")
+    if found.queue != queue or found.state is not State.READY or job.state(found) != "waiting":
+        _warn(call, found, queue)
+        return _NO_JOB
+    term = settings.heartbeat(call.memory, queue)
+    call.desk.do(Pop(VIA, call.t, queue, worker, 0, term))  # only now is the worker known
+    jobs = call.desk.do(LeaseThese(VIA, call.t, queue, worker, (found.number,), 0, term))
+    call.grant(jobs)
+    return job_text.texts(call.memory, jobs, call.dialect)
+
+
+def _warn(call: Call, found: Job, queue: str) -> None:
+    """The worker of a job whose lease ran out, once. Only a pop gives the job to another worker."""
+    warned = found.extra is not None and found.extra.warned
+    graced = setting(call.memory, "grace-period", GRACE_S) > 0
+    if found.queue == queue and found.lease is not None and not warned and graced:
+        call.desk.do(CatchUp(VIA, queue, call.t, inf, intervals=False, due=False, only=found.number))
+
+
+def complete(call: Call) -> Reply:
+    """The fork keeps a list of what was completed in each queue, also of jobs that went on in another queue."""
+    queue = call[2] or ""
+    key = _completed(queue)
+    done = find(call, Kind.SORTED, key)
+    reply = settle.complete(call)
+    kept = setting(call.memory, "jobs-history-count", float(settings.DEFAULTS["jobs-history-count"]))
+    oldest = call.t - setting(call.memory, "jobs-history", float(settings.DEFAULTS["jobs-history"]))
+    order = done.data.order if done is not None else ()
+    beyond = len(order) - max(0.0, kept)
+    drop: list[bytes] = []
+    for at, (score, member) in enumerate(itertools.islice(order, _DROPPED_AT_MOST)):
+        if not 0 <= score <= oldest and at >= beyond:
+            break
+        drop.append(member)
+    member = (call[0] or "").encode()
+    full = no_place(call.memory, call.dialect.keys_bytes, (key, member))
+    put = [(member, call.t)] if full is None else []
+    call.desk.do(ChangeMembers(key, Kind.SORTED, put, [each for each in drop if each != member]))
+    return reply
+
+
+def _completed(queue: str) -> bytes:
+    return b"ql:q:%b-completed" % queue.encode("utf-8", "surrogateescape")
+
+
+def jobs(call: Call) -> Reply:
+    """As the unified one's, with a queue always, and the waiting."""
+    word, queue = call.text(0, 'Jobs(): Arg "state" missing'), call[1]
+    offset, count = span(call[2], call[3], 'Jobs(): Arg "%s" not a number: ', ("offset", "count"))
+    if word == "complete" and queue == "":
+        return job_lists.jobs(call.also(word, *call.rest(2)))
+    if word == "complete":
+        done = find(call, Kind.SORTED, _completed(call.queue(1)))
+        newest = Reversed(done.data.order if done is not None else [])
+        # The script takes the count for the last index.
+        page = newest[spanned(len(newest), offset, count - 1)] if count else []
+        return [member.decode() for _, member in page]
+    if word != "waiting":
+        return job_lists.jobs(call)
+    known = call.memory.queues.get(call.text(1, 'Jobs(): Arg "queue" missing'))
+    if known is None or not count:
+        return []
+    page = spanned(len(known.ready), offset, offset + count - 1)
+    return [call.memory.jobs[place[4]].jid for place in known.ready.islice(page.start or 0, page.stop)]
+
+
+def some_workers(call: Call) -> Reply:
+    """now [worker] [first] [last]"""
+    if call[0]:
+        return workers.workers(call.also(call[0]))
+    rows: Any = cjson.read(str(workers.workers(call.also())))
+    listed = rows if isinstance(rows, list) else []
+    first, last = _rank(call[1], 0), _rank(call[2], -1)
+    return cjson.write(listed[spanned(len(listed), first, last)])
+
+
+def _rank(text: str | None, default: int) -> int:
+    """The script hands it to Redis as it is."""
+    found = default if text is None else integer(text.encode())
+    if found is None:
+        raise Raised("value is not an integer or out of range")
+    return found
+
+
+def workers_count(call: Call) -> Reply:
+    """All that were heard of: `workers` is what forgets the silent ones."""
+    return len(call.memory.workers.seen)
+
+
+def worker_jobs(call: Call) -> Reply:
+    worker = call[0]
+    if worker is None:
+        return "null"
+    text = "-inf" if call[1] is None else call[1]
+    least = cjson_reader.number(text.removeprefix("(") or "0")
+    if least is None or least != least:
+        raise Raised("min or max is not a float")
+    least = nextafter(least, inf) if text.startswith("(") else least
+    given = call.memory.workers.given.get(worker, {})
+    held = sorted((until, jid) for jid, until in given.items() if until >= least)
+    return cjson.write([jid for _, jid in held])
+
+
+def tracked(call: Call) -> Reply:
+    return cjson.write([jid for _, jid in sorted((t, jid) for jid, t in call.memory.watched.items())])
+
+
+def tags(call: Call) -> Reply:
+    """now cursor count: one step of a SCAN over the tags that jobs have. The next cursor is not in the reply."""
+    cursor, count = call[0], call[1]
+    if cursor is None or count is None:
+        raise Raised(_NO_TEXT)
+    begin, many = integer(cursor.encode() or b"0"), integer(count.encode())
+    if begin is None or begin < 0:
+        raise Raised("invalid cursor")
+    if many is None:
+        raise Raised("value is not an integer or out of range")
+    if many < 1:
+        raise Raised("syntax error")
+    names = itertools.islice(call.memory.tags.jobs, begin, begin + min(many, TAGS_AT_MOST))
+    return cjson.write([name.replace("ql:t:", "") for name in names])
+
+
+def deregister(call: Call) -> Reply:
+    known = sum(1 for name in dict.fromkeys(call.rest(0)) if name in call.memory.workers.seen)
+    workers.deregister(call)
+    return known
+
+
+def subscription(call: Call) -> Reply:
+    queue, word, topic = call[0] or "", call[1], call[2]
+    key = TOPICS + queue.encode()
+    acts: dict[str, Callable[[], Any]] = {
+        "get": lambda: [found.decode("utf-8", "surrogateescape") for found in _keys(call, key)],
+        "all": lambda: _all_topics(call),
+        "exists": lambda: _topic(topic) in _topics(call, key),
+        "remove": lambda: _remove(call, key, _topic(topic)),
+        "add": lambda: _add(call, key, _topic(topic), queue.encode()),
+    }
+    if word is None:
+        raise Raised('Tag(): Arg "command" must be "add", "remove", "get", "all", "exists"')
+    if word not in acts:
+        raise Raised('Tag(): First argument must be "add", "remove", "get" or "exists"')
+    call.queue()  # its length
+    return cjson.write(acts[word]())
+
+
+def _topic(topic: str | None) -> bytes:
+    if topic is None:
+        raise Raised(_NO_TEXT)
+    return topic.encode("utf-8", "surrogateescape")
+
+
+def _keys(call: Call, pattern: bytes) -> list[bytes]:
+    """The script asks Redis for KEYS: the name of a queue may be a pattern."""
+    try:
+        glob = compiled(pattern)
+    except Error as error:
+        raise Raised(str(error).removeprefix("ERR ")) from error
+    keys, now = call.memory.keys, call.desk.now
+    return sorted(
+        key for key in keys.entries if key.startswith(TOPICS) and glob.matches(key) and keys.live(key, now) is not None
+    )
+
+
+def _topics(call: Call, key: bytes) -> dict[bytes, bytes]:
+    found = find(call, Kind.HASH, key)
+    return dict(found.data) if found is not None else {}
+
+
+def _all_topics(call: Call) -> dict[str, dict[str, str]]:
+    """Queues by topic. A queue stands under two numbers in one text, those of its key and of the topic there; they tell
+    a client nothing, so a text that is taken is passed over."""
+    found: dict[str, dict[str, str]] = {}
+    for first, key in enumerate(_keys(call, TOPICS + b"*"), 1):
+        for second, (topic, queue) in enumerate(_topics(call, key).items(), 1):
+            queues = found.setdefault(topic.decode("utf-8", "surrogateescape"), {})
+            free = (label for at in itertools.count(first) if (label := f"{at}{second}") not in queues)
+            queues[next(free)] = queue.decode()
+    return found
+
+
+def _remove(call: Call, key: bytes, topic: bytes) -> bool:
+    known = topic in _topics(call, key)
+    call.desk.do(ChangeMembers(key, Kind.HASH, drop=[topic]))
+    return known
+
+
+def _add(call: Call, key: bytes, topic: bytes, queue: bytes) -> list[str]:
+    known = _topics(call, key)
+    if topic not in known and topic not in known.values():  # the script takes a value for a topic, too
+        call.refuse_if_no_place((key, topic, queue))
+        call.desk.do(ChangeMembers(key, Kind.HASH, [(topic, queue)]))
+    return [value.decode() for value in _topics(call, key).values()]
+
+
+#: In place of the unified script's, and besides.
+COMMANDS: Final[dict[str, Callable[[Call], Reply]]] = {
+    "popByJid": pop_by_jid,
+    "complete": complete,
+    "jobs": jobs,
+    "workers": some_workers,
+    "workersCount": workers_count,
+    "workerJobs": worker_jobs,
+    "tracked": tracked,
+    "tags": tags,
+    "subscription": subscription,
+    "worker.deregister": deregister,
+}

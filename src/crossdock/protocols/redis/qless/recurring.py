@@ -1,0 +1,202 @@
+"""Jobs at intervals: recur and its like (protocol page, qless 5)."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from crossdock.engine.qless.intervals import every
+from crossdock.model.commands.qless import ClearInterval, SetInterval
+from crossdock.model.job import Form
+from crossdock.model.records import OF_QUEUE, Interval
+from crossdock.protocols.redis.qless import cjson, cjson_reader
+from crossdock.protocols.redis.qless.arguments import (
+    Denied,
+    Raised,
+    array,
+    data,
+    filled,
+    finite,
+    is_blank,
+    kind,
+    name,
+    options,
+    refuse_tags,
+    tags,
+)
+from crossdock.protocols.redis.qless.call import Call, Reply
+from crossdock.protocols.redis.qless.put_options import throttle_names, without
+
+
+def recur(call: Call) -> Reply:
+    """now queue jid klass data "interval" seconds offset [option value]…"""
+    queue = call.queue()
+    jid = call.require(1, 'RecurringJob On(): Arg "jid" missing')
+    kind = call.kind(2, 'RecurringJob On(): Arg "klass" missing')
+    spec = call.text(4, 'RecurringJob On(): Arg "spec" missing')
+    payload = data(call[3], 'RecurringJob On(): Arg "data" not JSON: ')
+    if spec != "interval":
+        raise Raised(f'Recur(): schedule type "{spec}" unknown')
+    return _at_interval(call, (queue, jid, kind), payload, call.rest(5))
+
+
+def recur_at_interval(call: Call) -> Reply:
+    """now queue jid klass data seconds offset [option value]…, of reqless"""
+    queue = call.queue()
+    jid, kind = call.require(1, 'Recur(): Arg "jid" missing'), call.kind(2, 'Recur(): Arg "klass" missing')
+    payload = data(call[3], 'Recur(): Arg "data" not JSON: ')
+    return _at_interval(call, (queue, jid, kind), payload, call.rest(4))
+
+
+def _at_interval(call: Call, names: tuple[str, str, str], job: tuple[bytes, Form], rest: list[str]) -> Reply:
+    """`rest` are seconds, offset, options."""
+    queue, jid, kind = names
+    payload, form = job
+    seconds, begin = (*rest[:2], None, None)[:2]
+    spacing = finite(seconds, 'Recur(): Arg "interval" not a number: ')
+    offset = finite(begin, 'Recur(): Arg "offset" not a number: ')
+    if spacing <= 0:
+        least = "or equal to " if call.dialect.in_scripts or (call.dialect.old and spacing < 0) else ""
+        raise Raised(f'Recur(): Arg "interval" must be greater than {least}0')
+    given = options(rest[2:], "Recur(): " if call.dialect.renamed else "")
+    wanted = array(given.get("tags", "[]"), 'Recur(): Arg "tags" must be JSON string array: ')
+    its_tags = tags(filled(wanted) if call.dialect.php else wanted)
+    priority, retries, backlog = (
+        cjson_reader.whole(finite(given.get(each), f'Recur(): Arg "{each}" not a number: ', 0.0))
+        for each in ("priority", "retries", "backlog")
+    )
+    known = call.memory.intervals.get(jid)
+    throttles: tuple[str, ...] = ()
+    if call.dialect.throttled:
+        named = throttle_names(array(given.get("throttles", "{}"), 'Recur(): Arg "throttles" not JSON array: '))
+        throttles = (*(without(named, known.queue) if known is not None else named), OF_QUEUE + queue)
+    call.writes()
+    interval = Interval(
+        jid,
+        queue,
+        kind,
+        payload,
+        form,
+        cjson_reader.whole(spacing),
+        call.t + offset,
+        call.desk.now.wall + offset,
+        call.dialect.turned(priority),
+        its_tags,
+        retries,
+        backlog,
+        known.count if known is not None else 0,
+        throttles,
+        call.dialect.old,
+    )
+    if known is None or queue not in call.memory.queues:
+        call.refuse_if_full()
+    call.desk.do(SetInterval(interval, call.t))
+    return jid
+
+
+def _jid(call: Call) -> str:
+    return call.require(0, "Recurring(): no jid provided")
+
+
+def unrecur(call: Call) -> Reply:
+    call.desk.do(ClearInterval(_jid(call)))
+    return 1
+
+
+def get(call: Call) -> Reply:
+    found = call.memory.intervals.get(_jid(call))
+    if found is None:
+        return None
+    shown: dict[str, Any] = {
+        "tags": list(found.tags),
+        "jid": found.jid,
+        "retries": found.retries,
+        "data": found.payload.decode("utf-8", "surrogateescape"),
+        "queue": found.queue,
+        "state": "recur",
+        "count": found.count,
+        "interval": found.seconds,
+        "klass": found.kind,
+        "backlog": found.backlog,
+        "priority": call.dialect.turned(found.priority),
+    }
+    if call.dialect.in_scripts:
+        del shown["backlog"]
+        shown["data"] = cjson.read(str(shown["data"]))
+    if call.dialect.throttled:
+        shown["throttles"] = list(found.throttles)
+    return cjson.write(shown)
+
+
+def update(call: Call) -> Reply:
+    jid = _jid(call)
+    found = call.memory.intervals.get(jid)
+    if found is None:
+        raise Denied(f"Recur(): No recurring job {jid}")
+    pairs = call.rest(1)
+    changed = found
+    for index in range(0, len(pairs), 2):
+        option = pairs[index]
+        value = pairs[index + 1] if index + 1 < len(pairs) else None
+        if value is None:
+            raise Raised(f"No value provided for {option}")
+        changed = _changed(call, changed, option, value)
+    call.writes()
+    if changed is not found:
+        if changed.queue != found.queue and changed.queue not in call.memory.queues:
+            call.refuse_if_full()
+        registers = "queue" in pairs[::2] and not call.dialect.in_scripts
+        call.desk.do(SetInterval(changed, call.t, registers=registers))
+    return 1
+
+
+def _changed(call: Call, interval: Interval, option: str, value: str) -> Interval:
+    if option in ("priority", "interval", "retries"):
+        found = cjson_reader.whole(finite(value, f'Recur(): Arg "{option}" must be a number: '))
+        if option == "priority":
+            return replace(interval, priority=call.dialect.turned(found))
+        if option == "retries":
+            return replace(interval, retries=found)
+        if found <= 0:
+            raise Raised('Recur(): Arg "interval" must be greater than 0')
+        return every(interval, found)
+    if option == "data":
+        payload, form = data(value, 'Recur(): Arg "data" is not JSON-encoded: ')
+        return replace(interval, payload=payload, form=form)
+    if option == "klass":
+        return replace(interval, kind=kind(value))
+    if option == "queue" and call.dialect.throttled:
+        left = without(list(interval.throttles), OF_QUEUE + interval.queue)
+        return replace(interval, queue=name(value), throttles=(*left, OF_QUEUE + value))
+    if option == "queue":
+        return replace(interval, queue=name(value))
+    if option == "throttles" and call.dialect.throttled:
+        named = throttle_names(array(value, 'Recur(): Arg "throttles" is not JSON-encoded: '))
+        return replace(interval, throttles=tuple(named))
+    if option == "backlog":
+        return replace(interval, backlog=cjson_reader.whole(finite(value, 'Recur(): Arg "backlog" not a number: ')))
+    raise Raised(f'Recur(): Unrecognized option "{option}"')
+
+
+def tag(call: Call) -> Reply:
+    return _retagged(call, "Tag", add=True)
+
+
+def untag(call: Call) -> Reply:
+    return _retagged(call, "Untag", add=False)
+
+
+def _retagged(call: Call, word: str, *, add: bool) -> Reply:
+    jid = _jid(call)
+    found = call.memory.intervals.get(jid)
+    if found is None:
+        raise Denied(f"{word}(): Job {jid} does not exist")
+    names = [name(each) for each in call.rest(1) if not (add and call.dialect.php and is_blank(each))]
+    refuse_tags(len(names) + (len(found.tags) if add else 0))
+    if add:  # a new one named twice is there twice
+        after = (*found.tags, *(each for each in names if each not in found.tags))
+    else:
+        after = tuple(each for each in found.tags if each not in names)
+    call.writes()
+    if after != found.tags:
+        call.desk.do(SetInterval(replace(found, tags=after), call.t, registers=False))
+    return cjson.write(list(after))

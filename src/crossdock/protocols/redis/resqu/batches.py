@@ -1,0 +1,89 @@
+"""`uncommitted:<id>`, `committed:<id>` and the plain list `committed`: batches (protocol page 9)."""
+
+from math import inf
+
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
+from crossdock.model.commands.keyspace import ChangeList
+from crossdock.model.commands.resqu import CommitStage, KeepStage, OpenStage, PushStage
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.keys.generic import from_now
+from crossdock.protocols.redis.resp.values import Error, Result, Value
+from crossdock.protocols.redis.resqu import entries, job_view, units
+from crossdock.protocols.redis.resqu.keys import PREFIX, Name
+from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
+from crossdock.protocols.redis.resqu.specs import VIA, Specs
+from crossdock.protocols.redis.views import refuse_if_no_place
+
+COMMITTED = PREFIX + b"committed"
+
+
+def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
+    spec = specs.queued(text, name)
+    face = job_view.face_in(spec)
+    refuse_if_full(context)
+    source, job_name = ("", "") if face is None else (face.source, face.name)
+    return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
+
+
+def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+    """0: its time is over, or it is committed."""
+    stage = name.name.decode()
+    known = context.desk.memory.resqu.stages.get(stage)
+    if known is not None:
+        stage = known.name  # one string for all of its jobs
+    refuse_if_full(context, len(args) - 1)
+    found = [specs.queued(text, stage) for text in args[1:]]
+    length = 0
+    for spec in found:
+        length = context.desk.do(PushStage(VIA, stage, spec))
+    return length
+
+
+def expire(context: Context, name: str, args: list[bytes], unit_ms: int) -> Result:
+    ms = from_now(context, args[1], unit_ms, b"expire")
+    if len(args) > 2:
+        raise Error(b"ERR the end of '%b' is set without options" % args[0][:128])
+    return int(context.desk.do(KeepStage(name, max(1e-9, context.desk.now.steady + ms / 1_000))))
+
+
+def delete(context: Context, name: str) -> int:
+    """Roll it back."""
+    return int(context.desk.do(KeepStage(name, 1e-9)))
+
+
+def commit(context: Context, name: str) -> Value:
+    """Without a mapping of batches its id goes where an allocator looks for it; with one, where Resqu's workers do."""
+    memory = context.desk.memory
+    stage = queries.uncommitted(memory, name, context.desk.now)
+    if stage is None:
+        return None
+    mapping = memory.resqu.mapping
+    refuse_if_no_place(context, (COMMITTED, name.encode()))
+    if mapping.batch:
+        units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
+    else:
+        units.refuse_other_than_list(context, COMMITTED)
+    if not context.desk.do(CommitStage(name)):
+        return None
+    if mapping.batch:
+        units.give(context, memory.resqu.stages[name])
+        return 1
+    return context.desk.do(ChangeList(COMMITTED, 0, 0, [name.encode()]))
+
+
+def read_stage(context: Context, key: bytes, name: str) -> Entry | None:
+    memory = context.desk.memory
+    stage = queries.uncommitted(memory, name, context.desk.now)
+    return None if stage is None else _jobs(memory, key, name, 0.0 if stage.end == inf else stage.end)
+
+
+def read_batch(memory: Memory, key: bytes, name: str) -> Entry | None:
+    return None if queries.committed(memory, name) is None else _jobs(memory, key, name, 0.0)
+
+
+def _jobs(memory: Memory, key: bytes, name: str, end: float) -> Entry | None:
+    """The next one stands at the tail."""
+    entries.refuse_if_long(key, queries.length(memory, name))
+    return entries.listed(key, (job_view.text(job) for job in reversed(list(queries.jobs_of(memory, name)))), end)

@@ -1,0 +1,75 @@
+"""`delayed:<second>` and `delayed_queue_schedule`: jobs that wait for their time (protocol page 7).
+
+The server releases them by itself, in the instant they are due. So what is due is not there any more when Resqu's own
+scheduler looks for it: it finds nothing to do.
+"""
+
+from itertools import islice
+from typing import Final
+
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.state import Memory
+from crossdock.model.states import State
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.resp.decode import integer
+from crossdock.protocols.redis.resp.numbers import whole
+from crossdock.protocols.redis.resp.values import SYNTAX, Error, Result
+from crossdock.protocols.redis.resqu import entries, job_view
+from crossdock.protocols.redis.resqu.keys import Name
+from crossdock.protocols.redis.resqu.payload import LATEST
+from crossdock.protocols.redis.resqu.queue_lists import push, refuse_if_full
+from crossdock.protocols.redis.resqu.specs import Specs
+
+_PUSHED: Final = "resqu delayed"  #: in a connection's memo: the second it pushed to last, and how many there were then
+
+
+def second(key: bytes, name: bytes) -> int:
+    found = integer(name)
+    if found is None or abs(found) > LATEST:
+        raise Error(b"ERR '%b' does not end in a second since 1970" % key[:128])
+    return found
+
+
+def rpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
+    at = second(args[0], name.name)
+    refuse_if_full(context, len(args) - 1)
+    found = [specs.delayed(text, at) for text in args[1:]]
+    with context.desk.together():
+        for spec in found:
+            push(context, spec)
+        there = max(len(found), length(context.desk.memory, at))
+    context.memo[_PUSHED] = (at, there == len(found))
+    return there
+
+
+def zadd(context: Context, args: list[bytes]) -> Result:
+    """It follows each RPUSH, which has done all there is to do."""
+    pairs = args[1:]
+    if len(pairs) % 2:
+        raise SYNTAX
+    new = 0
+    for score, member in zip(pairs[::2], pairs[1::2], strict=True):
+        if whole(score) != whole(member):
+            raise Error(b"ERR each member of '%b' is its own score" % args[0][:128])
+        new += context.memo.pop(_PUSHED, None) == (whole(score), True)
+    return new
+
+
+def length(memory: Memory, at: int) -> int:
+    return memory.resqu.delayed.get(at, 0)
+
+
+def read(memory: Memory, key: bytes, at: int) -> Entry | None:
+    """Of those of a second, a deferred one's may be a fraction behind it."""
+    there = length(memory, at)
+    if not there:
+        return None
+    of_second = memory.shelves[State.SCHEDULED].irange((float(at), 0), (float(at + 1), 0))
+    jobs = (memory.jobs[number] for _, number in of_second)
+    ours = (job_view.base(job) for job in jobs if job_view.face_of(job) is not None)
+    return entries.listed(key, islice(ours, there))
+
+
+def times(memory: Memory, key: bytes) -> Entry | None:
+    entries.refuse_if_long(key, len(memory.resqu.delayed))
+    return entries.seconds(memory.resqu.delayed)

@@ -1,0 +1,73 @@
+"""Jobs as Resqu's lists show them: the bytes as pushed; of other doors' jobs a text made up (MODEL section 10)."""
+
+from typing import Final
+
+import msgspec
+
+from crossdock.model.commands.resqu import SHOWN_AS
+from crossdock.model.job import Form, Job, ResquFace, Spec
+from crossdock.protocols.payload import as_value
+from crossdock.protocols.redis.resqu import payload
+from crossdock.protocols.redis.resqu.specs import added
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def face_of(job: Job) -> ResquFace | None:
+    face = None if job.extra is None else job.extra.face
+    return face if type(face) is ResquFace else None
+
+
+def face_in(spec: Spec) -> ResquFace | None:
+    face = None if spec.extra is None else spec.extra.face
+    return face if type(face) is ResquFace else None
+
+
+def text(job: Job) -> bytes:
+    face = face_of(job)
+    if face is None:
+        return _foreign(job)
+    return face.text if face.stamped else _stamped(job, face.text)
+
+
+def popped(job: Job) -> bytes:
+    """As its worker gets it. A job that carries a unique id and never had its lock, as those of batches, is shown under
+    its number: what its child says must not be taken for a word on the job that has that id."""
+    shown = text(job)
+    links = None if job.extra is None else job.extra.links
+    if b'"unique"' not in shown or (links is not None and links.lock is not None) or face_of(job) is None:
+        return shown
+    members = msgspec.json.decode(shown, type=dict[str, msgspec.Raw])
+    if payload.queued(shown).unique is None:
+        return shown
+    members["unique"] = msgspec.Raw(b'{"uid":"%b%d"}' % (SHOWN_AS.encode(), job.number))
+    return _encode(members)
+
+
+def base(job: Job) -> bytes:
+    """As it stands in a list of delayed jobs: without an id."""
+    face = face_of(job)
+    return _foreign(job) if face is None else face.text
+
+
+def _stamped(job: Job, plain: bytes) -> bytes:
+    return added(plain, b'"id":%b,"queue_time":%.6f' % (_encode(job.jid), job.since))
+
+
+def _foreign(job: Job) -> bytes:
+    """The unique id is how its worker reports: by that lock."""
+    parts = [
+        b'"class":%b,"sourceId":%b,"name":%b' % (_encode(job.kind), _encode(job.origin), _encode(job.kind)),
+        b'"args":%b' % _args(job) if job.form is not Form.NONE else b"",
+        b'"unique":{"uid":"%b%d"}' % (SHOWN_AS.encode(), job.number),
+        b'"failCount":%d' % job.failures if job.failures > 0 else b"",
+        b'"id":%b,"queue_time":%.6f' % (_encode(job.jid), job.since),
+    ]
+    return b"{%b}" % b",".join(part for part in parts if part)
+
+
+def _args(job: Job) -> bytes:
+    """An object or array as it is, anything else as an object about it (MODEL section 9)."""
+    if job.form is Form.JSON and job.payload.lstrip()[:1] in (b"{", b"["):
+        return job.payload
+    return b'{"payload":%b}' % as_value(job)

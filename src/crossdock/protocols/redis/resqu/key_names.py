@@ -1,0 +1,53 @@
+"""Which of Resqu's keys are shown, and what kind of value each is: for KEYS, SCAN and DBSIZE."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
+from crossdock.model.commands.keyspace import Kind as Type
+from crossdock.model.commands.resqu import UNASSIGNED
+from crossdock.model.records import Phase
+from crossdock.protocols.redis.resqu.keys import PREFIX, Kind
+
+#: The others are strings.
+TYPES: Final[Mapping[Kind, Type]] = {
+    Kind.UNASSIGNED: Type.LIST,
+    Kind.POOL: Type.LIST,
+    Kind.BATCH: Type.LIST,
+    Kind.STAGE: Type.LIST,
+    Kind.ALLOCATOR: Type.LIST,
+    Kind.WORKER: Type.LIST,
+    Kind.DELAYED: Type.LIST,
+    Kind.PLANS_AT: Type.LIST,
+    Kind.DELAYED_TIMES: Type.SORTED,
+    Kind.PLAN_TIMES: Type.SORTED,
+    Kind.PLANS_OF: Type.SET,
+    Kind.PROCESSES: Type.SET,
+}
+
+
+def keys(memory: Memory) -> Iterator[bytes]:
+    """Of jobs, locks, plans, batches and buffers; the seconds of delayed jobs and of plans are named by what lists
+    them."""
+    for queue in list(memory.queues.values()):
+        if queue.waiting:
+            pool = b"unassigned" if queue.name == UNASSIGNED else b"static:queue:" + queue.name.encode()
+            yield PREFIX + pool
+    for stage in list(memory.resqu.stages.values()):
+        kind = b"uncommitted:" if stage.phase is Phase.UNCOMMITTED else b"committed:"
+        if queries.length(memory, stage.name):
+            yield PREFIX + kind + stage.name.encode()
+    for source, of_source in list(memory.resqu.plans.items()):
+        yield PREFIX + b"plan_list:" + source.encode()
+        for plan in list(of_source):
+            yield PREFIX + b"plan:" + plan.encode()
+    if memory.resqu.plans:
+        yield PREFIX + b"plan_schedule"
+    if memory.resqu.delayed:
+        yield PREFIX + b"delayed_queue_schedule"
+    for lock in list(memory.locks):
+        if lock.startswith("uid:"):
+            yield PREFIX + b"unique:%b:state" % lock[4:].encode()
+    for key in list(memory.resqu.buffers):
+        yield PREFIX + key.encode()

@@ -1,0 +1,90 @@
+"""`unique:<uid>:state` and `unique:<uid>:deferred`: the lock of a unique id (protocol page 6)."""
+
+from typing import Final
+
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
+from crossdock.model.commands.resqu import Defer, Finalise, Mark, Release, Reserve, Unlock, unique
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
+from crossdock.protocols.redis.resqu import entries
+from crossdock.protocols.redis.resqu.keys import Kind, Name
+from crossdock.protocols.redis.resqu.specs import VIA, Specs
+
+_HAS: Final = "resqu holds"  #: in a connection's memo: its end must be told
+#: A client takes one before each push; who takes them and pushes nothing must not fill the memory.
+RESERVED_AT_MOST: Final = 100_000
+_STATES: Final = {b"queued": False, b"running": True}
+
+
+def _heeds(context: Context) -> int:
+    """This connection, whose end will be told."""
+    if _HAS not in context.memo:
+        context.memo[_HAS] = True
+        context.on_close.append(lambda: _ended(context))
+    return context.number
+
+
+def _ended(context: Context) -> None:
+    context.memo.pop(_HAS, None)
+    context.desk.do(Release(context.number))
+
+
+def _state(key: bytes, value: bytes) -> bool:
+    running = _STATES.get(value)
+    if running is None:
+        raise Error(b"ERR '%b' is queued or running, not '%b'" % (key[:128], value[:40]))
+    return running
+
+
+def setnx(context: Context, uid: str, args: list[bytes]) -> Result:
+    if _state(args[0], args[1]):
+        raise Error(b"ERR '%b' begins as queued" % args[0][:128])
+    if len(context.desk.memory.resqu.reserved) >= RESERVED_AT_MOST:
+        text = f"{RESERVED_AT_MOST} unique ids are taken by clients that have not pushed their jobs, the limit"
+        raise Error(f"OOM {text}; push the jobs, or close these connections")
+    return int(context.desk.do(Reserve(uid, _heeds(context))))
+
+
+def set_(context: Context, uid: str, args: list[bytes]) -> Result:
+    """XX alone: who takes a unique id does so by SETNX, for the job that is to have it."""
+    running = _state(args[0], args[1])
+    if [word.upper() for word in args[2:]] != [b"XX"]:
+        raise Error(b"ERR SET of '%b' takes XX and nothing else; a unique id is taken by SETNX" % args[0][:128])
+    return OK if context.desk.do(Mark(uid, _heeds(context), running)) else None
+
+
+def delete(context: Context, named: list[Name]) -> int:
+    """DEL of both keys is one saying."""
+    done = 0
+    for uid in dict.fromkeys(each.name for each in named):
+        kinds = {each.kind for each in named if each.name == uid}
+        command = Unlock(uid.decode(), _heeds(context), Kind.STATE in kinds, Kind.DEFERRED in kinds)
+        done += context.desk.do(command)
+    return done
+
+
+def defer_add(context: Context, specs: Specs, uid: str, args: list[bytes]) -> Value:
+    if args[0] != b"running":
+        raise Error(b"ERR a job is deferred while its like is running, not '%b'" % args[0][:40])
+    spec = specs.deferred(args[1])
+    links = spec.extra.links if spec.extra is not None else None
+    if links is None or links.lock is None or links.lock.name != unique(uid).name:
+        raise Error(f"ERR the deferred job does not have the unique id '{uid}'")
+    done = context.desk.do(Defer(VIA, spec))
+    return None if done is None else int(done)
+
+
+def finalise(context: Context, uid: str, args: list[bytes], *, nothing: Value) -> Value:
+    if args[0] != b"running":
+        raise Error(b"ERR what is finalised is running, not '%b'" % args[0][:40])
+    done = context.desk.do(Finalise(VIA, uid, _heeds(context)))
+    return done.deferred or nothing
+
+
+def read(memory: Memory, kind: Kind, uid: str) -> Entry | None:
+    if kind is Kind.DEFERRED:
+        return entries.string(queries.deferred(memory, uid))
+    state = queries.state(memory, uid)
+    return entries.string(None if state is None else state.encode())

@@ -1,0 +1,44 @@
+"""Resqu of other versions: its keys have another prefix, and none of it is spoken here (MODEL section 11)."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from crossdock.engine.keyspace.store import Entry
+from crossdock.model.commands.keyspace import Kind
+from crossdock.protocols.redis.commands.command import Act
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.resp.values import Error, Result
+from crossdock.protocols.redis.views import Page, hashed
+
+_OTHERS: Final = re.compile(rb"resque?-v(?!4:)\d+:")
+
+
+class Strangers:
+    prefix = b"resqu"
+
+    def owns(self, key: bytes) -> bool:
+        return _OTHERS.match(key) is not None
+
+    def act(self, name: bytes, key: bytes) -> Act:
+        return self._refuse
+
+    def _refuse(self, context: Context, args: list[bytes]) -> Result:
+        raise _refused(next(key for key in args if self.owns(key)))
+
+    def read(self, context: Context, key: bytes) -> Entry | None:
+        raise _refused(key)
+
+    def keys(self, context: Context) -> Iterator[bytes]:
+        return iter(())
+
+    def page(self, context: Context, place: int, count: int) -> Page:
+        return hashed(self.keys(context), place, count)
+
+    def kind(self, key: bytes) -> Kind:
+        return Kind.STRING
+
+
+def _refused(key: bytes) -> Error:
+    prefix = key.partition(b":")[0]
+    return Error(b"ERR '%b' is not served: of Resqu, protocol V4 (prefix resqu-v4) is; use a client 1.0.x" % prefix)

@@ -1,0 +1,112 @@
+"""`plan:<id>` and what lists plans: jobs that come again and again (protocol page 8). The server runs them itself."""
+
+from typing import Final
+
+import msgspec
+
+from crossdock.engine.keyspace.store import Entry
+from crossdock.engine.resqu import plans as resqu_plans
+from crossdock.engine.resqu import queries
+from crossdock.engine.state import Memory
+from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
+from crossdock.model.records import Recurrence
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
+from crossdock.protocols.redis.resqu import entries
+from crossdock.protocols.redis.resqu.queue_lists import refuse_if_full
+from crossdock.protocols.redis.resqu.specs import Specs
+
+_CLEARED: Final = "resqu plan"  #: in a connection's memo: the plan it removed last
+
+#: They are kept until somebody removes them.
+PLANS_AT_MOST: Final = 100_000
+PLAN_BYTES: Final = 65_536
+
+
+def insert(context: Context, specs: Specs, plan: str, source: str, at: int, text: bytes) -> Value:
+    memory = context.desk.memory
+    if queries.plan(memory, plan) is not None:
+        return None
+    if len(memory.recurrences) >= PLANS_AT_MOST:
+        raise Error(f"ERR there are {PLANS_AT_MOST} plans, the limit; remove some")
+    refuse_if_full(context)
+    return 1 if context.desk.do(_command(specs, plan, source, at, text)) else None
+
+
+def set_(context: Context, specs: Specs, plan: str, args: list[bytes]) -> Result:
+    """SET plan:<id>: Resqu's scheduler writes it back. One that is not there is made by its script alone."""
+    if len(args) > 2:
+        raise Error(b"ERR SET of '%b' takes no options" % args[0][:128])
+    record = queries.plan(context.desk.memory, plan)
+    if record is None:
+        raise Error(b"ERR there is no plan '%b'; plans are made by the client's script" % args[0][:128])
+    command = _command(specs, plan, record.source, int(record.next), args[1], anew=True)
+    context.desk.do(command)
+    return OK
+
+
+def _command(specs: Specs, plan: str, source: str, at: int, text: bytes, *, anew: bool = False) -> SetPlan:
+    if len(text) > PLAN_BYTES:
+        raise Error(f"ERR a plan has at most {PLAN_BYTES} bytes")
+    given, spec = specs.planned(text)
+    if given.jid != plan or given.source != source:
+        raise Error(f"ERR the plan says it is '{given.jid}' of '{given.source}', its keys '{plan}' of '{source}'")
+    try:
+        resqu_plans.parse(given.interval)
+    except ValueError as error:
+        raise Error(f"ERR invalid job: {error}") from None
+    return SetPlan(plan, source, given.interval, float(at), spec, text, anew)
+
+
+def delete(context: Context, plan: str) -> int:
+    """The client then takes it off the lists, where it is no more."""
+    record = queries.plan(context.desk.memory, plan)
+    if record is None or not context.desk.do(ClearPlan(plan)):
+        return 0
+    context.memo[_CLEARED] = record
+    return 1
+
+
+def lrem(context: Context, at: int, plan: bytes) -> int:
+    record: Recurrence | None = context.memo.get(_CLEARED)
+    return int(record is not None and record.plan.encode() == plan and int(record.next) == at)
+
+
+def srem(context: Context, source: str, plans: list[bytes]) -> int:
+    record: Recurrence | None = context.memo.pop(_CLEARED, None)
+    return int(record is not None and record.plan.encode() in plans and record.source == source)
+
+
+def move(context: Context, plan: str, at: int) -> None:
+    context.desk.do(MovePlan(plan, float(at)))
+
+
+def text(record: Recurrence) -> bytes:
+    """As it was made, with the next run it has now."""
+    members = msgspec.json.decode(record.text, type=dict[str, msgspec.Raw])
+    run = b"%d" % record.next
+    if bytes(members.get("nextRun", b"")) == run:
+        return record.text
+    members["nextRun"] = msgspec.Raw(run)
+    return msgspec.json.encode(members)
+
+
+def read(memory: Memory, plan: str) -> Entry | None:
+    record = queries.plan(memory, plan)
+    return None if record is None else entries.string(text(record))
+
+
+def of_source(memory: Memory, key: bytes, source: str) -> Entry | None:
+    return entries.members(key, (plan.encode() for plan in queries.plans_of(memory, source)))
+
+
+def at_second(memory: Memory, key: bytes, at: int) -> Entry | None:
+    runs = memory.recurring
+    start, stop = runs.bisect_left((float(at), "")), runs.bisect_left((float(at + 1), ""))
+    records = (memory.recurrences[name] for _, name in runs.islice(start, stop))
+    return entries.listed(key, (record.plan.encode() for record in records if record.plan))
+
+
+def times(memory: Memory, key: bytes) -> Entry | None:
+    entries.refuse_if_long(key, len(memory.recurring))
+    return entries.seconds(int(due) for due, _ in queries.schedule(memory))

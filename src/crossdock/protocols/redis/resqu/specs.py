@@ -1,0 +1,92 @@
+"""Resqu's jobs on their way into the engine: what was read of a payload, as a spec."""
+
+import os
+from typing import Final
+
+import msgspec
+
+from crossdock.model.commands.resqu import UNASSIGNED, unique
+from crossdock.model.job import Extra, Form, Links, ResquFace, Spec
+from crossdock.model.policies import Lapse, Rules
+from crossdock.protocols.redis.resqu import payload
+from crossdock.protocols.redis.resqu.payload import Given, Planned, as_bytes
+
+VIA: Final = "resqu"
+
+# Looked up once: a member of an enumeration costs as much as a call.
+_NONE: Final = Form.NONE
+_JSON: Final = Form.JSON
+
+
+def new_id() -> str:
+    """For a job that came without: 32 hex digits, as Resqu's server makes them. A UUID, version 4."""
+    digits = os.urandom(16).hex()
+    return f"{digits[:12]}4{digits[13:16]}8{digits[17:]}"
+
+
+class Specs:
+    """`fail_retries` is what Resqu's server calls so: how often a job is tried at all. After `max_attempts` leases a
+    job does not come back when its worker dies, lest one that kills its workers does so for ever; 0: it always does."""
+
+    def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
+        self._rules = Rules(max(0, fail_retries - 1), max_attempts, lapse=Lapse.RETURN)
+
+    def queued(self, text: bytes, stage: str = "") -> Spec:
+        """`stage`: the batch it is pushed to. Nobody checks those for uniqueness (protocol page 6)."""
+        given = payload.queued(text)
+        return self._spec(given, text, given.jid, 0.0, None, stage)
+
+    def delayed(self, text: bytes, second: int) -> Spec:
+        return self._spec(payload.base(text), text, "", float(max(0, second)))
+
+    def deferred(self, text: bytes) -> Spec:
+        given = payload.base(text)
+        return self._spec(given, text, "", 0.0, _deferrable_s(given) or 0)
+
+    def planned(self, text: bytes) -> tuple[Planned, Spec]:
+        """A plan, and the job of each run: without what makes it a plan."""
+        given = payload.planned(text)
+        members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        for member in ("id", "nextRun", "recurrenceInterval"):
+            members.pop(member, None)
+        return given, self._spec(given, msgspec.json.encode(members), "", 0.0, _deferrable_s(given))
+
+    def _spec(
+        self,
+        given: Given,
+        text: bytes,
+        jid: str,
+        due: float = 0.0,
+        defer: float | None = None,
+        stage: str = "",
+    ) -> Spec:
+        if not given.name:
+            given.name = given.kind
+            text = added(text, b'"name":' + msgspec.json.encode(given.name))
+        args, links = as_bytes(given.args), None
+        if given.unique is not None and not stage:
+            links = Links(unique(given.unique.uid), tracked=given.monitored)
+        elif given.monitored:
+            links = Links(tracked=True)
+        face = ResquFace(text, given.source, given.name, bool(jid), defer)
+        return Spec(
+            jid or new_id(),
+            UNASSIGNED,
+            given.kind,
+            args,
+            _JSON if args else _NONE,
+            0,
+            self._rules,
+            due,
+            Extra(b"", face, None, links, stage=stage) if stage else Extra(b"", face, None, links),
+            given.fails,
+        )
+
+
+def _deferrable_s(given: Given) -> int | None:
+    return None if given.unique is None else given.unique.deferrable_s
+
+
+def added(text: bytes, member: bytes) -> bytes:
+    """A JSON object that is not empty, with one more member at its end."""
+    return b"%b,%b}" % (text.rstrip()[:-1], member)

@@ -1,0 +1,180 @@
+"""One Redis connection: finds the command of each request, keeps what MULTI gathers, and puts answers on the wire."""
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from crossdock.protocols.base import Answer, Bye, Desk, Keeps, Slices, Wait
+from crossdock.protocols.redis.commands.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
+from crossdock.protocols.redis.commands.table import COMMANDS
+from crossdock.protocols.redis.commands.transaction import QUEUE_AT_MOST, WORD_BYTES, end
+from crossdock.protocols.redis.context import Context
+from crossdock.protocols.redis.pubsub import leave_all
+from crossdock.protocols.redis.resp import values
+from crossdock.protocols.redis.resp.decode import Fault, Request, Requests
+from crossdock.protocols.redis.resp.encode import encode
+from crossdock.protocols.redis.resp.parts import LARGE as LONG
+from crossdock.protocols.redis.resp.parts import bulk_in_parts, in_parts, is_long
+from crossdock.protocols.redis.resp.values import Block, Error, Hang, Result, Simple, Value
+from crossdock.protocols.redis.views import run
+from crossdock.protocols.rejection_delay import LARGE, Long, refused_late, rested
+
+if TYPE_CHECKING:
+    from crossdock.protocols.redis.protocol import RedisDoor
+
+_QUEUED: Final = Simple(b"QUEUED")
+
+#: What most commands answer.
+_AT_ONCE: Final = frozenset({int, Simple, type(None)})
+
+#: A browser that was led to this port sends these lines; as inline requests they must not be passed over (Redis 3.2).
+_HTTP: Final = frozenset({b"post", b"host:"})
+
+
+class RedisSession(Context):
+    def __init__(self, door: "RedisDoor", desk: Desk, number: int) -> None:
+        super().__init__(door, desk, number)
+        self._requests = Requests(door.request_bytes, trusted=self.identified)
+        self.receive: Callable[[bytes], list[Request]] = self._requests.receive
+        self.push: Callable[[bytes], None] = lambda data: None
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def handle(self, request: Request) -> Answer:
+        if not isinstance(request, list):
+            return self._unusual(request)
+        command = COMMANDS.get(request[0])
+        if command is None:
+            name = request[0].lower()
+            if name in _HTTP:
+                return Bye(b"")
+            command = COMMANDS.get(name)
+            if command is None:
+                return self._refuse(values.unknown_command(request))
+        words, arity = len(request), command.arity
+        if words != arity if arity > 0 else words < -arity:
+            return self._refuse_as(command, request, values.arity)
+        flags = command.flags
+        if not self.identified and not flags & STRANGER:
+            return self._refuse_as(command, request, lambda name: values.NO_AUTH)
+        if (self.channels or self.patterns) and not self.resp3 and not flags & LISTENING:
+            return self._refuse_as(command, request, values.not_while_subscribed)
+        self.door.commands += 1
+        if self.queued is not None and not flags & AT_ONCE:
+            return self._queue(command, request)
+        answer = run(self, command, request[1:])
+        if type(answer) is bytes and (size := len(answer)) <= LONG:
+            return b"$%d\r\n%b\r\n" % (size, answer)
+        return self._answer(answer)
+
+    def _unusual(self, request: Long[list[bytes]] | Fault) -> Answer:
+        if isinstance(request, Long):
+            return rested(self.desk, self.handle, request)
+        bye = Bye(encode(Error(f"ERR {request.text}"), self.resp3))
+        return refused_late(bye, request.size) if request.size > LARGE else bye
+
+    def _refuse(self, error: Error) -> bytes:
+        """Before it is carried out; EXEC will not forget it."""
+        self.spoilt = True
+        return encode(error, self.resp3)
+
+    def _refuse_as(self, command: Command, request: list[bytes], error: Callable[[bytes], Error]) -> bytes:
+        """Unless its subcommand is wrong, which is told first."""
+        try:
+            refused = error(command.full_name(request[1:]))
+        except Error as wrong:
+            return self._refuse(wrong.told())
+        if command.name == b"exec":
+            end(self)
+            refused = values.exec_refused(refused)
+        return self._refuse(refused)
+
+    def _queue(self, command: Command, request: list[bytes]) -> bytes:
+        if command.flags & ALONE:
+            return self._refuse(values.NOT_IN_MULTI)
+        if command.subcommands is not None:
+            try:
+                command.full_name(request[1:])
+            except Error as wrong:
+                return self._refuse(wrong.told())
+        self.queued_bytes += sum(map(len, request)) + WORD_BYTES * len(request)
+        if self.queued is None or len(self.queued) >= QUEUE_AT_MOST or self.queued_bytes > self.door.request_bytes:
+            return self._refuse(Error("ERR the transaction is too large"))
+        self.queued.append((command, request[1:]))
+        return encode(_QUEUED, self.resp3)
+
+    def _answer(self, result: Result) -> Answer:
+        if type(result) in _AT_ONCE:
+            return encode(result, self.resp3)  # type: ignore[arg-type]
+        if isinstance(result, Block):
+            return Wait(result.on, result.until, partial(self._ask, result))
+        if isinstance(result, Hang):
+            return Bye(encode(result.value, self.resp3))
+        if isinstance(result, Generator):
+            return self._slices(result)
+        # Leases that an answer tells of go with its last byte: such a one is not divided.
+        if self.granted is None:
+            if type(result) is bytes and len(result) > LONG:
+                return self._bulk(result)
+            if is_long(result):
+                return self._parts(result)
+        return encode(result, self.resp3)
+
+    def _ask(self, block: Block, late: bool) -> Answer:
+        if late:
+            return encode(block.late, self.resp3)
+        try:
+            return self._answer(block.again())
+        except Error as error:
+            return encode(error.told(), self.resp3)
+
+    def _slices(self, work: Generator[Any, None, Value]) -> Slices:
+        kept = 0
+        while True:
+            try:
+                step = next(work)
+            except StopIteration as end:
+                value: Value = end.value
+                break
+            except Error as error:
+                value = error.told()
+                break
+            if isinstance(step, Keeps):
+                kept += step.size
+            yield step
+        if is_long(value) and self.granted is None:
+            return (yield from self._parts(value, kept))
+        return encode(value, self.resp3)
+
+    def _bulk(self, value: bytes) -> Slices:
+        yield from bulk_in_parts(value)
+        return b""
+
+    def _parts(self, value: Value, kept: int = 0) -> Slices:
+        yield from in_parts(value, self.resp3, kept)
+        return b""
+
+    def hear(self, pattern: bytes | None, channel: bytes, text: bytes) -> None:
+        self.push(self.door.told(pattern, channel, text, self.resp3))
+
+    def trust(self) -> None:
+        self.identified = self._requests.trusted = True
+
+    def distrust(self) -> None:
+        self.identified = self._requests.trusted = not self.door.has_password
+
+    def broken(self) -> Bye | None:
+        return None  # the fault is a request of its own, so that it is answered behind those before it
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(encode(Error("ERR max number of clients reached"), self.resp3))
+
+    def farewell(self) -> bytes:
+        return b""
+
+    def closed(self) -> None:
+        leave_all(self)
+        self.door.sessions.pop(self.number, None)
+        for act in self.on_close:
+            act()

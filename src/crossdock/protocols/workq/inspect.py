@@ -1,0 +1,188 @@
+"""`inspect` (page 5.8): reads of the engine's state, a page at a time. No flags, one object word."""
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+from crossdock.engine.index.queue import Queue
+from crossdock.model.job import Job
+from crossdock.protocols.base import Answer, Desk, Slices
+from crossdock.protocols.workq import ids, messages
+from crossdock.protocols.workq.job_view import record
+from crossdock.protocols.workq.messages import Invalid
+from crossdock.protocols.workq.timestamps import stamp
+from crossdock.protocols.workq.words import Flags, name, spells, unsigned
+
+if TYPE_CHECKING:
+    from crossdock.protocols.workq.protocol import WorkqDoor
+
+LIMIT: Final = 100
+_OFFSET: Final = 2**32 - 1
+
+#: Names of queues looked at in one go.
+SLICE: Final = 1_000
+
+#: Of a page of jobs: a longer one is sent in parts of so much, or of one job. A hundred jobs may have 100 MiB.
+PART_BYTES: Final = 64 * 1024
+
+Words = list[bytes]
+
+
+def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> Answer:
+    """`inspect <object> …`. Raises Invalid."""
+    known = _OBJECTS.get(words[1])
+    if known is None:
+        raise Invalid(messages.UNKNOWN_COMMAND)
+    count, look = known
+    if len(words) != count or flags:
+        raise Invalid(messages.INVALID_ARGS)
+    return look(door, desk, words)
+
+
+def _server(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """Three keys, and three announced: upstream says two (section 10, row 3)."""
+    return messages.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
+        door.connections,
+        desk.memory.counters.evicted,
+        stamp(door.started),
+    )
+
+
+def _queue(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    return _replies([_lengths(desk, _known(desk, _named(words[2])))])
+
+
+def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
+    """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
+    offset, limit = _page(words)
+    names = [queue.name for queue in desk.memory.queues.values() if queue.listed]
+    if len(names) <= SLICE:
+        return _page_of_queues(desk, _spelled(names), offset, limit)
+    return _in_slices(desk, names, offset, limit)
+
+
+def _in_slices(desk: Desk, names: list[str], offset: int, limit: int) -> Slices:
+    """To sort what is sorted in long pieces takes a fraction of the time."""
+    found: list[str] = []
+    for first in range(0, len(names), SLICE):
+        found += _spelled(names[first : first + SLICE])
+        yield
+    return _page_of_queues(desk, sorted(found), offset, limit)
+
+
+def _spelled(names: list[str]) -> list[str]:
+    return sorted(each for each in names if spells(each))
+
+
+def _page_of_queues(desk: Desk, names: list[str], offset: int, limit: int) -> bytes:
+    """One that was forgotten meanwhile has no row."""
+    queues = desk.memory.queues
+    listed = (queues[each] for each in names[offset : offset + limit] if each in queues)
+    return _replies([_lengths(desk, queue) for queue in listed])
+
+
+def _lengths(desk: Desk, queue: Queue) -> bytes:
+    later = len(desk.memory.scheduled_in.get(queue.name, ()))
+    return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
+
+
+def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
+    """Ready ones alone, in the order they will be leased (row 23)."""
+    queue, offset, limit = _page_of(desk, words)
+    jobs = desk.memory.jobs
+    return _page_of_jobs([jobs[place[4]] for place in queue.ready.islice(offset, offset + limit)])
+
+
+def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
+    """Of higher priority first, then by time (5.8)."""
+    queue, offset, limit = _page_of(desk, words)
+    jobs, waiting = desk.memory.jobs, desk.memory.scheduled_in.get(queue.name)
+    if waiting is None:
+        return messages.NONE
+    return _page_of_jobs([jobs[number] for _, _, number in waiting.islice(offset, offset + limit)])
+
+
+def _page_of_jobs(jobs: list[Job]) -> Answer:
+    if sum(len(job.payload) for job in jobs) <= PART_BYTES:
+        return _replies(map(record, jobs))
+    return _in_parts([copy(job) for job in jobs])
+
+
+def _in_parts(jobs: list[Job]) -> Slices:
+    """Each job as it was when it was asked for, whatever becomes of it while the peer reads: as many were announced. A
+    copy shares the payload with its job."""
+    part = b"+OK %d\r\n" % len(jobs)
+    jobs.reverse()
+    while jobs:
+        part += record(jobs.pop())
+        if len(part) >= PART_BYTES:
+            yield part
+            part = b""
+    return part
+
+
+def _job(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+    """Any UUID will do to ask."""
+    ident = ids.parse(words[2])
+    if ident is None:
+        raise Invalid(messages.INVALID_ID)
+    job = find(desk, ident)
+    return messages.NOT_FOUND if job is None else _replies([record(job)])
+
+
+def find(desk: Desk, ident: str) -> Job | None:
+    """The job this door shows under that id: the newest of that jid, or the one of that number."""
+    memory = desk.memory
+    number = memory.jids.newest(ident)
+    if number is not None:
+        return memory.jobs[number]
+    if ident.startswith(ids.MADE_UP):
+        job = memory.jobs.get(ids.number(ident))
+        if job is not None and ids.shown(job) == ident:
+            return job
+    return None
+
+
+def _named(text: bytes) -> str:
+    queue = name(text)
+    if queue is None:
+        raise Invalid(messages.INVALID_NAME)
+    return queue
+
+
+def _known(desk: Desk, queue: str) -> Queue:
+    if queue not in desk.memory.queues:
+        raise Invalid(messages.NOT_FOUND)
+    return desk.memory.queues[queue]
+
+
+def _page(words: Words) -> tuple[int, int]:
+    """The last two words."""
+    offset, limit = unsigned(words[-2], _OFFSET), unsigned(words[-1], LIMIT)
+    if offset is None:
+        raise Invalid(messages.INVALID_OFFSET)
+    if not limit:
+        raise Invalid(messages.INVALID_LIMIT)
+    return offset, limit
+
+
+def _page_of(desk: Desk, words: Words) -> tuple[Queue, int, int]:
+    """The queue is looked up last: a bad page of an unknown queue is a bad page."""
+    queue, (offset, limit) = _named(words[2]), _page(words)
+    return _known(desk, queue), offset, limit
+
+
+def _replies(found: Iterable[bytes]) -> bytes:
+    each = list(found)
+    return b"+OK %d\r\n%b" % (len(each), b"".join(each))
+
+
+#: The number of words, `inspect` and the object included, and what to show.
+_OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqDoor", Desk, Words], Answer]]]] = {
+    b"server": (2, _server),
+    b"queue": (3, _queue),
+    b"queues": (4, _queues),
+    b"jobs": (5, _jobs),
+    b"scheduled-jobs": (5, _scheduled_jobs),
+    b"job": (3, _job),
+}

@@ -1,0 +1,25 @@
+"""The Workq door: what its sessions share. It has no password, so it is never opened beyond loopback."""
+
+from collections.abc import Callable
+
+from crossdock.protocols.base import Desk
+from crossdock.protocols.workq.session import VIA, WorkqSession
+
+
+class WorkqDoor:
+    name = VIA
+    handshake_s = 0.0  #: there is none
+
+    def __init__(self, *, lease_ttr: bool = False) -> None:
+        self.lease_ttr = lease_ttr  #: a lease tells the TTR, as Workq 0.2.0 and later do (section 10, row 1)
+        self.connections = 0
+        self.started = 0.0  #: wall
+
+    def session(self, desk: Desk, hang_up: Callable[[], None]) -> WorkqSession:
+        self.tick(desk)
+        self.connections += 1
+        return WorkqSession(self, desk)
+
+    def tick(self, desk: Desk) -> None:
+        if not self.started:
+            self.started = desk.now.wall

@@ -1,0 +1,254 @@
+"""One Workq connection: a reply a command, in order; `lease`, `result` and `run` may wait (page section 5)."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final
+
+from crossdock.engine.job_view import face_of
+from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.model.commands.admin import Remove
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
+from crossdock.model.job import Held, Number, Spec
+from crossdock.model.states import State
+from crossdock.protocols.base import Answer, Bye, Desk, Ended, Wait, again
+from crossdock.protocols.issued_leases import Given
+from crossdock.protocols.payload import as_bytes
+from crossdock.protocols.rejection_delay import Long, rested
+from crossdock.protocols.workq import ids, messages
+from crossdock.protocols.workq.codec import Codec, Request
+from crossdock.protocols.workq.inspect import find, inspect
+from crossdock.protocols.workq.job import DAY_MS, LEASE_S, added, foreground, scheduled, timeout
+from crossdock.protocols.workq.job_view import outcome
+from crossdock.protocols.workq.messages import OK, TIMEOUT, Invalid
+from crossdock.protocols.workq.words import Flags, name
+
+if TYPE_CHECKING:
+    from crossdock.protocols.workq.protocol import WorkqDoor
+
+VIA: Final = "workq"
+NAMES_AT_MOST: Final = 1_000  #: in one lease
+_NAMES_KEPT: Final = 64
+MESSAGE_BYTES: Final = 1_000
+
+#: Naming a queue makes it known, as upstream does; beyond so many it does not, for they never go away.
+QUEUES_AT_MOST: Final = 100_000
+TERMS: Final = Terms(LEASE_S, 0.001, DAY_MS / 1_000, registers=True)
+_TERMS_WHEN_MANY: Final = Terms(LEASE_S, 0.001, DAY_MS / 1_000)
+
+_FREE: Final = Claim(VIA, "", free=True)
+_ALL: Final = frozenset(State) - {State.GONE}
+_UNLEASED: Final = _ALL - {State.LEASED}
+_SETTLED: Final = {
+    Verdict.DONE: OK,
+    Verdict.UNKNOWN: messages.NOT_FOUND,
+    Verdict.FINISHED: messages.DUPLICATE_RESULT,
+}
+
+
+class WorkqSession:
+    def __init__(self, door: "WorkqDoor", desk: Desk) -> None:
+        self._door = door
+        self._desk = desk
+        self.receive = Codec().receive
+        self.identified = True  #: there is no handshake
+        self.granted: list[Held] | None = None
+        self._given = Given()
+        self._running: Number = 0  #: the foreground job this connection waits for
+
+    def greeting(self) -> bytes:
+        return b""
+
+    def handle(self, request: Request) -> Answer:
+        if request is None:
+            return Bye(b"")
+        if isinstance(request, bytes):
+            return request
+        if isinstance(request, Long):
+            return rested(self._desk, self.handle, request)
+        words, flags, block = request
+        try:
+            return _VERBS[words[0]](self, words, flags, block)
+        except Invalid as refused:
+            return refused.reply
+
+    def broken(self) -> None:
+        """The codec tells of it at its place among the requests."""
+
+    def crowded(self, connections: int) -> Bye:
+        return Bye(messages.server_error(f"Too many connections: {connections}"))
+
+    def farewell(self) -> bytes:
+        """Nothing: a client would take it for the reply to its next command."""
+        return b""
+
+    def closed(self) -> None:
+        """Nobody will hear of the job it ran; a worker that has it may go on (docs/explain/doors.md, question 15)."""
+        self._door.connections -= 1
+        if self._running:
+            self._remove(self._running, "abandoned", _UNLEASED)
+
+    def _add(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        return self._enqueue(added(words, flags, block)) or OK
+
+    def _schedule(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        return self._enqueue(scheduled(words, flags, block, self._desk.now)) or OK
+
+    def _enqueue(self, spec: Spec) -> bytes | None:
+        """Why it was not taken in; None: it was."""
+        if spec.jid.startswith(ids.MADE_UP) and find(self._desk, spec.jid) is not None:
+            return messages.DUPLICATE_JOB
+        no_room = self._desk.no_room(1)
+        if no_room is not None:
+            return messages.server_error(no_room)
+        return messages.DUPLICATE_JOB if self._desk.do(Enqueue(VIA, [spec], unless_live=True)) else None
+
+    def _run(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        """Wait for a worker, then for its result; a lease that ends ends it all (section 10, row 12)."""
+        spec, wait = foreground(words, flags, block)
+        refused = self._enqueue(spec)
+        if refused is not None:
+            return refused
+        ident = spec.jid
+        job = find(self._desk, ident)
+        number = self._running = 0 if job is None else job.number
+
+        def told(ended: Ended) -> Answer:
+            self._running = 0
+            if ended.settled:
+                return messages.result(ident, ended.ok, ended.body)
+            return TIMEOUT if ended.lapsed else messages.NOT_FOUND
+
+        def late(_: bool) -> Answer:
+            job = self._desk.memory.jobs.get(number)
+            if job is not None and job.lease is not None and job.lease.end > self._desk.now.steady:
+                return Wait((), job.lease.end, late, number, told)
+            self._running = 0
+            self._remove(number, "abandoned", _ALL)
+            return TIMEOUT
+
+        return Wait((), self._desk.now.steady + wait / 1_000, late, number, told)
+
+    def _result(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        ident = _ident(words, flags)
+        wait = timeout(words[2])
+        job = find(self._desk, ident)
+        if job is None:
+            return messages.NOT_FOUND
+        over = outcome(job)
+        if over is not None:
+            return messages.result(ident, *over)
+        if not wait:
+            return TIMEOUT
+
+        def told(ended: Ended) -> Answer:
+            return messages.result(ident, ended.ok, ended.body) if ended.settled else messages.NOT_FOUND
+
+        return Wait((), self._desk.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, told)
+
+    def _lease(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        if flags or len(words) > NAMES_AT_MOST + 2:
+            return messages.INVALID_ARGS
+        wait = timeout(words[-1])
+        return self._try_lease(_names(words[1:-1]), self._desk.now.steady + wait / 1_000, not wait)
+
+    def _try_lease(self, queues: tuple[str, ...], until: float, late: bool = False) -> Answer:
+        desk = self._desk
+        terms = TERMS if len(desk.memory.queues) < QUEUES_AT_MOST else _TERMS_WHEN_MANY
+        command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
+        job = desk.do(command)
+        if job is None or job.lease is None:
+            if row_goes_on(desk.memory, command, desk.now):
+                return again(desk, until, partial(self._try_lease, queues, until))
+            return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
+        lease = job.lease
+        self.granted = [(job.number, lease.token)]
+        if job.origin == VIA and face_of(job) is None:  # a recurring job of qless may have come by this very lease
+            ident, payload = job.jid, job.payload
+        else:
+            ident, payload = ids.shown(job), as_bytes(job)
+        self._given.remember(ident, job, desk)
+        ttr = b"%d " % round((lease.end - lease.began) * 1_000) if self._door.lease_ttr else b""
+        return messages.ONE + b"%b %b %b%d\r\n%b\r\n" % (ident.encode(), job.queue.encode(), ttr, len(payload), payload)
+
+    def _complete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        ident = _ident(words, flags)
+        jid, claim = self._claim(ident)
+        return self._settled(ident, self._desk.do(Succeed(jid, claim, block)))
+
+    def _fail(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        ident = _ident(words, flags)
+        jid, claim = self._claim(ident)
+        message = block[:MESSAGE_BYTES].decode("utf-8", "replace") or "failed"
+        return self._settled(ident, self._desk.do(Fail(jid, claim, "failed", message, result=block)))
+
+    def _claim(self, ident: str) -> tuple[str, Claim]:
+        """Who asks, for which jid. The lease counts that this connection was given; once it is over, Workq's freedom
+        goes as far as no other door has the job."""
+        held = self._given.newest(ident)
+        number = 0
+        if ident.startswith(ids.MADE_UP) and (job := find(self._desk, ident)) is not None and job.jid != ident:
+            ident, number = job.jid, job.number
+        return ident, _FREE if held is None and not number else Claim(VIA, "", held, True, number)
+
+    def _settled(self, ident: str, verdict: Verdict) -> bytes:
+        if verdict is Verdict.DONE:
+            self._given.forget(ident)
+        return _SETTLED[verdict]
+
+    def _delete(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        """Any UUID will do; one that no job can have is not found (section 10, row 17)."""
+        if flags:
+            return messages.INVALID_ARGS
+        ident = ids.parse(words[1])
+        if ident is None:
+            return messages.INVALID_ID
+        job = find(self._desk, ident)
+        if job is None or not self._remove(job.number, "deleted", _ALL):
+            return messages.NOT_FOUND
+        return OK
+
+    def _remove(self, number: Number, why: str, states: frozenset[State]) -> int:
+        return self._desk.do(Remove(VIA, why, [number], states))
+
+    def _inspect(self, words: list[bytes], flags: Flags, block: bytes) -> Answer:
+        return inspect(self._door, self._desk, words, flags)
+
+
+def _ident(words: list[bytes], flags: Flags) -> str:
+    """Of `complete`, `fail` and `result`: no flags, then the id."""
+    if flags:
+        raise Invalid(messages.INVALID_ARGS)
+    ident = ids.read(words[1])
+    if ident is None:
+        raise Invalid(messages.INVALID_ID)
+    return ident
+
+
+def _names(words: list[bytes]) -> tuple[str, ...]:
+    """Workers ask for the same names over and over; very many of them are not remembered."""
+    return _read_names(tuple(words)) if len(words) <= _NAMES_KEPT else _read_names.__wrapped__(tuple(words))
+
+
+@lru_cache(maxsize=256)
+def _read_names(words: tuple[bytes, ...]) -> tuple[str, ...]:
+    """Each once, so that each is as likely as the others."""
+    found: dict[str, None] = {}
+    for word in words:
+        queue = name(word)
+        if queue is None:
+            raise Invalid(messages.INVALID_NAME)
+        found[queue] = None
+    return tuple(found)
+
+
+_VERBS: Final[dict[bytes, Callable[[WorkqSession, list[bytes], Flags, bytes], Answer]]] = {
+    b"add": WorkqSession._add,
+    b"lease": WorkqSession._lease,
+    b"complete": WorkqSession._complete,
+    b"fail": WorkqSession._fail,
+    b"schedule": WorkqSession._schedule,
+    b"run": WorkqSession._run,
+    b"result": WorkqSession._result,
+    b"delete": WorkqSession._delete,
+    b"inspect": WorkqSession._inspect,
+}
