@@ -36,7 +36,7 @@ from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.protocols.redis.channels import Channels
-from crossdock.server.standing import recurrences
+from crossdock.server.static_config import recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
 
 T = TypeVar("T")

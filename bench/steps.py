@@ -25,9 +25,9 @@ from crossdock.protocols.redis.qless.service import Qless as QlessService
 from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.hall import Hall
+from crossdock.server.connection_registry import Hall
+from crossdock.server.group_commit import Turn
 from crossdock.server.limits import Limits
-from crossdock.server.turn import Turn
 
 _A_TURN: Final = 64  #: requests that share a batch
 

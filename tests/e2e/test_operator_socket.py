@@ -15,7 +15,7 @@ from crossdock.client.control import ControlClient
 from crossdock.client.errors import Broken, NoServer, Refused
 from crossdock.protocols.admin.session import LINE_BYTES
 from crossdock.protocols.admin.socket_path import PATH_BYTES
-from crossdock.server.doors import BUILT
+from crossdock.server.endpoints import BUILT
 from tests.support.command_line import Ended, Operator
 from tests.support.faktory_client import Refused as Crowded
 from tests.support.server import Server

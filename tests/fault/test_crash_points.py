@@ -15,7 +15,7 @@ from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed
 from crossdock.model.job import Held
 from crossdock.model.states import State
 from crossdock.server.clock import Clock
-from crossdock.server.turn import Turn
+from crossdock.server.group_commit import Turn
 from tests.support.hand_loop import HandLoop
 from tests.support.states import TERMS, spec
 

@@ -17,7 +17,7 @@ from crossdock.journal.folder import BALLAST, DATABASE, LOCK, Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.errors import Damaged
-from crossdock.server.lake import last_batch
+from crossdock.server.lake_keeper import last_batch
 from crossdock.settings import ServerSettings, Settings
 from tests.support.patience import wait_until
 from tests.support.picture import picture

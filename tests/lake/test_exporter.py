@@ -18,7 +18,7 @@ from crossdock.lake.segments import look
 from crossdock.lake.status import status
 from crossdock.model.clock import Now
 from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
-from crossdock.server.lake import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
+from crossdock.server.lake_keeper import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
 from crossdock.settings import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
 from tests.support.journals import Writer
@@ -273,7 +273,7 @@ def test_one_that_gets_nothing_of_the_processors_runs_at_the_servers_priority_be
     """Where others take them all for hours, there would be no segment until 256 MiB are waiting."""
     clock = SimpleNamespace(now=1_000.0)
     clock.monotonic = lambda: clock.now
-    monkeypatch.setattr("crossdock.server.lake.time", clock)
+    monkeypatch.setattr("crossdock.server.lake_keeper.time", clock)
     keeps, turn, _ = keeper(Settings(server=ServerSettings(data=tmp_path)))
     keeps._child._process = SimpleNamespace(pid=idler, returncode=None)  # type: ignore[assignment]
     keeps._task = SimpleNamespace()  # type: ignore[assignment]

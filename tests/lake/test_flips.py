@@ -21,7 +21,7 @@ from crossdock.lake.segments import look
 from crossdock.lake.sums import read_footer
 from crossdock.model.clock import Now
 from crossdock.model.errors import CrossdockError
-from crossdock.server.lake import LakeKeeper
+from crossdock.server.lake_keeper import LakeKeeper
 from crossdock.settings import ServerSettings, Settings
 from tests.lake.source import Row, rows_in
 from tests.support.journals import Writer

@@ -7,7 +7,7 @@ from crossdock.protocols.base import Answer, Bye, Slices, Told, Wait
 from crossdock.protocols.base import Door as AnyDoor
 from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor
 from crossdock.protocols.faktory.session import FaktorySession
-from crossdock.server.waits import Waiter
+from crossdock.server.waiters import Waiter
 from tests.support.desk import NEVER, PlainDesk
 from tests.support.resp import replies
 

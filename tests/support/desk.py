@@ -18,8 +18,8 @@ from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
 from crossdock.protocols.base import Desk
 from crossdock.protocols.redis.channels import Channels
-from crossdock.server.endings import endings
-from crossdock.server.waits import Waits
+from crossdock.server.job_results import endings
+from crossdock.server.waiters import Waits
 
 T = TypeVar("T")
 

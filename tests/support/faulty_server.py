@@ -31,8 +31,8 @@ from crossdock.engine.state import Memory
 from crossdock.journal.sqlite import SqliteJournal
 from crossdock.model.events import Recurred, Succeeded
 from crossdock.model.job import Bound
-from crossdock.server import clock, compactor, ticker
-from crossdock.server.scribe import Scribe
+from crossdock.server import clock, compactor, timer
+from crossdock.server.journal_writer import Scribe
 
 #: Batches that are lost with an early-reply server: at any speed there is some of everything in them.
 EARLY: Final = 100
@@ -107,7 +107,7 @@ def moved_clock() -> None:
 
 def small_slices() -> None:
     dependents.AT_ONCE = 3
-    ticker.TICK_DEPENDENTS = 1  # type: ignore[misc]
+    timer.TICK_DEPENDENTS = 1  # type: ignore[misc]
 
 
 FAULTS = {

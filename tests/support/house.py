@@ -12,9 +12,9 @@ from crossdock.model.states import State
 from crossdock.protocols.base import Door
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.hall import Hall
+from crossdock.server.connection_registry import Hall
+from crossdock.server.group_commit import Turn
 from crossdock.server.limits import Limits
-from crossdock.server.turn import Turn
 from tests.support.hand_loop import HandLoop
 from tests.unit.test_turn import HeldScribe
 

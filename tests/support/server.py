@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from crossdock.server.doors import BUILT
+from crossdock.server.endpoints import BUILT
 from tests.support.faktory_client import Client
 from tests.support.patience import IDLE_PATIENCE_S, PATIENCE_S, wait_until
 from tests.support.ports import hold_port

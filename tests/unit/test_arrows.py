@@ -61,7 +61,7 @@ def test_every_import_points_inward(file: Path) -> None:
     ("source", "package"),
     [
         ("from crossdock.journal.disk import write_whole", "crossdock.protocols"),
-        ("import crossdock.server.run", "crossdock.journal"),
+        ("import crossdock.server.app", "crossdock.journal"),
         ("from crossdock import settings", "crossdock.engine"),
         ("def f():\n    from crossdock.engine import engine", "crossdock.model"),
         ("from ..server import room", "crossdock.protocols"),

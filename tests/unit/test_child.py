@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.server.child import Child
+from crossdock.server.child_process import Child
 
 #: Says who it is, and goes on until its stdin ends.
 SLEEPER = "import os, sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\nprint('over', flush=True)\n"

@@ -17,7 +17,7 @@ import pytest
 from crossdock import __version__
 from crossdock.cli.main import VERBS, crossdock, main
 from crossdock.cli.table import TABLE
-from crossdock.server.doors import BUILT
+from crossdock.server.endpoints import BUILT
 from tests.support.patience import PATIENCE_S
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
@@ -252,7 +252,7 @@ def test_the_help_does_not_wait_for_the_servers_code() -> None:
     look = "import sys; from crossdock.cli.main import main; main(['--help']); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
     assert "crossdock.cli.main" in modules
-    assert not {"crossdock.server.run", "crossdock.engine.engine", "pyarrow"} & set(modules)
+    assert not {"crossdock.server.app", "crossdock.engine.engine", "pyarrow"} & set(modules)
 
 
 def test_a_door_that_stays_closed_is_not_loaded() -> None:

@@ -13,9 +13,9 @@ from crossdock.protocols.admin.job_walk import PAUSE_S, SLICE
 from crossdock.protocols.admin.protocol import ControlDoor
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.hall import Hall
+from crossdock.server.connection_registry import Hall
+from crossdock.server.group_commit import Turn
 from crossdock.server.limits import Limits
-from crossdock.server.turn import Turn
 from tests.support.control_peer import House
 from tests.support.hand_loop import HandLoop
 from tests.support.states import RULES

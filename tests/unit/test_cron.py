@@ -13,7 +13,7 @@ from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import SetRecurrences
 from crossdock.model.events import Spawned
 from crossdock.model.job import Job
-from crossdock.server.standing import BadOrder, recurrences
+from crossdock.server.static_config import BadOrder, recurrences
 from crossdock.settings import CronEntry, CronJob, Settings
 from tests.support.conversation import Door, worker
 from tests.support.desk import BEGIN, PlainDesk

@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.protocols.faktory.protocol import FaktoryDoor
-from crossdock.server.deadline import CATCH_UP_S
+from crossdock.server.idle_timeout import CATCH_UP_S
 from tests.support.house import House
 
 

@@ -15,7 +15,7 @@ from crossdock.cli.main import main
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
 from crossdock.cli.table import TABLE
 from crossdock.journal.folder import Folder, NotAFolder
-from crossdock.server import room
+from crossdock.server import admission
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -29,9 +29,9 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_disk = Path("mountinfo")
     on_disk.write_text("27 1 254:0 / / rw - ext4 /dev/vda rw\n", "ascii")
     monkeypatch.setattr(checks, "MOUNTS", on_disk)
-    monkeypatch.setattr(checks, "free_bytes", lambda folder: 10 * 1024 * room.MIB)
-    monkeypatch.setattr(room, "free_bytes", lambda folder: 10 * 1024 * room.MIB)
-    monkeypatch.setattr(room, "total_bytes", lambda folder: 100 * 1024 * room.MIB)
+    monkeypatch.setattr(checks, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
+    monkeypatch.setattr(admission, "free_bytes", lambda folder: 10 * 1024 * admission.MIB)
+    monkeypatch.setattr(admission, "total_bytes", lambda folder: 100 * 1024 * admission.MIB)
 
 
 def warned(file: Path | None = None, **settings: Any) -> list[str]:
@@ -100,13 +100,13 @@ def test_too_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "free_bytes", lambda folder: 1_023 * room.MIB)
+    monkeypatch.setattr(checks, "free_bytes", lambda folder: 1_023 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("only 1023 MiB of disk are free for the data folder")
 
 
 def test_a_disk_below_the_watermark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "free_bytes", lambda folder: 255 * room.MIB)
+    monkeypatch.setattr(admission, "free_bytes", lambda folder: 255 * admission.MIB)
     (warning,) = warned()
     assert warning.startswith("new jobs will be refused: the disk is nearly full (255 MiB free, 256 MiB kept)")
     assert warned(journal_free_mib=255) == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crossdock.protocols.faktory.protocol import FaktoryDoor
-from crossdock.server import hall
+from crossdock.server import connection_registry
 from crossdock.server.limits import PIECE, Limits
 from tests.support.house import House, Transport
 
@@ -48,7 +48,7 @@ def test_sockets_that_say_nothing_keep_nobody_out(house: House) -> None:
 
 
 def test_there_is_a_bound_to_sockets_that_say_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hall, "STRANGERS", 3)
+    monkeypatch.setattr(connection_registry, "STRANGERS", 3)
     house.limits = Limits(connections=2)
     transports = [house.connect()[1] for _ in range(6)]
     assert [transport.aborted for transport in transports] == [False] * 5 + [True]

@@ -12,11 +12,11 @@ from crossdock.engine.state import Memory
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Enqueue
 from crossdock.protocols.admin.server_status import Rates, Sync
-from crossdock.server import pulse
+from crossdock.server import metrics
 from crossdock.server.clock import Clock
-from crossdock.server.pulse import LATELY_S, Pulse, sync_times
-from crossdock.server.scribe import Scribe
-from crossdock.server.turn import Turn
+from crossdock.server.group_commit import Turn
+from crossdock.server.journal_writer import Scribe
+from crossdock.server.metrics import LATELY_S, Pulse, sync_times
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -49,7 +49,7 @@ def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
 
 def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(pulse, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now))
     loop = HandLoop()
     scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
     turn = Turn(Engine(Memory(), Random(1)), scribe, Clock(), loop.as_loop(), 100)

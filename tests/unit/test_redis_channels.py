@@ -12,9 +12,9 @@ from crossdock.protocols.redis.channels import Channels
 from crossdock.protocols.redis.protocol import RedisDoor
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.hall import Hall
+from crossdock.server.connection_registry import Hall
+from crossdock.server.group_commit import Turn
 from crossdock.server.limits import PUSHED_UNREAD, Limits
-from crossdock.server.turn import Turn
 from tests.support.hand_loop import HandLoop
 from tests.unit.test_turn import HeldScribe
 

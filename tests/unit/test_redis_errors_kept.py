@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import crossdock.wire.redis
+import crossdock.protocols.redis
 from crossdock.protocols.redis.protocol import RedisDoor
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.values import Error
@@ -38,7 +38,7 @@ REQUESTS = [
 
 
 def constants() -> Iterator[tuple[str, Error]]:
-    for found in pkgutil.walk_packages(crossdock.wire.redis.__path__, "crossdock.wire.redis."):
+    for found in pkgutil.walk_packages(crossdock.protocols.redis.__path__, "crossdock.protocols.redis."):
         for name, value in vars(importlib.import_module(found.name)).items():
             if isinstance(value, Error):
                 yield f"{found.name}.{name}", value

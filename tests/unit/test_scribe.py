@@ -14,8 +14,8 @@ from crossdock.journal.sqlite import DiskFull
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock
-from crossdock.server.scribe import Scribe
-from crossdock.server.turn import Turn
+from crossdock.server.group_commit import Turn
+from crossdock.server.journal_writer import Scribe
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -221,12 +221,12 @@ def test_no_room_to_trim_or_to_install_does_not_stop_the_server(desk: Desk) -> N
 
 
 def test_the_reserve_is_made_when_there_is_room(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossdock.server.scribe.BALLAST_BYTES", 4_096)
+    monkeypatch.setattr("crossdock.server.journal_writer.BALLAST_BYTES", 4_096)
     desk.scribe.reserve_used = True
     desk.scribe.make_ballast()
     assert desk.ballast.stat().st_size == 4_096
     assert not desk.scribe.reserve_used
-    monkeypatch.setattr("crossdock.server.scribe.free_bytes", lambda folder: 8_192)
+    monkeypatch.setattr("crossdock.server.journal_writer.free_bytes", lambda folder: 8_192)
     desk.ballast.unlink()
     again = Desk(desk.ballast.parent)
     again.scribe.make_ballast()
@@ -235,7 +235,7 @@ def test_the_reserve_is_made_when_there_is_room(desk: Desk, monkeypatch: pytest.
 
 @pytest.mark.parametrize("size", [0, 4_095])
 def test_a_reserve_that_a_crash_cut_short_is_made_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr("crossdock.server.scribe.BALLAST_BYTES", 4_096)
+    monkeypatch.setattr("crossdock.server.journal_writer.BALLAST_BYTES", 4_096)
     desk.ballast.write_bytes(bytes(size))
     desk.scribe.make_ballast()
     assert desk.ballast.stat().st_size == 4_096
@@ -245,7 +245,7 @@ def test_a_reserve_that_cannot_be_made_does_not_stop_the_server(desk: Desk, monk
     def fail(path: Path, size: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("crossdock.server.scribe.reserve", fail)
+    monkeypatch.setattr("crossdock.server.journal_writer.reserve", fail)
     desk.scribe.make_ballast()
     desk.append("one")
     assert desk.durable == ["one"]

@@ -20,11 +20,11 @@ from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Extra, Form, Held, Links
 from crossdock.model.records import Interval
 from crossdock.protocols.base import Answer, Ended, Wait
-from crossdock.server import ceiling
+from crossdock.server import admission
 from crossdock.server.clock import Clock
-from crossdock.server.pending import Waiting
-from crossdock.server.ticker import TICK_DEPENDENTS, TICK_JOBS
-from crossdock.server.turn import Turn
+from crossdock.server.group_commit import Turn
+from crossdock.server.pending import WaitingRequest
+from crossdock.server.timer import TICK_DEPENDENTS, TICK_JOBS
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -413,7 +413,7 @@ def test_a_request_that_comes_before_a_late_timer_finds_no_job_after_its_time_to
 
 
 def test_a_flood_of_what_is_due_takes_one_slice_of_each_pass(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossdock.server.ticker.TICK_JOBS", 10)
+    monkeypatch.setattr("crossdock.server.timer.TICK_JOBS", 10)
     clock = Stopped(desk)
     _with_ttl(desk, [f"job-{n:04}" for n in range(35)], 10.0)
     clock.at = 11.0
@@ -434,7 +434,7 @@ def test_one_whose_wait_ends_with_what_it_waits_for_is_answered_once(desk: Desk)
     desk.scribe.synced()
     answers: list[Answer] = []
     wait = Wait(("default",), 10.0, lambda late: b"late" if late else b"a job")
-    waiting = Waiting(wait, desk.turn, desk.loop.as_loop(), answers.append)
+    waiting = WaitingRequest(wait, desk.turn, desk.loop.as_loop(), answers.append)
     clock.at = 10.0
     waiting.too_late()
     assert answers == [b"a job"]
@@ -463,7 +463,7 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
 
 
 def test_records_beside_the_jobs_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ceiling, "RECORDS_FREE", 10)
+    monkeypatch.setattr(admission, "RECORDS_FREE", 10)
     desk = Desk(max_jobs=100)
     memory = desk.turn.memory
     for n in range(10):
@@ -508,7 +508,7 @@ def test_jobs_that_nobody_pushes_are_told_of_the_room_with_every_batch() -> None
 def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_the_last(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossdock.server.rows.ROW_BYTES", 400)
+    monkeypatch.setattr("crossdock.server.journal_entries.ROW_BYTES", 400)
     peer = Peer()
     for number in range(8):
         desk.push(peer, f"job-{number:04}")
@@ -547,7 +547,7 @@ def test_what_cannot_be_written_stops_the_server_and_is_never_answered(desk: Des
 def test_polls_that_nobody_waits_for_are_written_before_they_are_too_many(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossdock.server.turn.SOFT_AT_MOST", 5)
+    monkeypatch.setattr("crossdock.server.group_commit.SOFT_AT_MOST", 5)
     peer = Peer()
     for number in range(6):
         desk.turn.begin()

@@ -10,7 +10,7 @@ from crossdock.model.job import Extra, Form, Links, Number, Spec
 from crossdock.model.policies import Backoff, Lapse, Rules, Then
 from crossdock.model.states import State
 from crossdock.protocols.base import Answer, Ended, Wait
-from crossdock.server.waits import Waiter, Waits
+from crossdock.server.waiters import Waiter, Waits
 from tests.support.desk import PlainDesk
 
 FREE = Claim("workq", "", free=True)

@@ -10,7 +10,7 @@ from crossdock.cli.control import OperatorCommand, print_json, settings_of
 from crossdock.cli.meter import meter
 from crossdock.cli.show import size, some
 from crossdock.journal.backup import back_up
-from crossdock.server.room import watermark
+from crossdock.server.admission import watermark
 
 _EXAMPLES = """\b
 Examples:

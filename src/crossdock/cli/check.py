@@ -11,7 +11,7 @@ from crossdock.cli.meter import meter
 from crossdock.cli.show import size, some
 from crossdock.journal.check import Report
 from crossdock.journal.check import check as look_at
-from crossdock.server.lake import last_batch
+from crossdock.server.lake_keeper import last_batch
 
 _EXAMPLES = """\b
 Examples:

@@ -17,9 +17,9 @@ from crossdock.journal.folder import begins_empty, existing, in_use_by, not_a_fo
 from crossdock.journal.reader import NoJournal, Reader
 from crossdock.journal.sqlite import LEAST_SQLITE
 from crossdock.model.errors import BadSetting, Damaged
-from crossdock.server import room, standing
-from crossdock.server.doors import addresses
-from crossdock.server.lake import last_batch
+from crossdock.server import admission, static_config
+from crossdock.server.endpoints import addresses
+from crossdock.server.lake_keeper import last_batch
 from crossdock.settings import Settings
 
 #: Less is worth a word even where the watermark allows it: a compaction writes a second copy of all jobs.
@@ -60,7 +60,7 @@ def notes(settings: Settings) -> list[str]:
 def bad_settings(settings: Settings) -> list[str]:
     """What `crossdock up` refuses in settings that are well written each by itself."""
     found = []
-    for read in (addresses, standing.throttles, standing.recurrences, standing.mapping):
+    for read in (addresses, static_config.throttles, static_config.recurrences, static_config.mapping):
         try:
             read(settings)
         except BadSetting as error:
@@ -115,8 +115,8 @@ def _folder(settings: Settings) -> Iterator[str]:
 
 def _disk(settings: Settings) -> Iterator[str]:
     there = existing(settings.server.data)
-    refusal = room.refusal(there, settings.journal.free_mib)
-    free = free_bytes(there) // room.MIB
+    refusal = admission.refusal(there, settings.journal.free_mib)
+    free = free_bytes(there) // admission.MIB
     if refusal is not None:
         yield f"new jobs will be refused: {refusal}"
     elif free < _LITTLE_DISK_MIB:

@@ -13,7 +13,7 @@ import msgspec
 
 from crossdock.cli.table import CONFIG_VARIABLE, LISTS, PREFIX, TABLE, Setting, sections
 from crossdock.model.errors import BadSetting
-from crossdock.server import address
+from crossdock.server import endpoints
 from crossdock.settings import CronEntry, Settings, ThrottleEntry
 
 #: Read when no file is named, if it is there.
@@ -123,7 +123,7 @@ def _convert(setting: Setting, found: Found) -> Any:
         if isinstance(made, str | Path):
             str(made).encode()  # a variable may hold any bytes
         if setting.section == "listen":
-            address.parse(made)
+            endpoints.parse(made)
     except ValueError as error:  # msgspec's own is one, too
         shown = "" if setting.is_secret else f" = {found.value!r}"
         raise BadSetting(

@@ -11,7 +11,7 @@ from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.worker import Worker
 from crossdock.client.workq import WorkqClient
-from crossdock.server import address
+from crossdock.server import endpoints
 from crossdock.settings import Settings
 
 
@@ -45,7 +45,7 @@ def redis(values: dict[str, Any]) -> Where:
     return _open("redis", values, _redis)
 
 
-def _redis(at: address.Address, settings: Settings) -> Where:
+def _redis(at: endpoints.Address, settings: Settings) -> Where:
     return Where(at.host, at.port, at.path, settings.redis.password)
 
 
@@ -61,15 +61,15 @@ WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
 T = TypeVar("T")
 
 
-def _open(door: str, values: dict[str, Any], connect: Callable[[address.Address, Settings], T]) -> T:
+def _open(door: str, values: dict[str, Any], connect: Callable[[endpoints.Address, Settings], T]) -> T:
     settings = settings_of(values).settings
-    where = address.parse(getattr(settings.listen, door))
+    where = endpoints.parse(getattr(settings.listen, door))
     title = door.capitalize()
     if where is None:
         raise Refused(f"the {title} door is closed: listen.{door} is off; open it, and start the server anew")
     if not where.path and not where.port:  # the server took one that was free; it knows which
         with server(values) as control:
-            where = address.parse(control.ask("status")["status"]["doors"].get(door, "off"))
+            where = endpoints.parse(control.ask("status")["status"]["doors"].get(door, "off"))
     if where is None:
         raise Refused(f"the server has no {title} door")
     try:

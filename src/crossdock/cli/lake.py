@@ -12,7 +12,7 @@ from crossdock.lake.manifest import DONE, SetBack, expect
 from crossdock.lake.segments import look
 from crossdock.lake.status import Status
 from crossdock.lake.status import status as status_of
-from crossdock.server.lake import folder_of
+from crossdock.server.lake_keeper import folder_of
 
 _EXAMPLES = """\b
 Examples:

@@ -10,8 +10,8 @@ from crossdock.journal.copying import Progress
 from crossdock.lake.segments import look, verify
 from crossdock.lake.status import status
 from crossdock.model.errors import CrossdockError, Damaged, Newer
-from crossdock.server import room
-from crossdock.server.lake import BEHIND_BYTES, folder_of
+from crossdock.server import admission
+from crossdock.server.lake_keeper import BEHIND_BYTES, folder_of
 from crossdock.settings import Settings
 
 #: Faults that doctor tells one by one.
@@ -48,8 +48,8 @@ def warnings(settings: Settings) -> Iterator[str]:
         return
     if told.lag is not None and told.lag.bytes > BEHIND_BYTES:
         yield (
-            f"the lake is {told.lag.bytes // room.MIB} MiB behind the journal, which cannot be trimmed until it has "
-            "caught up; the server's log says what keeps it"
+            f"the lake is {told.lag.bytes // admission.MIB} MiB behind the journal, which cannot be trimmed until it "
+            "has caught up; the server's log says what keeps it"
         )
     yield from told.faults[:_TOLD]
     if len(told.faults) > _TOLD:

@@ -107,7 +107,7 @@ def crossdock(ctx: click.Context) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command line; the exit code."""
     if (sys.argv[1:] if arguments is None else arguments)[:1] == ["up"]:
-        # Before the server's code is loaded, which takes a while; from then on server/run.py logs it.
+        # Before the server's code is loaded, which takes a while; from then on server/app.py logs it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         return crossdock.main(arguments, prog_name="crossdock", standalone_mode=False) or 0

@@ -36,7 +36,7 @@ from crossdock.lake.choosing import (
 from crossdock.lake.manifest import expect
 from crossdock.pipeline.errors import in_words
 from crossdock.protocols.timestamps import stamp
-from crossdock.server.lake import folder_of
+from crossdock.server.lake_keeper import folder_of
 
 _EXAMPLES = """\b
 Examples:

@@ -10,7 +10,7 @@ from crossdock.cli.filters import Seconds
 from crossdock.lake.manifest import expect
 from crossdock.pipeline.errors import in_words
 from crossdock.pipeline.places import expect_plain
-from crossdock.server.lake import folder_of
+from crossdock.server.lake_keeper import folder_of
 
 
 class TablesCommand(OperatorCommand):

@@ -12,7 +12,7 @@ import click
 from crossdock import __version__
 from crossdock.cli.options import SettingsCommand, loaded
 from crossdock.journal.folder import begins_empty, in_use_by
-from crossdock.server.run import Ready, run
+from crossdock.server.app import Ready, run
 from crossdock.settings import Settings
 
 _EXAMPLES = """\b

@@ -1,4 +1,4 @@
-"""The part of a process that a server keeps beside itself (server/child.py): it ends with the server, and not before.
+"""The child's side of server/child_process.py: a process that ends with its server, and not before.
 
     python -m crossdock.journal.child MODULE ARGUMENT...
 

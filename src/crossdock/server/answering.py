@@ -14,11 +14,11 @@ from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.job import Held
 from crossdock.protocols.base import Answer, Bye, Ended, Session, Slices, Wait
-from crossdock.server.flow import Flow, low_water
+from crossdock.server.flow_control import Flow, low_water
+from crossdock.server.group_commit import Turn
 from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
-from crossdock.server.parts import LargeReply
-from crossdock.server.pending import Slicing, Waiting
-from crossdock.server.turn import Turn
+from crossdock.server.pending import SlicedRequest, WaitingRequest
+from crossdock.server.slices import LargeReply
 
 log = logging.getLogger("crossdock")
 
@@ -37,7 +37,9 @@ class Answering(Flow):
         self._large: set[LargeReply] = set()  #: those of them that are large
         self._kept = 0  #: bytes that the work under way keeps for its answer
         self.unread = 0  #: of all these and of what the socket has not taken, as last counted
-        self._pending: Waiting | Slicing | None = None  #: a request that is not answered yet; those behind it wait
+        self._pending: WaitingRequest | SlicedRequest | None = (
+            None  #: a request that is not answered yet; those behind it wait
+        )
         #: Replies said since the peer no longer reads: their bytes, and the leases that they tell of
         self._unsent: list[tuple[int, list[Held] | None]] = []
         self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
@@ -93,10 +95,10 @@ class Answering(Flow):
         if isinstance(answer, Wait):
             if self._ended:
                 return self._take(Bye(b""))
-            self._pending = Waiting(self._patient(answer), self._turn, self._loop, self._answered)
+            self._pending = WaitingRequest(self._patient(answer), self._turn, self._loop, self._answered)
             return False
         steps = self._working(answer)
-        work = self._pending = Slicing(steps, self._turn, self._loop, self._answered, self._part, self._keep)
+        work = self._pending = SlicedRequest(steps, self._turn, self._loop, self._answered, self._part, self._keep)
         return self._slice(work)
 
     def _fault(self, error: Exception) -> Bye:
@@ -131,7 +133,7 @@ class Answering(Flow):
         except Exception as error:  # noqa: BLE001 see there
             return self._fault(error)
 
-    def _slice(self, work: Slicing) -> bool:
+    def _slice(self, work: SlicedRequest) -> bool:
         """One step of it. True when it has ended and was answered."""
         answer = work.step()
         if answer is None:
@@ -164,7 +166,7 @@ class Answering(Flow):
 
     def _next_part(self) -> None:
         """Of a long answer, if the peer reads."""
-        if self._parted and not self._choked and isinstance(self._pending, Slicing):
+        if self._parted and not self._choked and isinstance(self._pending, SlicedRequest):
             self._parted = False
             self._pending.go_on()
 
@@ -259,5 +261,5 @@ class Answering(Flow):
         return self._unreleased > self._unread_bytes
 
     def _end_wait(self) -> None:
-        if isinstance(self._pending, Waiting):
+        if isinstance(self._pending, WaitingRequest):
             self._pending.too_late()

@@ -10,9 +10,9 @@ import msgspec
 
 from crossdock.journal.compaction import Made
 from crossdock.journal.port import Snapshot
-from crossdock.server.child import Child
-from crossdock.server.scribe import Scribe
-from crossdock.server.turn import Turn
+from crossdock.server.child_process import Child
+from crossdock.server.group_commit import Turn
+from crossdock.server.journal_writer import Scribe
 
 log = logging.getLogger("crossdock.compaction")
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from crossdock.protocols.base import Answer, Bye, Door, Slices, Told, Wait, Watched
 from crossdock.server.answering import Answering
-from crossdock.server.deadline import Deadline
-from crossdock.server.hall import Hall
+from crossdock.server.connection_registry import Hall
+from crossdock.server.group_commit import Turn
+from crossdock.server.idle_timeout import Deadline, Silence
 from crossdock.server.limits import LARGE_REPLY, PASS_S, PIECE, REQUESTS_A_PASS
-from crossdock.server.pending import Slicing, Waiting
-from crossdock.server.silence import Silence
-from crossdock.server.turn import Turn
+from crossdock.server.pending import SlicedRequest, WaitingRequest
 
 
 class Connection(Answering):
@@ -114,7 +113,7 @@ class Connection(Answering):
         else:
             self._requests.extend(requests)
             self._pump()
-        if not isinstance(self._pending, Slicing):
+        if not isinstance(self._pending, SlicedRequest):
             self._hall.finish(self)
 
     def _line_up(self, requests: Sequence[Any], size: int) -> None:
@@ -131,7 +130,7 @@ class Connection(Answering):
         return f"{self._via} {self._transport.get_extra_info('peername') or 'on a UNIX socket'}"
 
     def _answered(self, answer: Answer) -> None:
-        if self.unfinished and isinstance(self._pending, Slicing):
+        if self.unfinished and isinstance(self._pending, SlicedRequest):
             self._hall.finish(self)
         if self._silence is not None:  # while it waited for the answer it could not speak
             self._silence.answered()
@@ -209,7 +208,7 @@ class Connection(Answering):
         """The peer sends no more. Whether it still listens cannot be told: so what it asked for is answered, but it
         waits for nothing any more and is given no job, which would be lost with it. True: keep the connection."""
         self._ended = True
-        if isinstance(self._pending, Waiting):
+        if isinstance(self._pending, WaitingRequest):
             self._leave_pending()
             self._take(Bye(b""))
         return self._owes()
@@ -258,15 +257,15 @@ class Connection(Answering):
         self._turn.begin()
         self._end_wait()
         while not self._closing:
-            while isinstance(self._pending, Slicing) and not self._is_much() and time.monotonic() < give_up:
+            while isinstance(self._pending, SlicedRequest) and not self._is_much() and time.monotonic() < give_up:
                 self._slice(self._pending)
             self._end_wait()  # of a FETCH that went on in slices and then waits
             if self._closing:  # it ended with last words of its own
                 return
-            if isinstance(self._pending, Slicing) and self._is_much():  # a long answer: it ends here
+            if isinstance(self._pending, SlicedRequest) and self._is_much():  # a long answer: it ends here
                 self._leave_pending()
                 self._take(Bye(b""))
-            elif isinstance(self._pending, Slicing):
+            elif isinstance(self._pending, SlicedRequest):
                 self.abort()
             elif self._requests and self._pending is None:
                 answer = self._attend()

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 
 from crossdock.protocols.base import Answer, Keeps, Slices, Wait
-from crossdock.server.turn import Turn
-from crossdock.server.waits import Answered
+from crossdock.server.group_commit import Turn
+from crossdock.server.waiters import Answered
 
 
-class Waiting:
+class WaitingRequest:
     """It is asked when a queue it waits on has something to say, and for the last time when its time is over."""
 
     def __init__(self, wait: Wait, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
@@ -37,7 +37,7 @@ class Waiting:
         self._deadline.cancel()
 
 
-class Slicing:
+class SlicedRequest:
     """Others are served between the steps."""
 
     def __init__(

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from crossdock.protocols.admin.socket_path import SOCKET
-from crossdock.server import control_socket
-from crossdock.server.address import Address
+from crossdock.server import admin_socket
 from crossdock.server.connection import Connection
-from crossdock.server.doors import CannotStart
+from crossdock.server.endpoints import Address, CannotStart
 
 #: Makes what serves a connection
 Serve = Callable[[], Connection]
@@ -55,10 +54,10 @@ def _cannot_open(door: str, where: Address, error: OSError) -> CannotStart:
     )
 
 
-async def bind_control(loop: asyncio.AbstractEventLoop, folder: Path, serve: Serve) -> asyncio.Server:
+async def bind_admin(loop: asyncio.AbstractEventLoop, folder: Path, serve: Serve) -> asyncio.Server:
     """Always open: no setting closes the operator's own way in. Raises CannotStart."""
     try:
-        sock = control_socket.bind(folder)
+        sock = admin_socket.bind(folder)
     except OSError as error:
         raise CannotStart(
             f"{folder / SOCKET} cannot be opened: {error.strerror or error}; remove what is there, "

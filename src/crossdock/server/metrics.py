@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from crossdock import __version__
 from crossdock.journal.disk import free_bytes
 from crossdock.protocols.admin.server_status import Rates, Sync, Vitals
-from crossdock.server.scribe import Scribe
-from crossdock.server.turn import Turn
+from crossdock.server.group_commit import Turn
+from crossdock.server.journal_writer import Scribe
 
 #: What "lately" means.
 LATELY_S: Final = 10.0

@@ -23,15 +23,16 @@ from crossdock.protocols.admin.protocol import ControlDoor
 from crossdock.protocols.base import Door, Herald
 from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.protocols.redis.resqu.specs import Specs
-from crossdock.server import address, clock, control_socket, doors, room, sockets, standing
+from crossdock.server import admin_socket, admission, clock, endpoints, listeners, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
-from crossdock.server.hall import Hall
-from crossdock.server.lake import HOLD, LakeKeeper, conceal, last_batch
+from crossdock.server.connection_registry import Hall
+from crossdock.server.endpoints import Address
+from crossdock.server.group_commit import Turn
+from crossdock.server.journal_writer import Scribe
+from crossdock.server.lake_keeper import HOLD, LakeKeeper, conceal, last_batch
 from crossdock.server.limits import Limits
-from crossdock.server.pulse import Pulse
-from crossdock.server.scribe import Scribe
-from crossdock.server.turn import Turn
+from crossdock.server.metrics import Pulse
 from crossdock.settings import Settings
 
 log = logging.getLogger("crossdock")
@@ -46,7 +47,7 @@ _DOOR_TICK_S: Final = 5
 
 class Listening(msgspec.Struct, frozen=True):
     door: str
-    address: address.Address
+    address: Address
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -70,17 +71,21 @@ class Server:
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self._settings = settings
         self._loop = loop
-        self._where = doors.addresses(settings)
+        self._where = endpoints.addresses(settings)
         # Read before anything is locked or written: a line that is wrong stops the start, and nothing else happened.
-        self._orders = standing.throttles(settings), standing.recurrences(settings), standing.mapping(settings)
+        self._orders = (
+            static_config.throttles(settings),
+            static_config.recurrences(settings),
+            static_config.mapping(settings),
+        )
         limits = settings.limits
         self._hall = Hall(
             Limits(
                 connections=limits.connections,
                 jobs=limits.jobs,
                 unread_bytes=limits.unread_kib * 1024,
-                unfinished_bytes=limits.unfinished_mib * room.MIB,
-                reply_bytes=limits.reply_memory_mib * room.MIB,
+                unfinished_bytes=limits.unfinished_mib * admission.MIB,
+                reply_bytes=limits.reply_memory_mib * admission.MIB,
             )
         )
         self._servers: list[asyncio.Server] = []
@@ -105,7 +110,7 @@ class Server:
         self._folder.lock()
         refuse_newer(self._folder.path)
         LakeKeeper.refuse_newer(settings)
-        journal, reserve_used = room.open_journal(self._folder, settings.journal.durability, last_batch(settings))
+        journal, reserve_used = admission.open_journal(self._folder, settings.journal.durability, last_batch(settings))
         self._journal = journal
         gc.disable()  # a fold makes millions of objects and no garbage
         recovered = recover(journal)
@@ -133,7 +138,7 @@ class Server:
             scribe=self._scribe,
             connections=self._hall.connections,
         )
-        self._doors = doors.build(settings, self._where)
+        self._doors = endpoints.build(settings, self._where)
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
         if isinstance(redis, Herald):
             self.turn.herald = redis.tell
@@ -160,17 +165,17 @@ class Server:
             raise self.failure
         opened = []
         for name, where in self._where.items():
-            server = await sockets.bind(self._loop, name, where, self._factory(self._doors[name]))
+            server = await listeners.bind(self._loop, name, where, self._factory(self._doors[name]))
             self._servers.append(server)
             if not where.path:
-                where = address.Address(where.host, server.sockets[0].getsockname()[1])
+                where = endpoints.Address(where.host, server.sockets[0].getsockname()[1])
             opened.append(Listening(name, where))
         self._pulse.doors = {each.door: str(each.address) for each in opened}
-        control = await sockets.bind_control(self._loop, self._folder.path, self._factory(self._control))
+        control = await listeners.bind_admin(self._loop, self._folder.path, self._factory(self._control))
         self._servers.append(control)
         self._folder.keep()
         for server, each in zip(self._servers, opened, strict=False):  # the last is the control door's
-            await sockets.listen(server, each.door, each.address)
+            await listeners.listen(server, each.door, each.address)
         await control.start_serving()
         return opened
 
@@ -200,8 +205,10 @@ class Server:
             self.turn.slices.add(partial(self._look_at, work))
 
     def _look_at_disk(self) -> None:
-        refusal = room.refusal(self._folder.path, self._settings.journal.free_mib)
-        self.turn.ceiling.disk_refusal = room.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
+        refusal = admission.refusal(self._folder.path, self._settings.journal.free_mib)
+        self.turn.ceiling.disk_refusal = (
+            admission.RESERVE_USED if refusal is None and self._scribe.reserve_used else refusal
+        )
         self._journal.keep_short(self.turn.ceiling.disk_refusal is not None)
 
     def _fail(self, error: Exception) -> None:
@@ -234,7 +241,7 @@ class Server:
         self._house.cancel()
         for server in self._servers:
             server.close()
-        control_socket.remove(self._folder.path)
+        admin_socket.remove(self._folder.path)
         await self._compactor.stop()
         if self._lake is not None:
             await self._lake.stop()

@@ -13,7 +13,7 @@ from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, ResolveDependents, Tick, Ticked
 from crossdock.model.commands.qless import FreeHeld
-from crossdock.server.ceiling import Ceiling
+from crossdock.server.admission import Ceiling
 
 T = TypeVar("T")
 

@@ -20,13 +20,13 @@ from crossdock.model.events import SOFT, AnyEvent
 from crossdock.model.job import Held
 from crossdock.protocols.base import Desk
 from crossdock.protocols.redis.channels import Channels
-from crossdock.server.ceiling import Ceiling
+from crossdock.server.admission import Ceiling
 from crossdock.server.clock import Clock
-from crossdock.server.endings import endings
-from crossdock.server.rows import rows
+from crossdock.server.job_results import endings
+from crossdock.server.journal_entries import rows
 from crossdock.server.slices import SliceQueue
-from crossdock.server.ticker import Ticker
-from crossdock.server.waits import Waits
+from crossdock.server.timer import Ticker
+from crossdock.server.waiters import Waits
 
 T = TypeVar("T")
 

@@ -22,10 +22,10 @@ from crossdock.lake.quotes import Quotes
 from crossdock.lake.tail import OF_ANOTHER
 from crossdock.model.errors import Damaged
 from crossdock.model.events.codec import decode_batch
-from crossdock.server import room
-from crossdock.server.child import Child
-from crossdock.server.scribe import Scribe
-from crossdock.server.turn import Turn
+from crossdock.server import admission
+from crossdock.server.child_process import Child
+from crossdock.server.group_commit import Turn
+from crossdock.server.journal_writer import Scribe
 from crossdock.settings import Settings
 
 log = logging.getLogger("crossdock.lake")
@@ -67,10 +67,10 @@ def options_of(settings: Settings) -> Options:
         payloads=lake.payloads,
         redact=redacted(settings),
         errors=lake.errors,
-        segment_bytes=lake.segment_mib * room.MIB,
+        segment_bytes=lake.segment_mib * admission.MIB,
         segment_s=lake.segment_s,
         keep_days=lake.keep_days,
-        keep_free=room.watermark(settings.server.data, settings.journal.free_mib),
+        keep_free=admission.watermark(settings.server.data, settings.journal.free_mib),
     )
 
 

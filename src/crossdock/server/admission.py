@@ -1,12 +1,16 @@
 """How much more may be held: `limits.jobs` is what bounds memory, so whatever clients leave beside their jobs counts.
 
 A job that finds no room is refused, to a queue that is known as well: it takes as much memory as one to a new queue.
-So the refusal says of what there is too much. It may be jobs, or queues that somebody names at random.
-"""
+So the refusal says of what there is too much. It may be jobs, or queues that somebody names at random."""
 
+import logging
+from pathlib import Path
 from typing import Final
 
 from crossdock.engine.state import Memory
+from crossdock.journal.disk import free_bytes, total_bytes
+from crossdock.journal.folder import BALLAST, Folder
+from crossdock.journal.sqlite import DiskFull, SqliteJournal
 from crossdock.server.limits import RECORDS_FREE
 
 #: What is said of each kind of record, and how they become fewer.
@@ -88,3 +92,42 @@ def _named(memory: Memory) -> dict[str, int]:
 def _temporary(memory: Memory) -> dict[str, int]:
     """They end by themselves, and none of them is free."""
     return {"batches of Faktory": len(memory.groups), "states of TRACK": len(memory.tracks)}
+
+
+# Disk space: new jobs are refused in good time, so that what is there can still be worked off.
+
+
+log = logging.getLogger("crossdock.journal")
+
+MIB: Final = 1024 * 1024
+
+#: The room that was reserved for settling is in use; new jobs must not eat it up.
+RESERVE_USED: Final = "the disk is full and the reserve is in use; free some space and push again"
+
+
+def watermark(folder: Path, free_mib: int) -> int:
+    """Bytes that must stay free: the setting, or a tenth of the volume if that is less."""
+    return min(free_mib * MIB, total_bytes(folder) // 10)
+
+
+def refusal(folder: Path, free_mib: int) -> str | None:
+    """Why a push is refused now, None if it is not."""
+    free, least = free_bytes(folder), watermark(folder, free_mib)
+    if free >= least:
+        return None
+    return f"the disk is nearly full ({free // MIB} MiB free, {least // MIB} MiB kept); free some space and push again"
+
+
+def open_journal(folder: Folder, durability: str, lake: int) -> tuple[SqliteJournal, bool]:
+    """The journal, and whether the reserve is in use now: without room for SQLite's log there is no start.
+
+    `lake` is the last batch that the lake holds."""
+    try:
+        return SqliteJournal(folder, durability, lake=lake), False
+    except DiskFull as error:
+        ballast = folder.path / BALLAST
+        if not ballast.exists():
+            raise
+        log.error("%s; until then the reserve is used", error)
+        ballast.unlink()
+        return SqliteJournal(folder, durability, lake=lake), True

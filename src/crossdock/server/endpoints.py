@@ -1,0 +1,143 @@
+"""Which protocols are served, at which address, and how each is built from the settings."""
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from crossdock.model.errors import BadSetting, CrossdockError
+from crossdock.protocols.base import Door
+from crossdock.server.admission import MIB
+from crossdock.server.metrics import memory_mib
+from crossdock.settings import Settings
+
+DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
+BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})
+
+#: Protocols that know no password, by the name their users know.
+_OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
+
+
+class Address(NamedTuple):
+    host: str
+    port: int = 0
+    path: str = ""  #: of a UNIX socket
+
+    @property
+    def is_loopback(self) -> bool:
+        """Reachable from this machine alone. A name other than localhost may mean anything, so it is not."""
+        if self.path or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix:{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse(text: str) -> Address | None:
+    """None for `off`. Raises ValueError with the cure."""
+    if text == "off":
+        return None
+    if text.startswith("unix:") and len(text) > 5:
+        return Address("", 0, text[5:])
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise ValueError(f"{text!r} is not an address; write HOST:PORT, unix:PATH or off, for example 127.0.0.1:7419")
+    return Address(host, int(port))
+
+
+class CannotStart(CrossdockError):
+    """A listener cannot be opened; the text says what to change."""
+
+
+def addresses(settings: Settings) -> dict[str, Address]:
+    """The doors to open. Raises BadSetting for one that is not built, badly written or open to others unprotected."""
+    found: dict[str, Address] = {}
+    for name in DOORS:
+        try:
+            where = parse(getattr(settings.listen, name))
+        except ValueError as error:
+            raise BadSetting(f"listen.{name}: {error}") from error
+        if where is None:
+            continue
+        if name not in BUILT:
+            raise BadSetting(f"the {name} door is not built yet; set listen.{name} = off")
+        if not where.is_loopback and name in _OPEN:
+            raise BadSetting(
+                f"listen.{name} = {where} is reachable from other machines, and {_OPEN[name]}'s protocol has no "
+                "password; listen on 127.0.0.1 or unix:PATH, and let others come through a tunnel (ssh -L, a VPN)"
+            )
+        if not where.is_loopback and not getattr(settings, name).password:
+            raise BadSetting(
+                f"listen.{name} = {where} is reachable from other machines and has no secret; set {name}.password in "
+                f"the configuration file or CROSSDOCK_{name.upper()}_PASSWORD, or listen on 127.0.0.1"
+            )
+        found[name] = where
+    return found
+
+
+def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, Door]:
+    """FLUSH empties the one store of all doors, so one of them beyond loopback is enough to turn it off."""
+    may_flush = settings.server.flush or all(each.is_loopback for each in where.values())
+    return {name: _PROTOCOLS[name](settings, may_flush=may_flush) for name in where}
+
+
+def _faktory(settings: Settings, *, may_flush: bool) -> Door:
+    from crossdock.protocols.faktory.protocol import FaktoryDoor
+
+    return FaktoryDoor(
+        password=settings.faktory.password,
+        one_round=settings.faktory.one_round,
+        line_bytes=settings.faktory.line_mib * MIB,
+        handshake_s=settings.faktory.handshake_s,
+        may_flush=may_flush,
+        memory_mb=memory_mib,
+    )
+
+
+def _workq(settings: Settings, *, may_flush: bool) -> Door:
+    from crossdock.protocols.workq.protocol import WorkqDoor
+
+    return WorkqDoor(lease_ttr=settings.workq.lease_ttr)
+
+
+def _masenko(settings: Settings, *, may_flush: bool) -> Door:
+    from crossdock.protocols.masenko.protocol import MasenkoDoor
+
+    return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * MIB)
+
+
+def _redis(settings: Settings, *, may_flush: bool) -> Door:
+    from crossdock.protocols.redis.bulk import library as bulk
+    from crossdock.protocols.redis.protocol import RedisDoor
+    from crossdock.protocols.redis.qless.service import Qless
+    from crossdock.protocols.redis.resqu.service import Resqu
+    from crossdock.protocols.redis.resqu.specs import Specs
+
+    qless = Qless(
+        server_clock=settings.qless.clock == "server",
+        smaller_first=settings.qless.priority == "smaller-first",
+        fine_histogram=settings.qless.histogram == "fine",
+        keys_bytes=settings.redis.keys_mib * MIB,
+    )
+    resqu = Resqu(Specs(settings.resqu.fail_retries, settings.resqu.max_attempts))
+    return RedisDoor(
+        password=settings.redis.password,
+        request_bytes=settings.redis.request_mib * MIB,
+        keys_bytes=settings.redis.keys_mib * MIB,
+        shared_databases=settings.redis.databases == "shared",
+        handshake_s=settings.redis.handshake_s,
+        may_flush=may_flush,
+        libraries=(qless.library, resqu.library, bulk.LIBRARY),
+        views=(qless.view, *resqu.views),
+        heralds=(qless.tell,),
+    )
+
+
+#: Each imports its protocol when it is called, so that the code of a protocol that is off is not loaded.
+_PROTOCOLS: Final = {"faktory": _faktory, "workq": _workq, "masenko": _masenko, "redis": _redis}
