@@ -58,7 +58,7 @@ bench-pipeline: $(TESTS) ## Spark over made-up lakes of 5 and 20 million events,
 	.venv/bin/python -m bench.pipeline.run $(ARGS)
 
 docs: $(SERVER) ## write docs/reference/settings.md from the settings
-	.venv/bin/python -m crossdock.cli.reference docs/reference/settings.md
+	.venv/bin/python -m crossdock.settings.reference docs/reference/settings.md
 
 lock: $(SERVER) ## choose the newest dependencies and write requirements/*.txt
 	test -d .venv/lock || .venv/bin/python -m venv .venv/lock

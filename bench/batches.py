@@ -37,7 +37,7 @@ from crossdock.protocols.faktory.protocol import FaktoryDoor
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.protocols.redis.channels import Channels
 from crossdock.server.static_config import recurrences
-from crossdock.settings import CronEntry, CronJob, Settings
+from crossdock.settings.schema import CronEntry, CronJob, Settings
 
 T = TypeVar("T")
 

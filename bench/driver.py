@@ -11,7 +11,7 @@ import msgspec
 from bench.figures import Run
 from bench.load import Order
 from bench.target import Target
-from crossdock.client.closes import Closes
+from crossdock.client.base import Closes
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 

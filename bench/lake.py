@@ -18,11 +18,11 @@ from bench.rounds import tell
 from bench.servers import Crossdock
 from bench.sizes import Sizes
 from bench.table import Goal, show
-from crossdock.journal.folder import Folder
-from crossdock.journal.reader import Reader
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.data_dir import Folder
+from crossdock.journal.sqlite.journal import SqliteJournal
+from crossdock.journal.sqlite.reader import Reader
+from crossdock.lake.journal_tail import Tail
 from crossdock.lake.manifest import read_done
-from crossdock.lake.tail import Tail
 from crossdock.lake.writer import Writer
 from crossdock.model.events import Leased, Pushed, Succeeded
 from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch

@@ -24,7 +24,7 @@ from bench.servers import Crossdock
 from bench.sizes import QUICK, Sizes
 from bench.table import Goal, ms, show, show_goals
 from bench.target import connect, read_line
-from crossdock.client.control import ControlClient
+from crossdock.client.admin import ControlClient
 
 _BULK: Final = 1_000
 _KINDS: Final = 10

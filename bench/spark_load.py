@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from tests.support.server import Server
 
-from crossdock.client.loads import Loader, Where
+from crossdock.client.bulk import Loader, Where
 from crossdock.pipeline.session import start
 from crossdock.pipeline.source.source import register
 

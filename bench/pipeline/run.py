@@ -34,12 +34,12 @@ from bench.pipeline.stages import (
 from bench.pipeline.starts import of_connect, with_classes
 from bench.table import Goal, show, show_goals
 from crossdock.lake.manifest import File, date_of
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
 from crossdock.pipeline.session import start
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
-from crossdock.pipeline.works import Works
 
 #: Segments of a batch of the stream: 312,500 events.
 _STREAMED: Final = 5

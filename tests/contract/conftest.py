@@ -8,9 +8,9 @@ from typing import Protocol
 import apsw
 import pytest
 
-from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal.data_dir import Folder, snapshot_name
 from crossdock.journal.port import Journal, Snapshot
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 
 
 class Store(Protocol):

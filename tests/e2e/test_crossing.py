@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.errors import Broken
-from crossdock.client.stream import connect
+from crossdock.client.base import Broken, connect
 from crossdock.protocols.faktory.session import BLOCK_S
 from tests.support.patience import PATIENCE_S, wait_until
 from tests.support.peer import Got, Peer

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.journal.reader import Reader
 from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite.reader import Reader
 from tests.lake.ledger import booked, open_leases, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.command_line import Operator

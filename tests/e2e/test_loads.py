@@ -10,8 +10,8 @@ import msgspec
 import pytest
 import redis
 
-from crossdock.client.errors import NoServer, Refused
-from crossdock.client.loads import Later, Loader, Told, Where
+from crossdock.client.base import NoServer, Refused
+from crossdock.client.bulk import Later, Loader, Told, Where
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 

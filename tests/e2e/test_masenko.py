@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.control import ControlClient
-from crossdock.client.errors import Refused
+from crossdock.client.admin import ControlClient
+from crossdock.client.base import Refused
 from crossdock.client.masenko import MasenkoClient
-from crossdock.settings import MasenkoSettings
+from crossdock.settings.schema import MasenkoSettings
 from tests.support.command_line import Operator
 from tests.support.masenko_raw import Raw, told
 from tests.support.patience import PATIENCE_S, wait_until

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.client.stream import connect
+from crossdock.client.base import connect
 from tests.support.command_line import Operator
 from tests.support.faktory_client import Client
 from tests.support.patience import PATIENCE_S

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.control import ControlClient
-from crossdock.client.errors import Broken, NoServer, Refused
+from crossdock.client.admin import ControlClient
+from crossdock.client.base import Broken, NoServer, Refused
 from crossdock.protocols.admin.session import LINE_BYTES
 from crossdock.protocols.admin.socket_path import PATH_BYTES
 from crossdock.server.endpoints import BUILT

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crossdock.client.control import ControlClient
+from crossdock.client.admin import ControlClient
 from tests.e2e.program import Program
 from tests.support.faktory_client import Client
 from tests.support.patience import wait_until

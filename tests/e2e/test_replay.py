@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.loads import CALL_BYTES, Loader, Where, calls
+from crossdock.client.bulk import CALL_BYTES, Loader, Where, calls
 from crossdock.lake.segments import look
 from tests.support.command_line import Operator
 from tests.support.patience import IDLE_PATIENCE_S, wait_until

@@ -8,13 +8,14 @@ import apsw
 import pytest
 
 from crossdock.cli import checks
-from crossdock.journal import compaction, snapshot
-from crossdock.journal.folder import BALLAST, DATABASE, Folder, snapshot_name
+from crossdock.journal import compaction
+from crossdock.journal.data_dir import BALLAST, DATABASE, Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.snapshot import file
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
-from crossdock.settings import ServerSettings, Settings
+from crossdock.settings.schema import ServerSettings, Settings
 from tests.support.server import Server
 from tests.support.states import Story, eventful, picture
 
@@ -147,7 +148,7 @@ def test_the_server_refuses_to_start_and_deletes_nothing(tmp_path: Path) -> None
         server.close()
     assert {each.name: each.read_bytes() for each in data.glob("snapshot-*")} == before
     with pytest.raises(Damaged):
-        snapshot.load(path)
+        file.load(path)
 
 
 @pytest.mark.parametrize("how", ["missing", "empty"])

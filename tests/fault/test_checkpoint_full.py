@@ -6,10 +6,10 @@ from typing import Any
 import apsw
 import pytest
 
-from crossdock.journal import sqlite
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.port import JournalFailed
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite import journal as sqlite_journal
+from crossdock.journal.sqlite.journal import SqliteJournal
 
 pytestmark = pytest.mark.fault
 
@@ -34,7 +34,7 @@ class NoCheckpoint:
 
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteJournal:
-    monkeypatch.setattr(sqlite, "_CHECKPOINT_PAGES", 20)
+    monkeypatch.setattr(sqlite_journal, "_CHECKPOINT_PAGES", 20)
     return SqliteJournal(Folder(tmp_path))
 
 

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from crossdock.journal.compaction import Made
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.faktory_client import job
 from tests.support.patience import IDLE_PATIENCE_S, PATIENCE_S
 from tests.support.server import Server

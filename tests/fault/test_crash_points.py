@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed
 from crossdock.model.job import Held
 from crossdock.model.states import State

@@ -6,10 +6,10 @@ import pytest
 
 from crossdock.engine.state import Memory
 from crossdock.journal.compaction import compact
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.support.masenko_raw import Raw, told

@@ -13,12 +13,12 @@ import pytest
 
 from crossdock.cli import lake_checks
 from crossdock.journal.check import check
-from crossdock.journal.folder import BALLAST, DATABASE, LOCK, Folder
+from crossdock.journal.data_dir import BALLAST, DATABASE, LOCK, Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
 from crossdock.server.lake_keeper import last_batch
-from crossdock.settings import ServerSettings, Settings
+from crossdock.settings.schema import ServerSettings, Settings
 from tests.support.patience import wait_until
 from tests.support.picture import picture
 from tests.support.scale import tries

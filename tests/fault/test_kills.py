@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.job import Bound, Job
 from crossdock.model.states import State
 from crossdock.protocols.payload import as_args

@@ -14,11 +14,11 @@ from typing import Final, Self
 
 import pytest
 
-from crossdock.journal.folder import in_use_by
-from crossdock.journal.reader import Reader
+from crossdock.journal.data_dir import in_use_by
 from crossdock.journal.recovery import recover
+from crossdock.journal.sqlite.reader import Reader
 from crossdock.lake import manifest
-from crossdock.lake.tables import Tables
+from crossdock.lake.event_rows.tables import Tables
 from tests.lake.ledger import booked, same_pages
 from tests.lake.source import Row, rows_in
 from tests.support.faktory_client import Client, Gone, Refused, job

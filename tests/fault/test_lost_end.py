@@ -12,12 +12,12 @@ from typing import Final
 
 import pytest
 
-from crossdock.journal import wal
 from crossdock.journal.check import BROKEN, check
-from crossdock.journal.folder import DATABASE, LOCK, Folder
-from crossdock.journal.mark import MARK, RESTORED, UNSYNCED, read_mark, write_mark
+from crossdock.journal.data_dir import DATABASE, LOCK, Folder
+from crossdock.journal.durable_mark import MARK, RESTORED, UNSYNCED, read_mark, write_mark
 from crossdock.journal.port import Snapshot
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite import wal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
 from tests.support.scale import tries
 from tests.support.server import Server

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.control import ControlClient
-from crossdock.client.errors import ClientError
+from crossdock.client.admin import ControlClient
+from crossdock.client.base import ClientError
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
 

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from crossdock.engine.state import Memory
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model import events as e
 from crossdock.model.events.codec import decode_batch
 from crossdock.model.job import Job

@@ -15,9 +15,9 @@ from random import Random
 
 import pytest
 
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
 from tests.support import volumes
 from tests.support.faktory_client import Gone

@@ -8,9 +8,9 @@ from random import Random
 import apsw
 import pytest
 
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.port import JournalFailed, Snapshot
-from crossdock.journal.sqlite import DiskFull, SqliteJournal, is_full
+from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal, is_full
 from tests.support import quota_vfs
 from tests.support.quota_vfs import Quota, QuotaVFS
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from crossdock.engine.state import Memory
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.events import AnyEvent, Spawned
 from crossdock.model.events.codec import decode_batch
 from crossdock.protocols.payload import as_args

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.faktory_client import Gone, Refused
 from tests.support.server import Server
 

@@ -11,10 +11,10 @@ import pytest
 from crossdock.cli.main import main
 from crossdock.journal.backup import PARTIAL
 from crossdock.journal.check import check
-from crossdock.journal.folder import DATABASE, Folder, snapshot_name, snapshot_numbers
-from crossdock.journal.mark import MARK
+from crossdock.journal.data_dir import DATABASE, Folder, snapshot_name, snapshot_numbers
+from crossdock.journal.durable_mark import MARK
 from crossdock.journal.salvage import REPORT, CannotSalvage, Salvaged, salvage
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip, state
 from tests.support.scale import tries

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.folder import Folder
+from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from crossdock.journal import columns, compaction, disk, snapshot
-from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal import compaction, files
+from crossdock.journal.data_dir import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.snapshot import columns, file
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.states import Story, eventful, picture
 
 pytestmark = pytest.mark.fault
@@ -59,7 +60,7 @@ class House:
             self.journal.append(batch)
         self.old = path / snapshot_name(2)
         made = recover(self.journal, until=2)
-        snapshot.write(self.old, made.memory, 2, made.wall, made.steady)
+        file.write(self.old, made.memory, 2, made.wall, made.steady)
         self.journal.install(Snapshot(2, self.old))
         self.new = path / snapshot_name(self.journal.last)
         self._content = self.old.read_bytes()
@@ -74,7 +75,7 @@ class House:
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     monkeypatch.setattr(columns, "_MANY", 7)
-    monkeypatch.setattr(disk, "_SYNC_EVERY", 1_000)
+    monkeypatch.setattr(files, "_SYNC_EVERY", 1_000)
     house = House(tmp_path)
     yield house
     house.journal.close()
@@ -86,7 +87,7 @@ def test_every_call_fails_once(house: House, monkeypatch: pytest.MonkeyPatch) ->
     while True:
         fail_at += 1
         failing = FailingOs(fail_at, (errno.EIO, errno.ENOSPC)[fail_at % 2])
-        monkeypatch.setattr(disk, "os", failing)
+        monkeypatch.setattr(files, "os", failing)
         try:
             compaction.compact(house.folder, house.journal.last)
         except OSError:
@@ -95,11 +96,11 @@ def test_every_call_fails_once(house: House, monkeypatch: pytest.MonkeyPatch) ->
             assert not failing.failed, f"{failing.failed} failed and nobody heard of it"
             break
         finally:
-            monkeypatch.setattr(disk, "os", os)
+            monkeypatch.setattr(files, "os", os)
         seen.add(failing.failed)
         house.check()
         if house.new.exists():  # renamed, and only then did something fail: it is whole, and not installed
-            assert picture(snapshot.load(house.new).memory) == picture(house.story.memory)
+            assert picture(file.load(house.new).memory) == picture(house.story.memory)
             house.new.unlink()
         assert not list(house.folder.path.glob("*.tmp")), "what was begun is cleared away"
     assert seen == set(CALLS)
@@ -112,10 +113,10 @@ def test_every_short_write_is_gone_on_with(house: House, monkeypatch: pytest.Mon
     while True:
         fail_at += 1
         failing = FailingOs(fail_at, "short")
-        monkeypatch.setattr(disk, "os", failing)
+        monkeypatch.setattr(files, "os", failing)
         compaction.compact(house.folder, house.journal.last)
-        monkeypatch.setattr(disk, "os", os)
-        assert picture(snapshot.load(house.new).memory) == picture(house.story.memory)
+        monkeypatch.setattr(files, "os", os)
+        assert picture(file.load(house.new).memory) == picture(house.story.memory)
         house.check()
         if not failing.failed:
             break
@@ -125,7 +126,7 @@ def test_every_short_write_is_gone_on_with(house: House, monkeypatch: pytest.Mon
 
 def test_the_last_room_of_the_disk_is_left_to_the_journal(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for free in (31 * 1024 * 1024, 0):
-        monkeypatch.setattr(disk, "free_bytes", lambda folder, free=free: free)
+        monkeypatch.setattr(files, "free_bytes", lambda folder, free=free: free)
         with pytest.raises(OSError, match="would be left on the disk"):
             compaction.compact(house.folder, house.journal.last)
         house.check()

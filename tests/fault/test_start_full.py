@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from crossdock.journal.folder import BALLAST, Folder
-from crossdock.journal.sqlite import DiskFull, SqliteJournal
+from crossdock.journal.data_dir import BALLAST, Folder
+from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal
 from tests.support import volumes
 from tests.support.faktory_client import Client, Gone, Refused, job
 from tests.support.patience import IDLE_PATIENCE_S

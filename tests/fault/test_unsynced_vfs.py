@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from crossdock.journal import sqlite
-from crossdock.journal.folder import Folder, snapshot_name
-from crossdock.journal.mark import MARK
+from crossdock.journal.data_dir import Folder, snapshot_name
+from crossdock.journal.durable_mark import MARK
 from crossdock.journal.port import Snapshot
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite import journal as sqlite_journal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.forgetful_vfs import NAME, Disk, ForgetfulVFS
 
 pytestmark = pytest.mark.fault
@@ -71,7 +71,7 @@ def losses(tmp_path: Path, disk: Disk, durability: str, cuts: int, *, until_lost
 
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_CHECKPOINT_PAGES", 150)
+    monkeypatch.setattr(sqlite_journal, "_CHECKPOINT_PAGES", 150)
     assert losses(tmp_path, disk, "always", CUTS) == 0
     assert disk.syncs > CUTS
 

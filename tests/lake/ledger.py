@@ -6,7 +6,7 @@ from typing import Any
 
 from crossdock.engine.records.stats import QueueDay, Stats
 from crossdock.engine.state import Memory
-from crossdock.lake.tables import Tables
+from crossdock.lake.event_rows.tables import Tables
 from crossdock.model.clock import DAY
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, Batch

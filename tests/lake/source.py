@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crossdock.lake.event_rows.tables import Tables
 from crossdock.lake.segments import look, verify
-from crossdock.lake.tables import Tables
 from crossdock.lake.writer import Writer
 from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from tests.qless.walk import Walk

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from crossdock.lake.choosing import Filter, LakeNotWhole, choose, has, jobs
-from crossdock.lake.payloads import Payloads
+from crossdock.lake.query import Filter, LakeNotWhole, choose, has, jobs
+from crossdock.lake.redaction import Payloads
 from crossdock.lake.segments import look
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crossdock.lake import kinds, kinds_few, kinds_resqu
+from crossdock.lake.event_rows import jobs, others, resqu
 from crossdock.lake.schema import EVENTS
 from tests.lake.source import ListSource, rows_of, story, write_all
 
@@ -22,7 +22,7 @@ def test_every_column_is_there_with_its_meaning() -> None:
 def test_every_event_is_there() -> None:
     told = set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE))))
     told_as = {"group-called", "spawned", "recurred", "stage-pushed", "rerouted"}  #: rows are `pushed`, `moved`
-    made = {str(kind.__struct_config__.tag) for kind in (*kinds.KINDS, *kinds_few.KINDS, *kinds_resqu.KINDS)}
+    made = {str(kind.__struct_config__.tag) for kind in (*jobs.KINDS, *others.KINDS, *resqu.KINDS)}
     assert told >= made - told_as
     assert {row["event"] for row in rows_of(story()).values()} <= told
 

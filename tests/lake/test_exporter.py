@@ -13,13 +13,13 @@ import pytest
 
 from crossdock.lake import manifest
 from crossdock.lake.exporter import Exporter
-from crossdock.lake.options import Options, Position
+from crossdock.lake.messages import Options, Position
 from crossdock.lake.segments import look
 from crossdock.lake.status import status
 from crossdock.model.clock import Now
 from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
 from crossdock.server.lake_keeper import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
-from crossdock.settings import LakeSettings, ServerSettings, Settings
+from crossdock.settings.schema import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
 from tests.support.journals import Writer
 from tests.support.states import eventful

@@ -14,15 +14,15 @@ import pytest
 
 from crossdock.cli.main import main
 from crossdock.lake import manifest
-from crossdock.lake.choosing import Filter, LakeNotWhole, choose
+from crossdock.lake.checksums import read_footer
 from crossdock.lake.exporter import Exporter
-from crossdock.lake.options import Options
+from crossdock.lake.messages import Options
+from crossdock.lake.query import Filter, LakeNotWhole, choose
 from crossdock.lake.segments import look
-from crossdock.lake.sums import read_footer
 from crossdock.model.clock import Now
 from crossdock.model.errors import CrossdockError
 from crossdock.server.lake_keeper import LakeKeeper
-from crossdock.settings import ServerSettings, Settings
+from crossdock.settings.schema import ServerSettings, Settings
 from tests.lake.source import Row, rows_in
 from tests.support.journals import Writer
 from tests.support.states import eventful

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from crossdock.lake.payloads import Payloads
+from crossdock.lake.redaction import Payloads
 
 REDACTING = Payloads("full", ["password", "Token", "schlüssel"])
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from crossdock.lake.payloads import Payloads
-from crossdock.lake.quotes import Quotes
-from crossdock.lake.tables import Tables
+from crossdock.lake.event_rows.tables import Tables
+from crossdock.lake.redaction import Payloads, Quotes
 from crossdock.model.events import AnyEvent, Failed
 from crossdock.model.events.codec import EVENT_VERSION, Batch
 from tests.lake.ledger import Row

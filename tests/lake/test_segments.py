@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossdock.lake import manifest
+from crossdock.lake.checksums import BLANK, SUM_KEY, seal_segment
 from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import EVENTS
 from crossdock.lake.segments import Look, look, verify
-from crossdock.lake.sums import BLANK, SUM_KEY, seal_segment
 from crossdock.lake.writer import Writer
 from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, rows_of, story, write_all

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from crossdock.lake import manifest
+from crossdock.lake.checksums import BLANK, SUM_KEY, BadSum, read_footer, seal, seal_segment, unseal, verify_segment
 from crossdock.lake.manifest import Done, Next
 from crossdock.lake.schema import EVENTS
 from crossdock.lake.segments import look, verify
-from crossdock.lake.sums import BLANK, SUM_KEY, BadSum, read_footer, seal, seal_segment, unseal, verify_segment
 from crossdock.model.errors import Damaged
 from tests.lake.source import ListSource, rows_in, rows_of, story, write_all
 

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from crossdock.cli.main import main
-from crossdock.lake import manifest, tables
-from crossdock.lake.payloads import Payloads
+from crossdock.lake import manifest
+from crossdock.lake.event_rows import tables
+from crossdock.lake.redaction import Payloads
 from crossdock.lake.segments import look
 from crossdock.lake.writer import LakeInUse, OtherJournal, Writer
 from crossdock.model.errors import Damaged

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from crossdock.engine.resqu import queries
 from crossdock.engine.state import Memory
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
 from crossdock.model.job import Extra, Form, Job, Links, ResquFace, Spec
@@ -118,5 +118,5 @@ class ResquBench(Bench):
     def through_snapshot(self) -> Memory:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "snapshot"
-            snapshot.write(path, self.memory, 7, self.clock.now.wall, self.clock.now.steady)
-            return snapshot.load(path).memory
+            file.write(path, self.memory, 7, self.clock.now.wall, self.clock.now.steady)
+            return file.load(path).memory

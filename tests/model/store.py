@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from crossdock.journal import snapshot
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import Recovered, recover
+from crossdock.journal.snapshot import file
 
 
 class Store:
@@ -54,7 +54,7 @@ class Store:
         """What the compactor's child process does: fold the tail, write a snapshot, install it, trim."""
         found = recover(self)
         path = self._folder / f"snapshot-{found.seq}"
-        snapshot.write(path, found.memory, found.seq, found.wall, found.steady)
+        file.write(path, found.memory, found.seq, found.wall, found.steady)
         self.install(Snapshot(found.seq, path))
         self.trim(1_000_000)
         return found

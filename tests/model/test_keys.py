@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from crossdock.engine.keyspace.store import ENTRY_BYTES, elements, size_of
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.model import events as e
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
@@ -114,8 +114,8 @@ class KeysBesideReference(RuleBasedStateMachine):
             memory = fold(self.rig.batches)
         else:
             path = Path(self.folder.name) / "snapshot"
-            snapshot.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
-            memory = snapshot.load(path).memory
+            file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
+            memory = file.load(path).memory
         assert picture(memory) == picture(self.rig.memory)
         self.rig.adopt(memory)
 

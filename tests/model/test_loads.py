@@ -10,7 +10,7 @@ import pytest
 from crossdock.engine.index import bulk_loads as kept
 from crossdock.engine.index.job_table import Jids
 from crossdock.engine.records import bulk_load
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling
@@ -107,8 +107,8 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
             reference.open, reference.closed, reference.pushed, reference.once = {}, {}, [], {}
         elif chance < 0.98:
             path = tmp_path / f"snapshot-{step}"
-            snapshot.write(path, bench.memory, step, bench.now.wall, bench.now.steady)
-            loaded = snapshot.load(path).memory
+            file.write(path, bench.memory, step, bench.now.wall, bench.now.steady)
+            loaded = file.load(path).memory
             assert picture(loaded) == picture(bench.memory)
             assert list(loaded.loads.closed) == list(bench.memory.loads.closed)
             assert list(loaded.loads.once) == list(bench.memory.loads.once)

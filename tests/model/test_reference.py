@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from crossdock.engine.engine import Engine
 from crossdock.engine.index import dependents
 from crossdock.engine.state import Memory
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.model import events as e
 from crossdock.model.commands import admin, bulk, resqu
 from crossdock.model.commands import core as c
@@ -367,8 +367,8 @@ class EngineBesideReference(RuleBasedStateMachine):
 
     def _through_snapshot(self) -> Memory:
         path = Path(self.folder.name) / "snapshot"
-        snapshot.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
-        return snapshot.load(path).memory
+        file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
+        return file.load(path).memory
 
 
 TestEngineBesideReference = EngineBesideReference.TestCase

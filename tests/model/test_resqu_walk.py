@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from crossdock.engine.state import Memory
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
 from crossdock.model.events import AnyEvent
@@ -155,8 +155,8 @@ class Walk:
 
     def _through_snapshot(self) -> Memory:
         path = self.folder / "snapshot"
-        snapshot.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
-        return snapshot.load(path).memory
+        file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
+        return file.load(path).memory
 
     def look(self) -> None:
         invariants.check(self.rig.memory)

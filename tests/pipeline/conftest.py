@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.run import Ran, run
 from crossdock.pipeline.session import start
-from crossdock.pipeline.works import Works
 from tests.pipeline.classes import QUICK, archive
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad

@@ -14,10 +14,10 @@ from typing import Any
 from deltalake import DeltaTable, write_deltalake
 
 from crossdock.pipeline import ledger
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.run import run
 from crossdock.pipeline.session import start
 from crossdock.pipeline.stream import Stream
-from crossdock.pipeline.works import Works
 from tests.pipeline.conftest import SMALL
 
 

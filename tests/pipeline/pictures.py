@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from crossdock.pipeline.catalog import FACTS, VIEWS
-from crossdock.pipeline.works import Works
+from crossdock.pipeline.context import Works
 
 PUBLIC = ["attempts", *(view.name for view in VIEWS)]
 

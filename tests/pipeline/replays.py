@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from crossdock.lake.choosing import Filter, choose
+from crossdock.lake.query import Filter, choose
 from tests.pipeline.clusters import ENV, flags
 from tests.support.command_line import Operator
 from tests.support.server import Server

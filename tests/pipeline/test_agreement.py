@@ -4,8 +4,8 @@ from collections import Counter
 
 from crossdock.engine.records.stats import Stats
 from crossdock.model.states import OVER
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Works
 from tests.pipeline.agreeing import assert_live, seconds
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from crossdock.lake.checksums import SUM_KEY
 from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import LAKE_VERSION
-from crossdock.lake.sums import SUM_KEY
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.delta import Table
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
 from crossdock.pipeline.segments import new, survey
 from crossdock.pipeline.status import status
-from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import work
 from tests.pipeline.pictures import assert_same, picture

@@ -11,7 +11,7 @@ import pytest
 
 from crossdock.cli import pipeline as verb
 from crossdock.cli.main import main
-from crossdock.journal.folder import DATABASE
+from crossdock.journal.data_dir import DATABASE
 from crossdock.lake.manifest import DONE
 from tests.pipeline.classes import quick
 from tests.pipeline.conftest import Grown

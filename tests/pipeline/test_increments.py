@@ -9,13 +9,13 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from crossdock.pipeline import ledger
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.errors import PipelineError, TablesInUse
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.lock import writing
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
 from crossdock.pipeline.status import status
-from crossdock.pipeline.works import Works
 from tests.pipeline.conftest import Grown
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import Elsewhere

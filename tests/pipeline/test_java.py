@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from crossdock.pipeline.environment import OLDEST, check_java
 from crossdock.pipeline.errors import NoJava, PipelineError
-from crossdock.pipeline.java import OLDEST, check_java
 from crossdock.pipeline.session import _conf
 
 

@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
-from crossdock.pipeline import keeping
+from crossdock.pipeline import retention
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.ingest import take_in
-from crossdock.pipeline.keeping import compact
 from crossdock.pipeline.rebuild import rebuild
+from crossdock.pipeline.retention import compact
 from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import EPOCH, Lake
 from tests.pipeline.loads import Elsewhere, work
 from tests.pipeline.pictures import assert_same, picture, rows
@@ -114,7 +114,7 @@ def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: Works) -> 
 
 
 def test_many_small_files_become_few_with_the_same_rows(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MANY_FILES", 2)
+    monkeypatch.setattr(retention, "MANY_FILES", 2)
     floor = Floor()
     lake = Lake(works.lake)
     peer = floor.qless()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
 from tests.pipeline.pictures import assert_same, picture

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In
 
-from crossdock.client.loads import Where
+from crossdock.client.bulk import Where
 from crossdock.pipeline.source.live import Live
 from crossdock.pipeline.source.options import BadOption, reading, writing
 from crossdock.pipeline.source.source import register

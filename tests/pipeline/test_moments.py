@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from crossdock.engine.records.stats import bucket_of
 from crossdock.pipeline.transforms.bookings import bookings, merge_bookings
 from crossdock.pipeline.transforms.daily import daily
-from crossdock.pipeline.transforms.moments import fine_bucket, log_bucket, of_log_bucket
+from crossdock.pipeline.transforms.durations import fine_bucket, log_bucket, of_log_bucket
 from tests.pipeline.frames import DAY, SIX, events
 
 

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from crossdock.cli.replay import _row
-from crossdock.client.control import ControlClient
-from crossdock.client.loads import Loader, Told, Where
-from crossdock.lake.choosing import OUTCOMES, Filter, choose, jobs
+from crossdock.client.admin import ControlClient
+from crossdock.client.bulk import Loader, Told, Where
+from crossdock.lake.query import OUTCOMES, Filter, choose, jobs
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
 from crossdock.model.job import Extra, Form, Spec

@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from crossdock.client.control import ControlClient
-from crossdock.client.loads import Loader, Told, Where
+from crossdock.client.admin import ControlClient
+from crossdock.client.bulk import Loader, Told, Where
 from crossdock.pipeline.source.options import writing
 from crossdock.pipeline.source.sink import Sink
 from crossdock.pipeline.source.source import register

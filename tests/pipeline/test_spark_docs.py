@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from crossdock.client.control import ControlClient
+from crossdock.client.admin import ControlClient
 from crossdock.lake.segments import look
 from tests.e2e.test_docs import blocks
 from tests.support.patience import IDLE_PATIENCE_S, wait_until

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from crossdock.lake.manifest import NoLake
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.run import run
 from crossdock.pipeline.stream import Stream
-from crossdock.pipeline.works import Works
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
 from tests.pipeline.pictures import assert_same, picture

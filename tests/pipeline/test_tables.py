@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from crossdock.pipeline.transforms import components
 from crossdock.pipeline.transforms.attempts import attempts
-from crossdock.pipeline.transforms.failing import failing, failures
+from crossdock.pipeline.transforms.error_groups import failing, failures
 from crossdock.pipeline.transforms.flows import flows, mentioned, ties
 from crossdock.pipeline.transforms.hourly import forecast, hourly
 from crossdock.pipeline.transforms.links import links
-from crossdock.pipeline.transforms.tallies import tallies
+from crossdock.pipeline.transforms.queue_flow import tallies
 from crossdock.pipeline.transforms.workers import retries, workers
 from tests.pipeline.frames import DAY, HOUR, SIX, events, told
 

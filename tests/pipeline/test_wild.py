@@ -3,9 +3,9 @@
 import pytest
 
 from crossdock.model.events import Flushed
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
-from crossdock.pipeline.works import Works
 from tests.pipeline.agreeing import assert_live
 from tests.pipeline.lakes import Lake
 from tests.pipeline.pictures import assert_same, picture

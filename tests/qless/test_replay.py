@@ -8,7 +8,7 @@ import pytest
 
 from crossdock.engine.engine import apply
 from crossdock.engine.state import Memory
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.protocols.redis.qless.call import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants
 from tests.qless.replay import Line, QlessDesk, same, scenarios
@@ -63,5 +63,5 @@ def replayed(desk: QlessDesk) -> Memory:
 
 def from_snapshot(memory: Memory, folder: Path) -> Memory:
     path = folder / "snapshot"
-    snapshot.write(path, memory, 1, 0.0, 0.0)
-    return snapshot.load(path).memory
+    file.write(path, memory, 1, 0.0, 0.0)
+    return file.load(path).memory

@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType
 
 from crossdock.pipeline.catalog import VIEWS, Catalog
 from crossdock.pipeline.refresh import VIEW
-from crossdock.pipeline.transforms.moments import GAMMA, NOTHING
+from crossdock.pipeline.transforms.durations import GAMMA, NOTHING
 
 LAST: Final = dt.date(2026, 11, 16)
 

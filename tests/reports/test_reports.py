@@ -9,8 +9,8 @@ from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.reports.failures import failures
 from crossdock.pipeline.reports.queue import queue
 from crossdock.pipeline.reports.queues import Cost, Outlook, queues
-from crossdock.pipeline.reports.reading import Days, Reader
 from crossdock.pipeline.reports.slow import slow
+from crossdock.pipeline.reports.tables import Days, Reader
 from crossdock.pipeline.reports.workers import workers
 from tests.reports.conftest import HOSTILE
 from tests.reports.tables import LAST, Tables, at, day

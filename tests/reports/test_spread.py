@@ -7,8 +7,8 @@ from random import Random
 import pyarrow.compute as pc
 import pytest
 
-from crossdock.pipeline.reports.reading import Days, Reader
-from crossdock.pipeline.reports.spread import Times, booked
+from crossdock.pipeline.reports.durations import Times, booked
+from crossdock.pipeline.reports.tables import Days, Reader
 from tests.reports.tables import LAST, Tables, day
 
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterable
 from typing import Any
 
-from crossdock.client.closes import Closes
+from crossdock.client.base import Closes
 from tests.support.patience import PATIENCE_S
 
 Address = tuple[str, int]

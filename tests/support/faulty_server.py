@@ -28,7 +28,7 @@ from crossdock.engine.engine import _APPLY
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.qless import intervals, put
 from crossdock.engine.state import Memory
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.events import Recurred, Succeeded
 from crossdock.model.job import Bound
 from crossdock.server import clock, compactor, timer

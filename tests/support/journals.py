@@ -7,10 +7,10 @@ from typing import Any
 import apsw
 
 from crossdock.journal import compaction
-from crossdock.journal.folder import DATABASE, Folder
+from crossdock.journal.data_dir import DATABASE, Folder
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 from tests.support.picture import picture
 from tests.support.states import Story, eventful
 

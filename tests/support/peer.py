@@ -13,7 +13,7 @@ Payload = Any
 
 
 class Wire(Protocol):
-    """As `crossdock.client.stream.Stream`, which is one."""
+    """As `crossdock.client.base.Stream`, which is one."""
 
     def send(self, data: bytes) -> None: ...
 

@@ -9,8 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from crossdock.client.errors import Refused
-from crossdock.client.stream import connect
+from crossdock.client.base import Refused, connect
 from tests.support.patience import PATIENCE_S
 from tests.support.peer import Got, Payload, Peer, Wire
 from tests.support.qless_peer import ViaQless

@@ -13,8 +13,7 @@ from contextlib import closing, suppress
 from random import Random
 from typing import Any, Final
 
-from crossdock.client.errors import Broken, NoServer, Refused
-from crossdock.client.stream import connect
+from crossdock.client.base import Broken, NoServer, Refused, connect
 from crossdock.protocols.redis.resqu import script_hashes
 from tests.support.accounting import Kind, Op, Outcome
 from tests.support.crowd import Crowd

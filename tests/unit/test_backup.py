@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal import backup, copying
+from crossdock.journal import backup, copy
 from crossdock.journal.backup import CannotBackUp, Manifest, back_up, read_manifest
-from crossdock.journal.folder import DATABASE
-from crossdock.journal.reader import NoJournal, Reader
+from crossdock.journal.data_dir import DATABASE
 from crossdock.journal.restore import restore
+from crossdock.journal.sqlite.reader import NoJournal, Reader
 from crossdock.model.errors import Damaged
 from tests.support.journals import Writer, at_rest, change, fingerprint, state
 from tests.support.states import eventful
@@ -236,7 +236,7 @@ def test_a_snapshot_that_is_missing(tmp_path: Path) -> None:
 
 def test_a_copy_that_the_disk_gives_back_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_rest(tmp_path / "data")
-    write = copying.write_journal
+    write = copy.write_journal
 
     def rot(path: Path, *rest: object) -> None:
         write(path, *rest)  # type: ignore[arg-type]
@@ -254,7 +254,7 @@ def test_a_disk_that_fills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(copying, "settle", full)
+    monkeypatch.setattr(copy, "settle", full)
     with pytest.raises(CannotBackUp, match=r"no room for the backup in .*; free some space, or .* was removed"):
         make(tmp_path / "data", tmp_path / "copy")
     assert left(tmp_path) == ["data"]

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from crossdock.cli.main import main
-from crossdock.journal import snapshot, sqlite
 from crossdock.journal.backup import back_up
 from crossdock.journal.check import BROKEN, NEWER, SOUND, SPARE, Report, check
-from crossdock.journal.folder import DATABASE
-from crossdock.journal.mark import MARK, write_mark
-from crossdock.journal.reader import NoJournal
+from crossdock.journal.data_dir import DATABASE
+from crossdock.journal.durable_mark import MARK, write_mark
+from crossdock.journal.snapshot import file as snapshot_file
+from crossdock.journal.sqlite import journal
+from crossdock.journal.sqlite.reader import NoJournal
 from tests.support.journals import Writer, at_rest, change, fingerprint, flip
 from tests.support.states import eventful
 
@@ -90,7 +91,7 @@ def compact_often(writer: Writer, times: int = 3) -> None:
 @pytest.mark.parametrize(("at", "times"), [("journal", 1), ("journal", 3), ("snapshot", 3), ("fold", 3)])
 def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.MonkeyPatch, at: str, times: int) -> None:
     """Between two pages of the journal, before the older snapshot is read, before the newer one is."""
-    monkeypatch.setattr(sqlite, "_ROWS", 2)
+    monkeypatch.setattr(journal, "_ROWS", 2)
     for n in range(12):
         writer.push(f"behind-{n:02d}")
         if n == 6:
@@ -108,15 +109,15 @@ def test_a_server_that_compacts_meanwhile(writer: Writer, monkeypatch: pytest.Mo
 
 
 def test_a_snapshot_that_is_deleted_while_it_is_looked_for(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, paths = snapshot.load, []
+    load, paths = snapshot_file.load, []
 
-    def late(path: Path) -> snapshot.Loaded:
+    def late(path: Path) -> snapshot_file.Loaded:
         paths.append(path)
         if len(paths) == 1:
             compact_often(writer)
         return load(path)
 
-    monkeypatch.setattr(snapshot, "load", late)
+    monkeypatch.setattr(snapshot_file, "load", late)
     assert look(writer.path).faults == []
     assert len(set(paths)) > 1
     assert not paths[0].exists()

@@ -16,8 +16,8 @@ import pytest
 
 from crossdock import __version__
 from crossdock.cli.main import VERBS, crossdock, main
-from crossdock.cli.table import TABLE
 from crossdock.server.endpoints import BUILT
+from crossdock.settings.table import TABLE
 from tests.support.patience import PATIENCE_S
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
@@ -257,14 +257,14 @@ def test_the_help_does_not_wait_for_the_servers_code() -> None:
 
 def test_a_door_that_stays_closed_is_not_loaded() -> None:
     look = (
-        "import sys; from crossdock.server import run, doors; from crossdock.settings import Settings;"
-        "where = {name: at for name, at in doors.addresses(Settings()).items() if name == 'faktory'};"
-        "print(*doors.build(Settings(), where), *sys.modules)"
+        "import sys; from crossdock.server import app, endpoints; from crossdock.settings.schema import Settings;"
+        "where = {name: at for name, at in endpoints.addresses(Settings()).items() if name == 'faktory'};"
+        "print(*endpoints.build(Settings(), where), *sys.modules)"
     )
     modules = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout.split()
     assert {"faktory", "crossdock.protocols.faktory.protocol"} <= set(modules)
-    others = ("workq.door", "masenko.door", "redis.door", "redis.qless.service", "redis.resqu.service")
-    assert not {f"crossdock.wire.{name}" for name in others} & set(modules)
+    others = ("workq.protocol", "masenko.protocol", "redis.protocol", "redis.qless.service", "redis.resqu.service")
+    assert not {f"crossdock.protocols.{name}" for name in others} & set(modules)
 
 
 @pytest.mark.parametrize("verb", ["up", "doctor"])

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from crossdock.engine.state import Memory
-from crossdock.journal import snapshot
-from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal.data_dir import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.snapshot import file
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.commands.admin import Bury, Requeue
 from crossdock.model.commands.bulk import LoadJobs
 from crossdock.model.commands.core import Claim, Fail, Start, Succeed, Tick
@@ -126,7 +126,7 @@ def test_a_start_leaves_what_the_next_one_needs(tmp_path: Path, how: str) -> Non
     if how == "snapshot":
         part = recover(journal)
         path = tmp_path / snapshot_name(part.seq)
-        snapshot.write(path, part.memory, part.seq, part.wall, part.steady)
+        file.write(path, part.memory, part.seq, part.wall, part.steady)
         journal.install(Snapshot(part.seq, path))
     counters = recover(journal).memory.counters
     journal.close()

@@ -14,7 +14,7 @@ from crossdock.model.commands.core import SetRecurrences
 from crossdock.model.events import Spawned
 from crossdock.model.job import Job
 from crossdock.server.static_config import BadOrder, recurrences
-from crossdock.settings import CronEntry, CronJob, Settings
+from crossdock.settings.schema import CronEntry, CronJob, Settings
 from tests.support.conversation import Door, worker
 from tests.support.desk import BEGIN, PlainDesk
 from tests.support.resp import body

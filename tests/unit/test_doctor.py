@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from crossdock.cli import checks
-from crossdock.cli.configure import Found, load
 from crossdock.cli.doctor import Report
 from crossdock.cli.main import main
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
-from crossdock.cli.table import TABLE
-from crossdock.journal.folder import Folder, NotAFolder
+from crossdock.journal.data_dir import Folder, NotAFolder
 from crossdock.server import admission
+from crossdock.settings.loading import Found, load
+from crossdock.settings.table import TABLE
 
 SHARED_MEMORY = Path("/dev/shm")
 

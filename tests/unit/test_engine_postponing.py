@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crossdock.engine.index import dependents
-from crossdock.journal import snapshot
+from crossdock.journal.snapshot import file
 from crossdock.model.commands import qless as m
 from crossdock.model.commands.admin import Bury, Flush, Remove, Reroute
 from crossdock.model.commands.core import Claim, Enqueue, Fail, ResolveDependents, Start, Succeed, Transaction
@@ -220,8 +220,8 @@ def test_a_restart_between_two_slices_goes_on_with_the_rest(bench: Bench, how: s
         slices += 1
         memory = fold(bench.batches)
         if how == "snapshot":
-            snapshot.write(tmp_path / "snapshot", bench.memory, 1, 1.0, 1.0)
-            memory = snapshot.load(tmp_path / "snapshot").memory
+            file.write(tmp_path / "snapshot", bench.memory, 1, 1.0, 1.0)
+            memory = file.load(tmp_path / "snapshot").memory
         assert picture(memory) == picture(bench.memory)
         bench.adopt(memory)
         bench.do(Start())

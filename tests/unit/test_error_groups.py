@@ -2,7 +2,7 @@
 
 import pytest
 
-from crossdock.lake.payloads import Errors, Payloads
+from crossdock.lake.redaction import Errors, Payloads
 from crossdock.model.commands.core import Claim, Fail
 from crossdock.model.error_groups import error_group
 from tests.lake.test_quotes import rows_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crossdock.cli.main import main
-from crossdock.journal.folder import LOCK, Folder, FolderInUse, NotAFolder, begins_empty
+from crossdock.journal.data_dir import LOCK, Folder, FolderInUse, NotAFolder, begins_empty
 from tests.support.command_line import Operator
 from tests.support.server import Server
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal.folder import DATABASE, Folder
+from crossdock.journal.data_dir import DATABASE, Folder
 from crossdock.journal.port import JournalFailed
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.sqlite.journal import SqliteJournal
 
 ENOUGH = 1_000 * 4_096
 
@@ -65,7 +65,7 @@ def test_while_the_disk_is_nearly_full_it_is_short_and_gives_back_what_it_had(fo
 def test_where_there_is_hardly_any_room_it_takes_none_in_advance(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("crossdock.journal.sqlite.free_bytes", lambda path: 1024 * 1024)
+    monkeypatch.setattr("crossdock.journal.sqlite.journal.free_bytes", lambda path: 1024 * 1024)
     journal = SqliteJournal(folder)
     assert log_bytes(folder) < 100 * 4_096
     assert "hardly any room" in caplog.text
@@ -95,6 +95,6 @@ def test_a_log_that_cannot_be_synced_is_a_reason_not_to_start(folder: Folder, mo
     def fail(fd: int) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("crossdock.journal.sqlite.os.fdatasync", fail)
+    monkeypatch.setattr("crossdock.journal.sqlite.journal.os.fdatasync", fail)
     with pytest.raises(JournalFailed, match="the log cannot be written"):
         SqliteJournal(folder)

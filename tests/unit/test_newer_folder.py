@@ -13,11 +13,12 @@ import pytest
 
 from crossdock import __version__
 from crossdock.cli.main import main
-from crossdock.journal import snapshot, tables
 from crossdock.journal.compaction import compact
-from crossdock.journal.folder import DATABASE, Folder
+from crossdock.journal.data_dir import DATABASE, Folder
 from crossdock.journal.port import Snapshot
-from crossdock.journal.sqlite import SqliteJournal, checksum
+from crossdock.journal.snapshot import file
+from crossdock.journal.sqlite import schema
+from crossdock.journal.sqlite.journal import SqliteJournal, checksum
 from crossdock.lake import manifest
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Newer
@@ -82,12 +83,12 @@ def unknown_events(data: Path) -> None:
 def newer_snapshot(data: Path, member: int = 0) -> None:
     [path] = data.glob("snapshot-*[0-9]")
     content = path.read_bytes()
-    magic, block = len(snapshot._MAGIC), snapshot._BLOCK
+    magic, block = len(file._MAGIC), file._BLOCK
     size, _ = block.unpack_from(content, magic)
     begin = magic + block.size
     header = msgspec.msgpack.decode(content[begin : begin + size])
     header[member] += 1
-    path.write_bytes(content[:magic] + snapshot._block([*header, "more"]) + content[begin + size :])
+    path.write_bytes(content[:magic] + file._block([*header, "more"]) + content[begin + size :])
 
 
 def newer_lake(data: Path) -> None:
@@ -119,7 +120,7 @@ def fingerprint(data: Path) -> dict[str, str]:
         (newer_events, f"batch 6, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is"),
         (newer_events_in_the_log, f"batch 6, of event version {EVENT_VERSION + 1} was written by a newer Crossdock;"),
         (unknown_events, f"batch 6, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is"),
-        (newer_snapshot, f"the snapshot's format {snapshot._FORMAT + 1} was written by a newer Crossdock; this is"),
+        (newer_snapshot, f"the snapshot's format {file._FORMAT + 1} was written by a newer Crossdock; this is"),
         (
             lambda data: newer_snapshot(data, 1),
             f"the snapshot, of event version {EVENT_VERSION + 1} was written by a newer Crossdock; this is",
@@ -164,7 +165,7 @@ def test_a_folder_of_this_version_is_signed_and_opened_again(data: Path) -> None
             db.close()
 
     number = signed()
-    assert isinstance(number, int) and tables.written_by(number) == "" and tables.written_by(number + 1)
+    assert isinstance(number, int) and schema.written_by(number) == "" and schema.written_by(number + 1)
     change(data, "update meta set value = 9001002 where key = 'crossdock'")
     SqliteJournal(Folder(data)).close()
     assert signed() == 9_001_002, "the newest that wrote here, though this one can read it"

@@ -6,7 +6,7 @@ import pytest
 
 from crossdock.cli.filters import span
 from crossdock.cli.show import age, clean, columns, count, cut, lasting, rate, share, size, some
-from crossdock.journal.folder import in_use_by
+from crossdock.journal.data_dir import in_use_by
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.journal import snapshot
-from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal.data_dir import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.snapshot import file
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Leased
 from crossdock.model.events.codec import EVENT_VERSION, decode_batch
@@ -54,7 +54,7 @@ def test_a_snapshot_at_any_batch_gives_the_same_state(journal: SqliteJournal, tm
         part = recover(journal, until=seq)
         assert part.seq == seq
         path = tmp_path / snapshot_name(seq)
-        snapshot.write(path, part.memory, seq, part.wall, part.steady)
+        file.write(path, part.memory, seq, part.wall, part.steady)
         journal.install(Snapshot(seq, path))
         found = recover(journal)
         assert picture(found.memory) == whole
@@ -103,7 +103,7 @@ def test_a_snapshot_of_another_batch_is_damage(journal: SqliteJournal, tmp_path:
     story = eventful()
     fill(journal, story)
     path = tmp_path / snapshot_name(3)
-    snapshot.write(path, story.memory, len(story.batches), story.now.wall, story.now.steady)
+    file.write(path, story.memory, len(story.batches), story.now.wall, story.now.steady)
     journal.install(Snapshot(3, path))
     with pytest.raises(Damaged, match="is of batch"):
         recover(journal)

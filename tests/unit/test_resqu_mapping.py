@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.cli.configure import load
 from crossdock.engine.resqu.state import Mapping
 from crossdock.model.commands import core as c
 from crossdock.server.static_config import BadOrder, mapping
-from crossdock.settings import PoolMapping, Settings
+from crossdock.settings.loading import load
+from crossdock.settings.schema import PoolMapping, Settings
 from tests.model.bench import spec
 from tests.model.resqu_bench import ResquBench
 

@@ -10,7 +10,7 @@ import pytest
 from crossdock.engine.engine import Engine
 from crossdock.engine.state import Memory
 from crossdock.journal.port import JournalFailed, Snapshot
-from crossdock.journal.sqlite import DiskFull
+from crossdock.journal.sqlite.journal import DiskFull
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Held
 from crossdock.server.clock import Clock

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crossdock.cli.configure import Found, Loaded, load
-from crossdock.cli.reference import page
-from crossdock.cli.table import TABLE
 from crossdock.model.errors import BadSetting
-from crossdock.settings import Settings
+from crossdock.settings.loading import Found, Loaded, load
+from crossdock.settings.reference import page
+from crossdock.settings.schema import Settings
+from crossdock.settings.table import TABLE
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 

@@ -9,8 +9,9 @@ import pytest
 
 from crossdock.engine.engine import apply
 from crossdock.engine.records.stats import WAIT
-from crossdock.journal import columns, snapshot
-from crossdock.journal.columns import pack
+from crossdock.journal.snapshot import columns
+from crossdock.journal.snapshot import file as snapshot_file
+from crossdock.journal.snapshot.columns import pack
 from crossdock.model.clock import DAY, Now
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Damaged
@@ -29,12 +30,12 @@ def story() -> Story:
 @pytest.fixture
 def file(story: Story, tmp_path: Path) -> Path:
     path = tmp_path / "snapshot-0000000000000007"
-    snapshot.write(path, story.memory, 7, story.now.wall, story.now.steady)
+    snapshot_file.write(path, story.memory, 7, story.now.wall, story.now.steady)
     return path
 
 
 def test_what_was_written_is_what_is_read(story: Story, file: Path) -> None:
-    loaded = snapshot.load(file)
+    loaded = snapshot_file.load(file)
     assert picture(loaded.memory) == picture(story.memory)
     assert (loaded.seq, loaded.wall, loaded.steady) == (7, story.now.wall, story.now.steady)
 
@@ -46,8 +47,8 @@ def test_statistics_that_are_gone_are_gone_after_a_restart(tmp_path: Path) -> No
     for day in (0, 40):
         stats.book("q", day * DAY + 1.0, WAIT, 1.0)
     apply(story.memory, Configured(story.now.wall, "stats-history", "90"))
-    snapshot.write(path, story.memory, 1, 0.0, 0.0)
-    loaded = snapshot.load(path).memory.stats
+    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+    loaded = snapshot_file.load(path).memory.stats
     for each in (stats, loaded):
         for day in (1, 41):
             each.book("q", day * DAY + 1.0, WAIT, 1.0)
@@ -60,8 +61,8 @@ def test_many_jobs_go_in_several_chunks(tmp_path: Path, monkeypatch: pytest.Monk
     story = Story()
     story.push(*(f"job-{n:05d}" for n in range(1_234)))
     path = tmp_path / "snapshot"
-    snapshot.write(path, story.memory, 1, 0.0, 0.0)
-    assert picture(snapshot.load(path).memory) == picture(story.memory)
+    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+    assert picture(snapshot_file.load(path).memory) == picture(story.memory)
 
 
 @pytest.mark.parametrize("size", [2, 10, 1_000])
@@ -73,8 +74,8 @@ def test_large_jobs_go_few_at_a_time(size: int, tmp_path: Path, monkeypatch: pyt
     sizes = [len(chunk) for chunk in columns.chunks(story.memory.jobs.values())]
     assert (sum(sizes), max(sizes)) == (1_234, 100 // size + 1)
     path = tmp_path / "snapshot"
-    snapshot.write(path, story.memory, 1, 0.0, 0.0)
-    assert picture(snapshot.load(path).memory) == picture(story.memory)
+    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+    assert picture(snapshot_file.load(path).memory) == picture(story.memory)
 
 
 def test_whatever_a_job_carries_counts() -> None:
@@ -95,14 +96,14 @@ def test_whatever_a_job_carries_counts() -> None:
 
 def test_an_empty_state_goes_in_too(tmp_path: Path) -> None:
     path = tmp_path / "snapshot"
-    snapshot.write(path, Story().memory, 1, 2.0, 3.0)
-    assert picture(snapshot.load(path).memory) == picture(Story().memory)
+    snapshot_file.write(path, Story().memory, 1, 2.0, 3.0)
+    assert picture(snapshot_file.load(path).memory) == picture(Story().memory)
 
 
 def test_a_loaded_state_goes_on_like_the_one_it_came_from(story: Story, file: Path) -> None:
     """Ready order, leases and counters are live again, not only equal."""
     loaded = Story()
-    loaded.engine.memory = snapshot.load(file).memory
+    loaded.engine.memory = snapshot_file.load(file).memory
     loaded.now = story.now
     for each in (story, loaded):
         each.push("one-more-1", "one-more-2", priority=3)
@@ -118,10 +119,10 @@ def test_a_flipped_bit_is_refused_wherever_it_is_and_nothing_is_touched(file: Pa
         bad[at] ^= 1 << (at % 8)
         file.write_bytes(bad)
         with pytest.raises(Damaged, match="restore a backup"):
-            snapshot.load(file)
+            snapshot_file.load(file)
         assert file.read_bytes() == bad
     file.write_bytes(good)
-    snapshot.load(file)
+    snapshot_file.load(file)
 
 
 def test_a_file_cut_short_is_refused(file: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_file_cut_short_is_refused(file: Path) -> None:
     for size in (*range(100), *range(100, len(good), 7), *range(len(good) - 50, len(good))):
         file.write_bytes(good[:size])
         with pytest.raises(Damaged):
-            snapshot.load(file)
+            snapshot_file.load(file)
 
 
 def test_a_length_that_lies_is_not_believed(file: Path) -> None:
@@ -138,21 +139,21 @@ def test_a_length_that_lies_is_not_believed(file: Path) -> None:
     at = good.index(b"\n") + 1
     file.write_bytes(good[:at] + struct.pack("<I", 0xFFFFFFFF) + good[at + 4 :])
     with pytest.raises(Damaged, match="ends too early"):
-        snapshot.load(file)
+        snapshot_file.load(file)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Damaged):
-        snapshot.load(tmp_path / "snapshot")
+        snapshot_file.load(tmp_path / "snapshot")
 
 
 def test_a_newer_format_is_refused_by_name(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "snapshot"
-    monkeypatch.setattr(snapshot, "_FORMAT", snapshot._FORMAT + 1)
-    snapshot.write(path, story.memory, 1, 0.0, 0.0)
+    monkeypatch.setattr(snapshot_file, "_FORMAT", snapshot_file._FORMAT + 1)
+    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
     monkeypatch.undo()
     with pytest.raises(Damaged, match="newer Crossdock"):
-        snapshot.load(path)
+        snapshot_file.load(path)
 
 
 @pytest.mark.parametrize("form", [1, 2])
@@ -167,11 +168,11 @@ def test_a_file_of_an_older_format_is_read(
         if place is not None and form == 1:
             assert place[3] == b""
             story.memory.jobs[number].place = (*place[:3], place[4])  # as it was then
-    monkeypatch.setattr(snapshot, "_FORMAT", form)
-    monkeypatch.setattr(snapshot, "pack", list)
-    snapshot.write(path, story.memory, 1, 0.0, 0.0)
+    monkeypatch.setattr(snapshot_file, "_FORMAT", form)
+    monkeypatch.setattr(snapshot_file, "pack", list)
+    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
     monkeypatch.undo()
-    assert picture(snapshot.load(path).memory) == before
+    assert picture(snapshot_file.load(path).memory) == before
     for number, place in places.items():
         story.memory.jobs[number].place = place
 
@@ -182,10 +183,12 @@ def test_columns_that_do_not_fit_each_other_are_refused(
     path = tmp_path / "snapshot"
     wrongs: list[dict[str, list[object]]] = [{"jid": []}, {"names": []}, {"custom": [b""]}]
     for wrong in wrongs:
-        monkeypatch.setattr(snapshot, "pack", lambda jobs, wrong=wrong: msgspec.structs.replace(pack(jobs), **wrong))
-        snapshot.write(path, story.memory, 1, 0.0, 0.0)
+        monkeypatch.setattr(
+            snapshot_file, "pack", lambda jobs, wrong=wrong: msgspec.structs.replace(pack(jobs), **wrong)
+        )
+        snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
         with pytest.raises(Damaged, match="do not fit"):
-            snapshot.load(path)
+            snapshot_file.load(path)
 
 
 def test_what_jobs_have_in_common_is_one_object(tmp_path: Path) -> None:
@@ -198,8 +201,8 @@ def test_what_jobs_have_in_common_is_one_object(tmp_path: Path) -> None:
         for n in (1, 2)
     ]
     story.do(Enqueue("faktory", specs))
-    snapshot.write(path, story.memory, 1, 0.0, 0.0)
-    one, two = snapshot.load(path).memory.jobs.values()
+    snapshot_file.write(path, story.memory, 1, 0.0, 0.0)
+    one, two = snapshot_file.load(path).memory.jobs.values()
     for name in ("queue", "kind", "origin", "rules"):
         assert getattr(one, name) is getattr(two, name), name
     assert one.extra is not None and two.extra is not None

@@ -6,7 +6,7 @@ from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import GiveBack, SetThrottles
 from crossdock.model.records import Per
 from crossdock.server.static_config import BadOrder, throttles
-from crossdock.settings import Settings, ThrottleEntry
+from crossdock.settings.schema import Settings, ThrottleEntry
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
 

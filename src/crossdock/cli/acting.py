@@ -8,8 +8,8 @@ import click
 from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import Name, chosen, expect, filtered
 from crossdock.cli.show import clean, some
-from crossdock.client.control import ControlClient
-from crossdock.client.errors import ClientError
+from crossdock.client.admin import ControlClient
+from crossdock.client.base import ClientError
 from crossdock.model.errors import CrossdockError
 
 #: Ids of one request.

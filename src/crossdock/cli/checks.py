@@ -9,18 +9,18 @@ from typing import Final
 import apsw
 
 from crossdock.cli import lake_checks
-from crossdock.cli.configure import Loaded
 from crossdock.cli.mounts import IN_MEMORY, MOUNTS, NETWORK, file_system
-from crossdock.cli.table import TABLE
-from crossdock.journal.disk import free_bytes
-from crossdock.journal.folder import begins_empty, existing, in_use_by, not_a_folder, widowed
-from crossdock.journal.reader import NoJournal, Reader
-from crossdock.journal.sqlite import LEAST_SQLITE
+from crossdock.journal.data_dir import begins_empty, existing, in_use_by, not_a_folder, widowed
+from crossdock.journal.files import free_bytes
+from crossdock.journal.sqlite.journal import LEAST_SQLITE
+from crossdock.journal.sqlite.reader import NoJournal, Reader
 from crossdock.model.errors import BadSetting, Damaged
 from crossdock.server import admission, static_config
 from crossdock.server.endpoints import addresses
 from crossdock.server.lake_keeper import last_batch
-from crossdock.settings import Settings
+from crossdock.settings.loading import Loaded
+from crossdock.settings.schema import Settings
+from crossdock.settings.table import TABLE
 
 #: Less is worth a word even where the watermark allows it: a compaction writes a second copy of all jobs.
 _LITTLE_DISK_MIB: Final = 1_024

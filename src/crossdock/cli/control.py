@@ -9,11 +9,11 @@ from typing import Any
 import click
 import msgspec
 
-from crossdock.cli.configure import Loaded
 from crossdock.cli.options import loaded
-from crossdock.client.control import ControlClient
-from crossdock.client.errors import NoServer
-from crossdock.journal.folder import in_use_by
+from crossdock.client.admin import ControlClient
+from crossdock.client.base import NoServer
+from crossdock.journal.data_dir import in_use_by
+from crossdock.settings.loading import Loaded
 
 
 class OperatorCommand(click.Command):

@@ -9,7 +9,7 @@ import msgspec
 from crossdock import __version__
 from crossdock.cli import checks
 from crossdock.cli.options import SettingsCommand, loaded
-from crossdock.cli.table import TABLE
+from crossdock.settings.table import TABLE
 
 _EXAMPLES = """\b
 Examples:

@@ -4,15 +4,14 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from crossdock.cli.control import server, settings_of
-from crossdock.client.errors import NoServer, Refused
+from crossdock.client.base import NoServer, Refused, Worker
+from crossdock.client.bulk import Loader, Where
 from crossdock.client.faktory import FaktoryClient
-from crossdock.client.loads import Loader, Where
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
-from crossdock.client.worker import Worker
 from crossdock.client.workq import WorkqClient
 from crossdock.server import endpoints
-from crossdock.settings import Settings
+from crossdock.settings.schema import Settings
 
 
 def faktory(values: dict[str, Any]) -> FaktoryClient:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from crossdock.cli.show import clean
-from crossdock.client.errors import Refused
+from crossdock.client.base import Refused
 from crossdock.model.states import State
 
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)", re.ASCII)

@@ -7,7 +7,7 @@ import click
 from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import STATES, chosen, expect, filtered
 from crossdock.cli.show import age, columns, cut, number, some
-from crossdock.client.control import ControlClient
+from crossdock.client.admin import ControlClient
 
 _EXAMPLES = """\b
 Examples:

@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from crossdock.journal.copying import Progress
+from crossdock.journal.copy import Progress
 from crossdock.lake.segments import look, verify
 from crossdock.lake.status import status
 from crossdock.model.errors import CrossdockError, Damaged, Newer
 from crossdock.server import admission
 from crossdock.server.lake_keeper import BEHIND_BYTES, folder_of
-from crossdock.settings import Settings
+from crossdock.settings.schema import Settings
 
 #: Faults that doctor tells one by one.
 _TOLD: Final = 5

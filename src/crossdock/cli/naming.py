@@ -7,7 +7,7 @@ import click
 from crossdock.cli.control import OperatorCommand, print_json, server
 from crossdock.cli.filters import Name
 from crossdock.cli.show import clean, some
-from crossdock.client.errors import Refused
+from crossdock.client.base import Refused
 
 
 class Verb(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from crossdock.cli.configure import Found, Loaded, load
-from crossdock.cli.table import TABLE, Setting
+from crossdock.settings.loading import Found, Loaded, load
+from crossdock.settings.table import TABLE, Setting
 
 #: click's name of each setting: that of its flag, with underscores.
 _PARAMETERS = {f"{setting.section}_{setting.key}": setting for setting in TABLE.values()}

@@ -19,8 +19,8 @@ from crossdock.pipeline.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from crossdock.pipeline.context import Progress, Works
     from crossdock.pipeline.status import Status
-    from crossdock.pipeline.works import Progress, Works
 
 _EXAMPLES = """\b
 Examples:
@@ -66,7 +66,7 @@ def _works(values: dict[str, Any], progress: "Progress") -> "Works":
     """Raises NoLake before anything is made: a folder mistyped must not become one of empty tables."""
     lake, tables = folders(values)
     spark = session(values, progress)
-    from crossdock.pipeline.works import Works
+    from crossdock.pipeline.context import Works
 
     return Works(spark, lake, tables, progress=progress)
 

@@ -20,20 +20,10 @@ from crossdock.cli.filters import Name, span
 from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import session
 from crossdock.cli.show import clean, some
-from crossdock.client.errors import ClientError, Refused
-from crossdock.client.loads import Loader, Told, calls
-from crossdock.lake.choosing import (
-    LEASE_AT_MOST,
-    OUTCOMES,
-    RETRIES,
-    RETRIES_AT_MOST,
-    Filter,
-    Past,
-    choose,
-    has,
-    jobs,
-)
+from crossdock.client.base import ClientError, Refused
+from crossdock.client.bulk import Loader, Told, calls
 from crossdock.lake.manifest import expect
+from crossdock.lake.query import LEASE_AT_MOST, OUTCOMES, RETRIES, RETRIES_AT_MOST, Filter, Past, choose, has, jobs
 from crossdock.pipeline.errors import in_words
 from crossdock.protocols.timestamps import stamp
 from crossdock.server.lake_keeper import folder_of

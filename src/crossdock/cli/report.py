@@ -17,7 +17,7 @@ from crossdock.cli.meter import meter
 from crossdock.cli.pipeline import needs_spark
 from crossdock.cli.show import size, some
 from crossdock.cli.tabling import TablesCommand, folders
-from crossdock.journal.disk import write_whole
+from crossdock.journal.files import write_whole
 
 if TYPE_CHECKING:
     from crossdock.pipeline.reports.freshness import Freshness
@@ -104,7 +104,7 @@ def _report(name: str, values: dict[str, Any], queue: str | None = None) -> None
     """`name` is that of the report's module, beneath pipeline.reports and beneath cli.reports, and of its function."""
     needs_spark()
     from crossdock.pipeline.reports.freshness import freshness
-    from crossdock.pipeline.reports.reading import Days, Reader
+    from crossdock.pipeline.reports.tables import Days, Reader
 
     days, until, top, html_file, as_json = (
         values.pop(each) for each in ("days", "until", "top", "html_file", "as_json")

@@ -8,8 +8,8 @@ import click
 from crossdock.cli.control import OperatorCommand, settings_of
 from crossdock.cli.filters import Seconds
 from crossdock.lake.manifest import expect
+from crossdock.pipeline.environment import expect_plain
 from crossdock.pipeline.errors import in_words
-from crossdock.pipeline.places import expect_plain
 from crossdock.server.lake_keeper import folder_of
 
 

@@ -16,7 +16,7 @@ from rich.live import Live
 from crossdock.cli.control import OperatorCommand, print_json, server
 from crossdock.cli.filters import Seconds
 from crossdock.cli.top_view import Seen, view
-from crossdock.client.control import ControlClient
+from crossdock.client.admin import ControlClient
 
 _EXAMPLES = """\b
 Examples:

@@ -10,7 +10,7 @@ from crossdock.cli.control import OperatorCommand, print_json, tell
 from crossdock.cli.doors import WORKERS
 from crossdock.cli.filters import Name, Span
 from crossdock.cli.show import age, clean
-from crossdock.client.worker import Taken, Worker
+from crossdock.client.base import Taken, Worker
 
 _EXAMPLES = """\b
 Examples:

@@ -11,9 +11,9 @@ import click
 
 from crossdock import __version__
 from crossdock.cli.options import SettingsCommand, loaded
-from crossdock.journal.folder import begins_empty, in_use_by
+from crossdock.journal.data_dir import begins_empty, in_use_by
 from crossdock.server.app import Ready, run
-from crossdock.settings import Settings
+from crossdock.settings.schema import Settings
 
 _EXAMPLES = """\b
 Examples:

@@ -5,10 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.client.closes import Closes
-from crossdock.client.errors import Broken, Refused
-from crossdock.client.stream import connect
-from crossdock.client.worker import LEFT, Taken
+from crossdock.client.base import LEFT, Broken, Closes, Refused, Taken, connect
 from crossdock.protocols.faktory.protocol import digest
 
 TIMEOUT_S: Final = 30.0

@@ -2,10 +2,7 @@
 
 from typing import Final
 
-from crossdock.client.closes import Closes
-from crossdock.client.errors import Broken, Refused
-from crossdock.client.stream import connect
-from crossdock.client.worker import LEFT, Taken
+from crossdock.client.base import LEFT, Broken, Closes, Refused, Taken, connect
 from crossdock.protocols.workq import messages
 from crossdock.protocols.workq.codec import Codec
 

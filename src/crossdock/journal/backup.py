@@ -23,13 +23,13 @@ from typing import Final
 import msgspec
 
 from crossdock import __version__
-from crossdock.journal.copying import Progress, copy_file, seldom, write_journal
-from crossdock.journal.disk import free_bytes, sync_folder, write_whole
-from crossdock.journal.folder import DATABASE
-from crossdock.journal.mark import MARK, RESTORED, write_mark
-from crossdock.journal.reader import Reader
+from crossdock.journal.copy import Progress, copy_file, seldom, write_journal
+from crossdock.journal.data_dir import DATABASE
+from crossdock.journal.durable_mark import MARK, RESTORED, write_mark
+from crossdock.journal.files import free_bytes, sync_folder, write_whole
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.journal.sqlite import is_full
+from crossdock.journal.sqlite.journal import is_full
+from crossdock.journal.sqlite.reader import Reader
 from crossdock.model.errors import CrossdockError, Damaged
 
 MANIFEST: Final = "backup.json"

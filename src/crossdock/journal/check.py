@@ -14,14 +14,14 @@ from typing import Final
 import apsw
 import msgspec
 
-from crossdock.journal import snapshot
 from crossdock.journal.backup import MANIFEST, compare, read_manifest
 from crossdock.journal.completeness import CURE
-from crossdock.journal.copying import Progress, seldom
-from crossdock.journal.folder import in_use_by, snapshot_name
-from crossdock.journal.reader import Reader
+from crossdock.journal.copy import Progress, seldom
+from crossdock.journal.data_dir import in_use_by, snapshot_name
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import sound
+from crossdock.journal.snapshot import file
+from crossdock.journal.sqlite.journal import sound
+from crossdock.journal.sqlite.reader import Reader
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.states import State
 
@@ -139,7 +139,7 @@ def _look_at_snapshots(reader: Reader, report: Report, spare: list[str], needed:
         progress("snapshot", 0, 1)
         found: list[str] = []
         path = Path(report.folder) / snapshot_name(seq)
-        _attempt(partial(snapshot.load, path), found)
+        _attempt(partial(file.load, path), found)
         if seq in (newest, reader.previous):  # else the server has deleted it meanwhile
             faults += found
         progress("snapshot", 1, 1)

@@ -14,12 +14,12 @@ from typing import Final
 
 import msgspec
 
-from crossdock.journal import snapshot
-from crossdock.journal.child import end_with_server
-from crossdock.journal.disk import total_bytes
-from crossdock.journal.folder import Folder, snapshot_name
+from crossdock.journal.child_process import end_with_server
+from crossdock.journal.data_dir import Folder, snapshot_name
+from crossdock.journal.files import total_bytes
 from crossdock.journal.recovery import recover
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.snapshot import file as snapshot_file
+from crossdock.journal.sqlite.journal import SqliteJournal
 
 #: Of the disk's last room, or a twentieth of a small disk: a snapshot is large, and batches need a place meanwhile.
 _LEAVE_BYTES: Final = 32 * 1024 * 1024
@@ -42,10 +42,10 @@ def compact(folder: Folder, until: int) -> Made:
         journal.close()
     path = folder.path / snapshot_name(found.seq)
     leave = min(_LEAVE_BYTES, total_bytes(folder.path) // 20)
-    size = snapshot.write(path, found.memory, found.seq, found.wall, found.steady, leave)
+    size = snapshot_file.write(path, found.memory, found.seq, found.wall, found.steady, leave)
     jobs = len(found.memory.jobs)
     del found
-    if len(snapshot.load(path).memory.jobs) != jobs:
+    if len(snapshot_file.load(path).memory.jobs) != jobs:
         raise RuntimeError(f"{path} reads back with another number of jobs")
     return Made(until, path.name, jobs, size)
 

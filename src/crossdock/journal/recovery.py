@@ -6,8 +6,8 @@ import msgspec
 
 from crossdock.engine.engine import apply
 from crossdock.engine.state import Memory
-from crossdock.journal import snapshot
 from crossdock.journal.port import Journal
+from crossdock.journal.snapshot import file
 from crossdock.model.errors import Damaged, UsageError
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, refuse_newer_batch
@@ -28,7 +28,7 @@ def recover(journal: Journal, until: int | None = None) -> Recovered:
     if base is None:
         found = Recovered(Memory(), 0, 0.0, 0.0)
     else:
-        loaded = snapshot.load(base.path)
+        loaded = file.load(base.path)
         if loaded.seq != base.seq:
             raise Damaged(f"snapshot {base.path} is of batch {loaded.seq}, the journal says {base.seq}")
         found = Recovered(loaded.memory, loaded.seq, loaded.wall, loaded.steady)

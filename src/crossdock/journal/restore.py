@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from crossdock.journal.backup import Manifest, compare, files, read_manifest, verify
-from crossdock.journal.copying import Progress, copy_file, seldom
-from crossdock.journal.disk import sync_folder
-from crossdock.journal.folder import LOCK, Folder, in_use_by
-from crossdock.journal.sqlite import is_full
+from crossdock.journal.copy import Progress, copy_file, seldom
+from crossdock.journal.data_dir import LOCK, Folder, in_use_by
+from crossdock.journal.files import sync_folder
+from crossdock.journal.sqlite.journal import is_full
 from crossdock.model.errors import CrossdockError
 
 _STAGE: Final = "restoring"

@@ -14,14 +14,15 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.state import Memory
-from crossdock.journal import pages, snapshot
 from crossdock.journal.backup import PARTIAL, removed_on_failure, verify
-from crossdock.journal.copying import Progress, write_journal
-from crossdock.journal.disk import sync_folder, write_whole
-from crossdock.journal.folder import DATABASE, in_use_by, snapshot_name, snapshot_numbers
-from crossdock.journal.mark import RESTORED, read_mark, write_mark
+from crossdock.journal.copy import Progress, write_journal
+from crossdock.journal.data_dir import DATABASE, in_use_by, snapshot_name, snapshot_numbers
+from crossdock.journal.durable_mark import RESTORED, read_mark, write_mark
+from crossdock.journal.files import sync_folder, write_whole
 from crossdock.journal.recovery import Recovered, decoded, fold
-from crossdock.journal.tables import FORMAT, SCHEMA
+from crossdock.journal.snapshot import file
+from crossdock.journal.sqlite import pages
+from crossdock.journal.sqlite.schema import FORMAT, SCHEMA
 from crossdock.model.errors import CrossdockError, Damaged
 from crossdock.model.events import AnyEvent
 from crossdock.model.events.codec import Batch
@@ -107,7 +108,7 @@ def _newest_snapshot(source: Path, report: Salvaged) -> int:
     """The number of the newest one that is whole, 0 if none is."""
     for seq in sorted(snapshot_numbers(source), reverse=True):
         try:
-            snapshot.load(source / snapshot_name(seq))
+            file.load(source / snapshot_name(seq))
         except Damaged as error:
             report.unreadable.append(str(error).removesuffix("; restore a backup"))
         else:
@@ -156,7 +157,7 @@ class _Fold:
     def _begin(self) -> Recovered:
         if not self._base:
             return Recovered(Memory(), 0, 0.0, 0.0)
-        loaded = snapshot.load(self._source / snapshot_name(self._base))
+        loaded = file.load(self._source / snapshot_name(self._base))
         return Recovered(loaded.memory, loaded.seq, loaded.wall, loaded.steady)
 
     def _fits(self, found: Recovered, seq: int, batch: Batch) -> bool:
@@ -186,7 +187,7 @@ def _about_unknown(found: Recovered, event: AnyEvent) -> bool:
 
 def _write(folder: Path, found: Recovered, report: Salvaged) -> None:
     report.jobs = len(found.memory.jobs)
-    snapshot.write(folder / snapshot_name(report.last), found.memory, report.last, found.wall, found.steady)
+    file.write(folder / snapshot_name(report.last), found.memory, report.last, found.wall, found.steady)
     meta = [("format", FORMAT), ("snapshot", report.last)]
     write_journal(folder / DATABASE, SCHEMA, {"meta": meta}, ())
     write_mark(folder, report.last, RESTORED)

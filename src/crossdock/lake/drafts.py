@@ -8,9 +8,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crossdock.lake.checksums import BLANK, SUM_KEY, seal_segment
 from crossdock.lake.manifest import DRAFTS_FOLDER, File, segment_path
 from crossdock.lake.schema import EVENTS, LAKE_VERSION
-from crossdock.lake.sums import BLANK, SUM_KEY, seal_segment
 
 #: In the metadata of a segment.
 VERSION_KEY: Final = b"crossdock.lake.version"

@@ -17,11 +17,11 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from crossdock.journal.child import end_with_server
-from crossdock.journal.disk import free_bytes
-from crossdock.lake.options import Options, Position
-from crossdock.lake.payloads import Payloads
-from crossdock.lake.tail import Tail
+from crossdock.journal.child_process import end_with_server
+from crossdock.journal.files import free_bytes
+from crossdock.lake.journal_tail import Tail
+from crossdock.lake.messages import Options, Position
+from crossdock.lake.redaction import Payloads
 from crossdock.lake.writer import Writer
 from crossdock.model.errors import CrossdockError
 

@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crossdock.journal.disk import write_whole
-from crossdock.journal.folder import DATABASE, in_use_by
-from crossdock.lake.sums import BadSum, seal, unseal
+from crossdock.journal.data_dir import DATABASE, in_use_by
+from crossdock.journal.files import write_whole
+from crossdock.lake.checksums import BadSum, seal, unseal
 from crossdock.model.errors import CrossdockError, Damaged, Newer
 
 NEXT: Final = "_next.json"

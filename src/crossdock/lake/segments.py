@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from crossdock.lake.checksums import BadSum, read_footer, verify_segment
 from crossdock.lake.drafts import DATE_KEY, LAKE_KEY, RANGE_KEY, VERSION_KEY
+from crossdock.lake.event_rows.columns import day_of
+from crossdock.lake.event_rows.tables import date_named
 from crossdock.lake.manifest import NAME, Done, files_in, read_done, read_next, refuse_lost
-from crossdock.lake.parts import day_of
 from crossdock.lake.schema import EVENTS, LAKE_VERSION, SEQ_SHIFT
-from crossdock.lake.sums import BadSum, read_footer, verify_segment
-from crossdock.lake.tables import date_named
 from crossdock.model.errors import Damaged
 
 _FOLDER: Final = re.compile(r"date=(\d{4}-\d\d-\d\d)")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from crossdock.journal.folder import in_use_by
-from crossdock.journal.reader import NoJournal
+from crossdock.journal.data_dir import in_use_by
+from crossdock.journal.sqlite.reader import NoJournal
 from crossdock.lake import manifest
+from crossdock.lake.journal_tail import OF_ANOTHER, Tail, is_of
 from crossdock.lake.segments import Look
-from crossdock.lake.tail import OF_ANOTHER, Tail, is_of
 from crossdock.model.errors import Damaged
 from crossdock.model.events.codec import decode_batch
 

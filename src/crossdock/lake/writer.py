@@ -15,14 +15,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from crossdock.journal.disk import sync_folder
-from crossdock.journal.sqlite import checksum
+from crossdock.journal.files import sync_folder
+from crossdock.journal.sqlite.journal import checksum
 from crossdock.lake import manifest
 from crossdock.lake.drafts import Drafts
+from crossdock.lake.event_rows.tables import Tables, date_named
+from crossdock.lake.journal_tail import OF_ANOTHER, Source, is_of
 from crossdock.lake.manifest import Done, Gap, Next
-from crossdock.lake.payloads import Payloads
-from crossdock.lake.tables import Tables, date_named
-from crossdock.lake.tail import OF_ANOTHER, Source, is_of
+from crossdock.lake.redaction import Payloads
 from crossdock.model.clock import DAY
 from crossdock.model.errors import CrossdockError, Damaged
 

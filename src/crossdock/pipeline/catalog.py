@@ -12,12 +12,12 @@ from crossdock.pipeline.delta import Table
 from crossdock.pipeline.transforms.attempts import ATTEMPTS, attempts
 from crossdock.pipeline.transforms.bookings import BOOKINGS, bookings, merge_bookings
 from crossdock.pipeline.transforms.daily import DAILY, HISTOGRAM, daily, histogram
-from crossdock.pipeline.transforms.failing import FAILING, FAILURES, failing, failures, merge_failing
+from crossdock.pipeline.transforms.error_groups import FAILING, FAILURES, failing, failures, merge_failing
 from crossdock.pipeline.transforms.flows import FLOWS
 from crossdock.pipeline.transforms.hourly import FORECAST, HOURLY, forecast, hourly
 from crossdock.pipeline.transforms.links import LINKS, links
+from crossdock.pipeline.transforms.queue_flow import TALLIES, merge_tallies, tallies
 from crossdock.pipeline.transforms.settings import SETTINGS, settings
-from crossdock.pipeline.transforms.tallies import TALLIES, merge_tallies, tallies
 from crossdock.pipeline.transforms.workers import RETRIES, WORKERS, retries, workers
 
 Transform = Callable[[DataFrame], DataFrame]

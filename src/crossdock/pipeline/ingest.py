@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from crossdock.lake.segments import damage
 from crossdock.pipeline.catalog import FACTS, Fact
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ledger import BATCH
 from crossdock.pipeline.segments import Segment, faulty, new, survey
-from crossdock.pipeline.works import Works
 
 #: A batch is no larger than this, so that there is progress to see and little to repeat.
 FILES: Final = 2_000

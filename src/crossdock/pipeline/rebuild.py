@@ -7,13 +7,13 @@ from typing import NamedTuple
 from pyspark.sql import functions as F
 
 from crossdock.pipeline.catalog import FACTS
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ingest import finish
-from crossdock.pipeline.keeping import forget
 from crossdock.pipeline.ledger import BATCH
 from crossdock.pipeline.refresh import refresh
+from crossdock.pipeline.retention import forget
 from crossdock.pipeline.segments import Segment, faulty
-from crossdock.pipeline.works import Works
 
 
 class Rebuilt(NamedTuple):

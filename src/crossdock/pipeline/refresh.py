@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from crossdock.pipeline.catalog import FORECASTS, VIEWS, View
-from crossdock.pipeline.following import follow
-from crossdock.pipeline.keeping import kept, let_go
-from crossdock.pipeline.works import Works
+from crossdock.pipeline.context import Works
+from crossdock.pipeline.flows import follow
+from crossdock.pipeline.retention import kept, let_go
 
 VIEW: Final = "crossdock-view"
 

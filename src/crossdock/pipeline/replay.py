@@ -1,4 +1,4 @@
-"""Replay of a long history by Spark: the choice of `crossdock replay` (lake/choosing.py) as one plan over the lake.
+"""Replay of a long history by Spark: the choice of `crossdock replay` (lake/query.py) as one plan over the lake.
 
 It gives the same jobs the same ids: a replay that was begun without Spark goes on with it, and the other way round.
 """
@@ -12,10 +12,10 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from crossdock.client.loads import Where
-from crossdock.lake.choosing import LEASE_AT_MOST, NAMED, RETRIES, RETRIES_AT_MOST, Filter, Past
+from crossdock.client.bulk import Where
 from crossdock.lake.manifest import read_done
-from crossdock.lake.payloads import REDACTED
+from crossdock.lake.query import LEASE_AT_MOST, NAMED, RETRIES, RETRIES_AT_MOST, Filter, Past
+from crossdock.lake.redaction import REDACTED
 from crossdock.pipeline.source.history import history
 from crossdock.pipeline.source.source import FORMAT, register
 

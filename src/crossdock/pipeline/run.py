@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.ingest import take_in
-from crossdock.pipeline.keeping import compact, forget
 from crossdock.pipeline.refresh import refresh
-from crossdock.pipeline.works import Works
+from crossdock.pipeline.retention import compact, forget
 
 
 class Ran(NamedTuple):

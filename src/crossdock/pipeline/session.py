@@ -8,9 +8,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from crossdock.pipeline.environment import check_java, check_master
 from crossdock.pipeline.errors import PipelineError, in_words
-from crossdock.pipeline.java import check_java
-from crossdock.pipeline.masters import check_master
 
 #: Days are UTC days, files are zstd, and times are what every Parquet reader knows. The rest is for one machine:
 #: no UI, nothing beyond loopback, few shuffle partitions, output of many dates without a sort.

@@ -8,9 +8,9 @@ import msgspec
 
 from crossdock.lake.manifest import SetBack
 from crossdock.pipeline.catalog import FACTS, VIEWS, Catalog
-from crossdock.pipeline.keeping import by_date
 from crossdock.pipeline.ledger import BATCH, Ledger
 from crossdock.pipeline.refresh import VIEW
+from crossdock.pipeline.retention import by_date
 from crossdock.pipeline.segments import set_aside, survey, waiting
 
 

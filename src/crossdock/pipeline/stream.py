@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from crossdock.lake.manifest import EVENTS_FOLDER, expect
+from crossdock.pipeline.context import Works
 from crossdock.pipeline.errors import PipelineError, cause
 from crossdock.pipeline.ingest import Batch, take_in
 from crossdock.pipeline.lock import writing
 from crossdock.pipeline.refresh import refresh
 from crossdock.pipeline.run import tidy
-from crossdock.pipeline.works import Works
 
 _FILES: Final = "path string, modificationTime timestamp, length long, content binary"
 _TIDY_S: Final = 3_600.0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from crossdock.engine.state import Memory
-from crossdock.journal.disk import free_bytes, total_bytes
-from crossdock.journal.folder import BALLAST, Folder
-from crossdock.journal.sqlite import DiskFull, SqliteJournal
+from crossdock.journal.data_dir import BALLAST, Folder
+from crossdock.journal.files import free_bytes, total_bytes
+from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal
 from crossdock.server.limits import RECORDS_FREE
 
 #: What is said of each kind of record, and how they become fewer.

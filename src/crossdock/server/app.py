@@ -15,8 +15,8 @@ import msgspec
 import uvloop
 
 from crossdock.engine.engine import Engine
-from crossdock.journal.folder import BALLAST, Folder
-from crossdock.journal.newer import refuse_newer
+from crossdock.journal.completeness import refuse_newer
+from crossdock.journal.data_dir import BALLAST, Folder
 from crossdock.journal.recovery import Recovered, recover
 from crossdock.model.job import Held
 from crossdock.protocols.admin.protocol import ControlDoor
@@ -33,7 +33,7 @@ from crossdock.server.journal_writer import Scribe
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, conceal, last_batch
 from crossdock.server.limits import Limits
 from crossdock.server.metrics import Pulse
-from crossdock.settings import Settings
+from crossdock.settings.schema import Settings
 
 log = logging.getLogger("crossdock")
 

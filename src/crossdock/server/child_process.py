@@ -11,7 +11,7 @@ import sys
 from typing import Final
 
 #: Starts a module as a child process that ignores SIGHUP, as the server does.
-RUNNER: Final = "crossdock.journal.child"
+RUNNER: Final = "crossdock.journal.child_process"
 
 _IDLE: Final = (os.SCHED_IDLE, os.sched_param(0))
 _AS_SERVER: Final = (os.SCHED_OTHER, os.sched_param(0))

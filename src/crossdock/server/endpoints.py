@@ -8,7 +8,7 @@ from crossdock.model.errors import BadSetting, CrossdockError
 from crossdock.protocols.base import Door
 from crossdock.server.admission import MIB
 from crossdock.server.metrics import memory_mib
-from crossdock.settings import Settings
+from crossdock.settings.schema import Settings
 
 DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
 BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})

@@ -14,19 +14,19 @@ from typing import Final
 
 import msgspec
 
-from crossdock.journal.disk import sync_folder
-from crossdock.journal.sqlite import SqliteJournal
+from crossdock.journal.files import sync_folder
+from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.lake import manifest
-from crossdock.lake.options import Options, Position
-from crossdock.lake.quotes import Quotes
-from crossdock.lake.tail import OF_ANOTHER
+from crossdock.lake.journal_tail import OF_ANOTHER
+from crossdock.lake.messages import Options, Position
+from crossdock.lake.redaction import Quotes
 from crossdock.model.errors import Damaged
 from crossdock.model.events.codec import decode_batch
 from crossdock.server import admission
 from crossdock.server.child_process import Child
 from crossdock.server.group_commit import Turn
 from crossdock.server.journal_writer import Scribe
-from crossdock.settings import Settings
+from crossdock.settings.schema import Settings
 
 log = logging.getLogger("crossdock.lake")
 

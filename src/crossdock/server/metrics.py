@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from crossdock import __version__
-from crossdock.journal.disk import free_bytes
+from crossdock.journal.files import free_bytes
 from crossdock.protocols.admin.server_status import Rates, Sync, Vitals
 from crossdock.server.group_commit import Turn
 from crossdock.server.journal_writer import Scribe

@@ -13,7 +13,7 @@ from crossdock.model.errors import BadSetting
 from crossdock.model.records import Per, Recurrence
 from crossdock.protocols.faktory.job import JobBody, spec
 from crossdock.protocols.faktory.messages import Invalid
-from crossdock.settings import CronEntry, Settings, ThrottleEntry
+from crossdock.settings.schema import CronEntry, Settings, ThrottleEntry
 
 #: When a run comes is not known yet: spans are counted from here, and a run adds its own time.
 _RUN: Final = Now(0.0, 0.0)

@@ -2,8 +2,8 @@
 
 from crossdock.cli.reports.page import Page, Plot, Section, Table, Trend
 from crossdock.cli.show import lasting, number, rate, share, some
+from crossdock.pipeline.reports.durations import Spread
 from crossdock.pipeline.reports.queues import Cost, Outlook, Queues
-from crossdock.pipeline.reports.spread import Spread
 
 SPREAD_HEADS = (">P50", ">P95", ">P99", ">MEAN", ">MAX")
 COST_HEADS = (">ATTEMPTS", ">AGAIN", ">SPENT", ">BUSY", ">WASTED", ">PART")

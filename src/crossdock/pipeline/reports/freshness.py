@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crossdock.pipeline.ledger import Ledger
-from crossdock.pipeline.reports.reading import Reader
+from crossdock.pipeline.reports.tables import Reader
 from crossdock.pipeline.segments import Segment, set_aside, survey, waiting
 
 

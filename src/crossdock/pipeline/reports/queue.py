@@ -5,9 +5,9 @@ import datetime as dt
 import msgspec
 import pyarrow.compute as pc
 
+from crossdock.pipeline.reports.durations import Booked, Spread, booked
 from crossdock.pipeline.reports.queues import Cost, Outlook, cost, outlook
-from crossdock.pipeline.reports.reading import Reader
-from crossdock.pipeline.reports.spread import Booked, Spread, booked
+from crossdock.pipeline.reports.tables import Reader
 
 
 class Part(msgspec.Struct):

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 import pyarrow.compute as pc
 
-from crossdock.pipeline.reports.reading import Reader
-from crossdock.pipeline.reports.spread import Booked, Spread, booked
+from crossdock.pipeline.reports.durations import Booked, Spread, booked
+from crossdock.pipeline.reports.tables import Reader
 from crossdock.pipeline.transforms.hourly import SPAN_H
 
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 import pyarrow.compute as pc
 
-from crossdock.pipeline.reports.reading import Reader
-from crossdock.pipeline.reports.spread import Spread, booked
+from crossdock.pipeline.reports.durations import Spread, booked
+from crossdock.pipeline.reports.tables import Reader
 
 _ATTEMPT: Final = ("jid", "attempt", "queue", "kind", "worker", "leased_at", "closed_at", "outcome", "wait_s", "run_s")
 _FLOW: Final = (

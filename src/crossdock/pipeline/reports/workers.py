@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow.compute as pc
 
-from crossdock.pipeline.reports.reading import Reader
+from crossdock.pipeline.reports.tables import Reader
 
 _HOUR_S: Final = 3_600
 _COUNTS: Final = ("attempts", "succeeded", "spent", "other")

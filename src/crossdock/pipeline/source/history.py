@@ -30,8 +30,8 @@ from pyspark.sql.types import DateType, StructField, StructType
 from crossdock.lake.manifest import expect
 from crossdock.lake.schema import EVENTS, PARTITION
 from crossdock.lake.segments import Segment, look
+from crossdock.pipeline.environment import expect_plain
 from crossdock.pipeline.errors import PipelineError
-from crossdock.pipeline.places import expect_plain
 from crossdock.pipeline.source.options import Reading
 from crossdock.pipeline.transforms.events import EVENTS_SCHEMA
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from crossdock.client.control import ControlClient
-from crossdock.client.live import LiveJobs
+from crossdock.client.admin import ControlClient
+from crossdock.client.bulk import LiveJobs
 from crossdock.model.states import State
 from crossdock.pipeline.source.options import BadOption, Reading
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
-from crossdock.client.loads import PATIENCE_S, Where
+from crossdock.client.bulk import PATIENCE_S, Where
 from crossdock.pipeline.errors import PipelineError
 
 REDIS_PORT: Final = 7379

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crossdock.client.loads import calls
+from crossdock.client.bulk import calls
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.source.options import Writing
 

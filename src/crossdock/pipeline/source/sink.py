@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from crossdock.client.loads import Loader, Told
+from crossdock.client.bulk import Loader, Told
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.source.options import BadOption, Writing
 from crossdock.pipeline.source.rows import Plan, chunks, plan

@@ -13,9 +13,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from crossdock.lake.event_rows.tables import date_named
 from crossdock.lake.manifest import Done, read_done
 from crossdock.lake.segments import Segment
-from crossdock.lake.tables import date_named
 from crossdock.pipeline.source.history import HistoryLost, batches, segments, tasks
 from crossdock.pipeline.source.options import Reading
 

@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
+from crossdock.pipeline.transforms.durations import collected, fine_bucket, log_bucket, merged
 from crossdock.pipeline.transforms.events import date_of_day
-from crossdock.pipeline.transforms.moments import collected, fine_bucket, log_bucket, merged
 
 BOOKINGS = StructType(
     [

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
 from crossdock.pipeline.transforms.bookings import merge_bookings
-from crossdock.pipeline.transforms.moments import collected, merged, of_log_bucket, variance
+from crossdock.pipeline.transforms.durations import collected, merged, of_log_bucket, variance
 
 _KEY: Final = ("date", "era", "queue", "kind")
 _KEY_FIELDS: Final = (

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from crossdock.pipeline.transforms.tallies import TALLIES, merge_tallies
+from crossdock.pipeline.transforms.queue_flow import TALLIES, merge_tallies
 
 HOURLY: Final = StructType([*TALLIES.fields[:-1], StructField("depth_change", LongType())])
 

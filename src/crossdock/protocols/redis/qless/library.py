@@ -63,7 +63,7 @@ _NAMES: Final = {"deregisterworkers": "deregister_workers", "deregister": "dereg
 @cache
 def hashes() -> Mapping[str, str]:
     """SHA-1 of each published script, and its dialect."""
-    lines = files("crossdock.wire.redis.qless").joinpath("known.tsv").read_text("ascii").splitlines()
+    lines = files("crossdock.protocols.redis.qless").joinpath("known.tsv").read_text("ascii").splitlines()
     return dict(line.split("\t") for line in lines if not line.startswith("#"))
 
 

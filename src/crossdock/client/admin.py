@@ -1,0 +1,97 @@
+"""A blocking client of the control door: one JSON object a line each way (docs/reference/control.md)."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from crossdock.client.base import Broken, Closes, NoServer, Refused, Stream
+from crossdock.protocols.admin.socket_path import reachable
+
+#: A server under load answers in milliseconds; one that is stuck for so long is not going to.
+TIMEOUT_S: Final = 60.0
+_PAGE: Final = 200
+
+
+class ControlClient(Closes):
+    def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
+        """Raises NoServer if none runs on that data folder."""
+        sock = socket.socket(socket.AF_UNIX)
+        sock.settimeout(timeout_s)
+        try:
+            with reachable(folder) as path:
+                sock.connect(path)
+        except PermissionError as error:
+            sock.close()
+            raise NoServer(f"the server on {folder} is another user's; run this as that user, or as root") from error
+        except OSError as error:
+            sock.close()
+            raise NoServer(
+                f"no server runs on {folder}; start it with crossdock up --data {folder}, "
+                "or name the folder of the one that runs with --data or --config"
+            ) from error
+        self._stream = Stream(sock)
+
+    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        """One request, its answer. Members that are None are left out. Raises Refused with the server's words."""
+        return {name: _value(raw) for name, raw in self._ask(do, fields).items()}
+
+    def _ask(self, do: str, fields: dict[str, Any]) -> dict[str, msgspec.Raw]:
+        request = {"do": do} | {name: value for name, value in fields.items() if value is not None}
+        self._stream.send(msgspec.json.encode(request) + b"\n")
+        answer = _members(self._stream.line())
+        if "error" in answer:
+            raise Refused(str(_value(answer["error"])))
+        return answer
+
+    def job(self, ident: int | str) -> dict[str, Any]:
+        """One job. Its `payload` and `custom` are texts in JSON: a number in them may be too long for any type."""
+        answer = self._ask("job", {"id": ident})
+        found = {name: _value(raw) for name, raw in answer.items() if name != "job"}
+        members = {} if _is_null(answer["job"]) else _members(answer["job"])
+        named = [name for name in ("payload", "custom") if name in members and not _is_null(members[name])]
+        texts = {name: members.pop(name) for name in named}
+        shown = {name: _value(raw) for name, raw in members.items()} | texts
+        return {"job": shown or None} | found
+
+    def rows(self, what: str, **fields: Any) -> Iterator[dict[str, Any]]:
+        """All rows of a listing, page after page. `what` is the verb, and the member that holds the rows."""
+        after = None
+        while True:
+            page = self.ask(what, limit=_PAGE, after=after, **fields)
+            yield from page[what]
+            after = page["after"]
+            if after is None:
+                return
+
+    def steps(self, do: str, **fields: Any) -> Iterator[dict[str, Any]]:
+        """The same request again and again, each from where the last one stopped and as of the same instant."""
+        step: dict[str, Any] = {"after": None, "as_of": fields.pop("as_of", None)}
+        while True:
+            step = self.ask(do, after=step["after"], as_of=step["as_of"], **fields)
+            yield step
+            if step["after"] is None:
+                return
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _is_null(text: msgspec.Raw) -> bool:
+    return bytes(text) == b"null"
+
+
+def _members(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError as error:
+        raise Broken(f"the server's answer is not what it should be: {error}") from error
+
+
+def _value(text: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise Broken(f"the server's answer is not what it should be: {error}") from error

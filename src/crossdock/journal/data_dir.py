@@ -1,0 +1,199 @@
+"""The data folder: its files, and the lock that keeps a second server out."""
+
+import fcntl
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from crossdock.journal.durable_mark import MARK, read_mark
+from crossdock.model.errors import CrossdockError, Damaged
+
+DATABASE: Final = "journal.db"
+LOCK: Final = "lock"
+BALLAST: Final = "ballast"
+
+
+class FolderInUse(CrossdockError):
+    """Another server has this data folder open."""
+
+
+class NotAFolder(CrossdockError):
+    """A file stands where the data folder should be, or above it."""
+
+
+def snapshot_name(seq: int) -> str:
+    return f"snapshot-{seq:016d}"
+
+
+def snapshot_numbers(folder: Path) -> list[int]:
+    """The last batch of each finished snapshot in the folder, in no order."""
+    return [int(path.name.removeprefix("snapshot-")) for path in folder.glob("snapshot-*") if path.name[9:].isdigit()]
+
+
+def in_use_by(folder: Path, table: Path = Path("/proc/locks")) -> str:
+    """The process that has this data folder open as its server, "" if none has.
+
+    Looked up in the system's table of locks: to try the lock could stop a server that is just starting.
+    """
+    try:
+        inode = str((folder / LOCK).stat().st_ino)
+        locks = table.read_text("ascii")
+    except OSError:
+        return ""
+    for line in locks.splitlines():
+        words = line.split()
+        if len(words) >= 6 and words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
+            return words[4]
+    return ""
+
+
+def widowed(folder: Path) -> str:
+    """Why no journal may be begun here: there was one. "": there is a journal, or nothing that one has left.
+
+    SQLite would take a database that is not there for a new one, delete its log and go on without a word.
+    """
+    database = folder / DATABASE
+    if database.exists() and database.stat().st_size:
+        return ""
+    # The reserve is made when there is a journal, and the mark of batch 0 before there is one.
+    files = [path for path in (folder / f"{DATABASE}-wal", folder / BALLAST) if path.exists() and path.stat().st_size]
+    if (mark := read_mark(folder)) is not None and mark.seq:
+        files.append(folder / MARK)
+    left = [path.name for path in (*files, *sorted(folder.glob("snapshot-*[0-9]")))]
+    if not left:
+        return ""
+    return f"{database} is missing or empty, but {left[0]} is there; put {DATABASE} back, or restore a backup"
+
+
+def existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that is there: what does not exist yet will be created in it."""
+    path = path.absolute()
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists()).resolve()
+
+
+def not_a_folder(path: Path) -> str:
+    """What stands where the data folder should be, or above it. "": a folder, or nothing yet."""
+    path = path.absolute()
+    there = next(each for each in (path, *path.parents) if each.exists() or each.is_symlink())
+    if there.is_dir():
+        return ""
+    if there.exists():
+        return f"{there.resolve()} is not a folder; set server.data to one"
+    return f"{there} leads to {there.readlink()}, which is not there; mount its disk, or set server.data to a folder"
+
+
+def begins_empty(folder: Path) -> str:
+    """Why a server begins with an empty journal in a folder that is there. "": it does not, or the folder is new."""
+    database = folder / DATABASE
+    if not folder.is_dir() or (database.exists() and database.stat().st_size):
+        return ""
+    try:
+        if widowed(folder):
+            return ""
+        others = sorted(path.name for path in folder.iterdir() if not path.is_socket())
+    except (PermissionError, Damaged):  # the start says what is wrong
+        return ""
+    if not others:
+        what = "is empty"
+    elif others == [LOCK]:
+        what = "holds only the lock file of an earlier server"
+    else:
+        what = f"holds no journal ({DATABASE})"
+    cure = "mount its disk, correct server.data, or restore a backup"
+    return f"{folder} {what}: a server there begins empty; if it should have jobs, {cure}"
+
+
+def _make(path: Path) -> list[Path]:
+    """The folder and those above it, as far as they are not there: those that were made, the outermost first."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    made: list[Path] = []
+    try:
+        for each in reversed(missing):
+            try:
+                each.mkdir(mode=0o700 if each == path else 0o777)
+            except FileExistsError:
+                if each.is_dir():  # another server made it just now
+                    continue
+                raise
+            made.append(each)
+        if not path.is_dir():
+            raise NotADirectoryError
+    except OSError as error:
+        _unmake(made)
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            raise NotAFolder(not_a_folder(path)) from error
+        raise
+    return made
+
+
+def _unmake(made: list[Path]) -> None:
+    """Those that are empty."""
+    for each in reversed(made):
+        with suppress(OSError):
+            each.rmdir()
+
+
+class Folder:
+    """An existing data folder, created on demand with nobody else allowed in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._made = _make(path)  #: folders that a failed start is to remove again
+        self._lock: int | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """This made it, and nothing was served from it yet."""
+        return bool(self._made)
+
+    def keep(self) -> None:
+        """Whatever happens from now on, the folder stays."""
+        self._made = []
+
+    def discard(self) -> None:
+        """The start failed before anything was served: remove the folder and those above it, if this made them.
+
+        The lock goes last. Nobody without it writes here, so that all else is this server's own, and it is held to the
+        end: another server that comes meanwhile finds it taken, or a folder that it has to make again.
+        """
+        if self.path in self._made and self._lock is not None:
+            with suppress(OSError):
+                for each in [each for each in self.path.iterdir() if each.name != LOCK]:
+                    if each.is_dir() and not each.is_symlink():
+                        shutil.rmtree(each, ignore_errors=True)
+                    else:
+                        each.unlink(missing_ok=True)
+                (self.path / LOCK).unlink(missing_ok=True)
+        _unmake(self._made)
+        self.keep()
+        self.unlock()
+
+    def lock(self) -> None:
+        """Hold the folder until `unlock` or the end of the process. A crash leaves nothing to clean up."""
+        fd = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(fd)
+            raise FolderInUse(
+                f"{self.path} is in use by process {holder}; stop it, or give this server another folder with --data"
+            ) from error
+        try:
+            is_there = os.stat(self.path / LOCK).st_ino == os.fstat(fd).st_ino
+        except OSError:
+            is_there = False
+        if not is_there:  # a start that failed removed it while this one opened it
+            os.close(fd)
+            raise FolderInUse(f"{self.path} was just removed by a server that could not start; try again")
+        with suppress(OSError):  # a full disk has no room for it; the lock itself needs none
+            pid = b"%d\n" % os.getpid()
+            os.ftruncate(fd, os.pwrite(fd, pid, 0))  # in this order: what was cut off may be taken by others
+        self._lock = fd
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

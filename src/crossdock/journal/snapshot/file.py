@@ -1,0 +1,292 @@
+"""Snapshots: the whole state in one plain file, so that recovery need not read the journal from its beginning.
+
+    header   magic, then a block: format, event version, seq, wall, steady
+    blocks   length, CRC, msgpack: chunks of jobs in columns, then the rest of the state
+    footer   a block that counts the jobs
+
+Every block is checked while it is read; a file without its footer was never finished.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from crossdock.engine.index import lists
+from crossdock.engine.index.dependents import Unresolved
+from crossdock.engine.index.queue import Queue
+from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.keyspace.store import Stored
+from crossdock.engine.qless.lazy_deadlines import ByCaller
+from crossdock.engine.qless.settings import obey
+from crossdock.engine.records.stats import QueueDay, Stats
+from crossdock.engine.state import Counters, Lock, Memory
+from crossdock.journal.files import write_whole
+from crossdock.journal.snapshot import resqu as snapshot_resqu
+from crossdock.journal.snapshot.columns import Columns, chunks, pack, unpack
+from crossdock.journal.snapshot.index_builder import Shelving
+from crossdock.journal.snapshot.resqu import Kept
+from crossdock.model import stats_retention
+from crossdock.model.commands.bulk import Load
+from crossdock.model.errors import Damaged, Newer
+from crossdock.model.events.codec import EVENT_VERSION
+from crossdock.model.job import Job, Number, Place
+from crossdock.model.policies import Ending
+from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
+
+_MAGIC: Final = b"crossdock snapshot\n"
+_FORMAT: Final = 3
+_ROWS: Final = 2  #: up to this format jobs were written one by one; 1 had places of four elements
+_BLOCK: Final = struct.Struct("<II")
+_PLACE: Final = Job.__struct_fields__.index("place")
+
+
+class Header(msgspec.Struct, array_like=True, frozen=True):
+    format: int
+    version: int
+    seq: int
+    wall: float
+    steady: float
+    jobs: int
+
+
+class Versions(msgspec.Struct, array_like=True, frozen=True):
+    """The beginning of a header, of whatever format."""
+
+    format: int
+    version: int
+
+
+def _refuse(found: Versions, by: str = "") -> None:
+    if found.format > _FORMAT:
+        raise Newer("the snapshot's format", found.format, _FORMAT, by)
+    if found.version > EVENT_VERSION:
+        raise Newer("the snapshot, of event version", found.version, EVENT_VERSION, by)
+
+
+class Rest(msgspec.Struct, array_like=True, frozen=True):
+    """What is not a job."""
+
+    counters: Counters
+    queues: list[tuple[str, float, bool]]
+    stats: dict[str, dict[int, QueueDay]]
+    locks: dict[str, Lock] = {}
+    groups: list[Group] = []
+    tracks: dict[str, Track] = {}
+    throttles: list[Throttle] = []
+    recurrences: list[Recurrence] = []
+    keys: list[Stored] = []
+    key_changes: int = 0
+    scripts: dict[str, str] = {}
+    unlisted: list[str] = []  #: queues that hold something and are not known
+    first_t: dict[str, float] = {}  #: of queues whose first caller had a clock of his own
+    tags: dict[str, dict[Number, float]] = {}
+    uses: dict[str, int] = {}
+    seen: dict[str, float] = {}
+    given: dict[str, dict[str, float]] = {}
+    watched: dict[str, float] = {}
+    config: dict[str, str] = {}
+    intervals: list[Interval] = []
+    stale_failed: list[tuple[str, int, Number]] = []
+    stale_done: list[tuple[float, str, Number]] = []
+    stray_locks: list[tuple[str, ByCaller]] = []
+    stray_work: list[tuple[str, Place]] = []
+    stray_depends: list[tuple[str, ByCaller]] = []
+    resqu: Kept = Kept()
+    loads: list[Load] = []
+    once: dict[bytes, float] = {}  #: by wall: of an older snapshot
+    stats_gone: dict[str, tuple[float, float]] = {}
+    once_steady: dict[bytes, float] = {}
+    unresolved: list[tuple[Number, Ending, Unresolved]] = []
+    owed: dict[str, tuple[int, float]] = {}
+
+
+class Footer(msgspec.Struct, array_like=True, frozen=True):
+    jobs: int
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Columns).decode
+_decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
+
+
+def write(path: Path, memory: Memory, seq: int, wall: float, steady: float, leave: int = 0) -> int:
+    """`leave` as in `write_whole`."""
+    header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(memory.jobs))
+    return write_whole(path, _blocks(memory, header), leave)
+
+
+def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
+    yield _MAGIC + _block(header)
+    for chunk in chunks(memory.jobs.values()):
+        yield _block(pack(chunk))
+    queues = [(queue.name, queue.first_seen, queue.paused) for queue in memory.queues.values()]
+    yield _block(
+        Rest(
+            memory.counters,
+            queues,
+            memory.stats.days,
+            memory.locks,
+            list(memory.groups.values()),
+            memory.tracks,
+            list(memory.throttles.values()),
+            list(memory.recurrences.values()),
+            memory.keys.stored(),
+            memory.keys.changes,
+            memory.scripts,
+            [queue.name for queue in memory.queues.values() if not queue.listed],
+            {queue.name: queue.first_t for queue in memory.queues.values() if queue.first_t != queue.first_seen},
+            memory.tags.since,
+            memory.tags.uses,
+            memory.workers.seen,
+            memory.workers.given,
+            memory.watched,
+            memory.config,
+            list(memory.intervals.values()),
+            list(memory.stale.failed),
+            list(memory.stale.done),
+            [(queue, each) for queue, order in memory.strays.locks.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.work.items() for each in order],
+            [(queue, each) for queue, order in memory.strays.depends.items() for each in order],
+            snapshot_resqu.keep(memory),
+            list(memory.loads.by_run.values()),
+            {},
+            memory.stats.gone,
+            memory.loads.once,
+            [(*key, each) for key, each in memory.unresolved.items()],
+            memory.owed,
+        )
+    )
+    yield _block(Footer(len(memory.jobs)))
+
+
+def _block(value: object) -> bytes:
+    data = _encode(value)
+    return _BLOCK.pack(len(data), zlib.crc32(data)) + data
+
+
+class Loaded(msgspec.Struct):
+    memory: Memory
+    seq: int
+    wall: float
+    steady: float
+
+
+def load(path: Path) -> Loaded:
+    try:
+        with path.open("rb") as file:
+            return _load(file)
+    except (OSError, msgspec.MsgspecError, struct.error) as error:
+        raise Damaged(f"snapshot {path} cannot be read: {error}; restore a backup") from error
+    except Newer:
+        raise
+    except Damaged as error:
+        raise Damaged(f"snapshot {path}: {error}; restore a backup") from error
+
+
+def refuse_newer(path: Path, by: str = "") -> None:
+    """Raises Newer. One that cannot be read passes: loading it says what is wrong."""
+    with suppress(OSError, msgspec.MsgspecError, struct.error), path.open("rb") as file:
+        if file.read(len(_MAGIC)) == _MAGIC:
+            try:
+                block = _read(file)
+            except Damaged:
+                return
+            _refuse(msgspec.msgpack.decode(block, type=Versions), by)
+
+
+def _load(file: BinaryIO) -> Loaded:
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise Damaged("does not begin like a snapshot")
+    block = _read(file)
+    _refuse(msgspec.msgpack.decode(block, type=Versions))
+    header = msgspec.msgpack.decode(block, type=Header)
+    memory = Memory()
+    shelving = Shelving(memory)
+    left = header.jobs
+    while left > 0:
+        jobs = _unpack(_read(file), header.format, memory)
+        left -= len(jobs)
+        shelving.know(jobs)
+    rest = msgspec.msgpack.decode(_read(file), type=Rest)
+    if msgspec.msgpack.decode(_read(file), type=Footer).jobs != len(memory.jobs):
+        raise Damaged("holds another number of jobs than it says")
+    memory.counters = rest.counters
+    memory.stats = Stats(rest.stats, rest.stats_gone, *stats_retention.of(rest.config))
+    unlisted = frozenset(rest.unlisted)
+    memory.queues = {
+        name: Queue(name, seen, paused, name not in unlisted, rest.first_t.get(name))
+        for name, seen, paused in rest.queues
+    }
+    _records(memory, rest, header)
+    shelving.stand()
+    snapshot_resqu.restore(memory, rest.resqu)
+    return Loaded(memory, header.seq, header.wall, header.steady)
+
+
+def _records(memory: Memory, rest: Rest, header: Header) -> None:
+    memory.locks = rest.locks
+    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
+    memory.groups = {group.name: group for group in rest.groups}
+    memory.group_ends = Order((group.end, group.name) for group in rest.groups)
+    memory.tracks = rest.tracks
+    memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
+    memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
+    memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
+    for throttle in rest.throttles:
+        for jid, t in throttle.pending.items():
+            lists.pend(memory, throttle.name, t, jid)
+    memory.recurrences = {each.name: each for each in rest.recurrences}
+    memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
+    memory.keys.restore(rest.keys)
+    memory.keys.changes = rest.key_changes
+    memory.scripts = rest.scripts
+    memory.tags.restore(rest.tags, rest.uses, memory.jobs)
+    memory.workers.seen, memory.workers.given = rest.seen, rest.given
+    memory.stale.restore(rest.stale_failed, rest.stale_done)
+    memory.strays.add(rest.stray_locks, rest.stray_work, rest.stray_depends)
+    memory.watched = rest.watched
+    memory.config = rest.config
+    obey(memory)
+    once = {each: header.steady + min(0.0, at - header.wall) for each, at in rest.once.items()}
+    memory.loads.restore(rest.loads, rest.once_steady or once)
+    memory.owed = rest.owed
+    memory.unresolved = {(number, ending): each for number, ending, each in rest.unresolved}
+    for each in rest.intervals:
+        memory.intervals[each.jid] = each
+        memory.lazy.recur(each)
+
+
+def _unpack(data: bytes, form: int, memory: Memory) -> list[Job]:
+    try:
+        columns = _decode(data) if form > _ROWS else pack(_decode_rows(data if form == _ROWS else _with_ties(data)))
+        return unpack(columns, memory.share)
+    except (LookupError, ValueError) as error:
+        raise Damaged(f"columns that do not fit each other: {error}") from error
+
+
+def _with_ties(data: bytes) -> bytes:
+    """Jobs of format 1: their places come without the tie that only qless' jobs have."""
+    jobs = msgspec.msgpack.decode(data)
+    for job in jobs:
+        if job[_PLACE] is not None:
+            job[_PLACE].insert(3, b"")
+    return _encode(jobs)
+
+
+def _read(file: BinaryIO) -> bytes:
+    head = file.read(_BLOCK.size)
+    size, crc = _BLOCK.unpack(head)
+    # A length that lies must not be allocated for.
+    data = file.read(size) if size <= os.fstat(file.fileno()).st_size else b""
+    if len(data) != size:
+        raise Damaged("ends too early")
+    if zlib.crc32(data) != crc:
+        raise Damaged(f"fails a checksum before byte {file.tell()}")
+    return data

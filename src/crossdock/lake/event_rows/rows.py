@@ -1,0 +1,91 @@
+"""The rows of one date, in the making: the three hot kinds by column (hot.py), all others as a tuple a row."""
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+from crossdock.lake.event_rows.columns import Columns, Part, array
+from crossdock.lake.event_rows.hot import Leases, Pushes, Successes
+from crossdock.lake.redaction import Payloads
+from crossdock.model.events.base import Ended, Row
+from crossdock.model.job import Spec
+
+#: The columns of a row's tuple, in its order.
+CORE: Final = (
+    "at", "t", "event", "state", "outcome", "jid", "number", "queue", "kind", "origin", "via", "worker", "attempt",
+    "priority", "size", "token", "lease_via", "leased_at", "wait_s", "run_s", "beats", "booked_queue", "booked_day",
+)  # fmt: skip
+
+#: Nothing is said of a lease: token, lease_via, leased_at, wait_s, run_s, beats
+NO_LEASE: Final = (None,) * 6
+#: Nothing is booked: neither queue nor day
+NO_BOOKING: Final = (None,) * 2
+
+
+class Others(Part):
+    def __init__(self, payloads: Payloads) -> None:
+        super().__init__(payloads)
+        self._core: list[tuple[Any, ...]] = []
+
+    def add(self, seq: int, *core: Any) -> None:
+        self.seqs.append(seq)
+        self._core.append(core)
+
+    def book(self, failures: int = 0, failed: int = 0, retries: int = 0) -> None:
+        """Of the last row."""
+        self.beside("booked_failures", failures or None)
+        self.beside("booked_failed", failed or None)
+        self.beside("booked_retries", retries or None)
+
+    def spec(self, spec: Spec) -> None:
+        """Of the last row: all about a job that was put anew."""
+        self.content(spec.payload, spec.form)
+        self.beside("retries", spec.rules.max_failures)
+        self.beside("lease_s", spec.rules.lease_s or None)
+        self.links(spec)
+
+    def job(
+        self, seq: int, at: float, t: float | None, event: str, state: str | None, via: str, row: Row,
+        outcome: str | None = None, booked: tuple[Any, ...] = NO_BOOKING,
+    ) -> None:  # fmt: skip
+        """One of the jobs that an event is about."""
+        ended = row.ended
+        lease = NO_LEASE if ended is None else of_lease(ended)
+        worker = row.worker if ended is None else ended.worker
+        head = (at, t, event, state, None if ended is None else outcome, row.jid, row.number, row.queue, row.kind)
+        self.add(
+            seq, *head, row.origin, via, worker, row.attempt, row.priority, row.payload_bytes, *lease, *booked
+        )  # fmt: skip
+        self.beside("over", row.over or None)
+
+    def columns(self, day: int) -> Columns:
+        return {name: array(name, values) for name, values in zip(CORE, zip(*self._core, strict=True), strict=True)}
+
+
+def of_lease(ended: Ended) -> tuple[Any, ...]:
+    return ended.token, ended.via, ended.leased_at, ended.wait_s, ended.run_s, ended.beats
+
+
+class Rows:
+    """Of one day, and of one era at a time: `cut` ends it."""
+
+    def __init__(self, day: int, payloads: Payloads) -> None:
+        self.day = day
+        self._payloads = payloads
+        self._begin()
+
+    def _begin(self) -> None:
+        self.pushes = Pushes(self._payloads)
+        self.leases = Leases(self._payloads)
+        self.successes = Successes(self._payloads)
+        self.others = Others(self._payloads)
+
+    def __len__(self) -> int:
+        return len(self.pushes) + len(self.leases) + len(self.successes) + len(self.others)
+
+    def cut(self, era: int) -> pa.Table:
+        """What was collected so far, not in the order of `seq`: each kind by itself takes less room and time."""
+        parts: list[Part] = [self.pushes, self.leases, self.successes, self.others]
+        tables = [part.table(self.day, era) for part in parts if len(part)]
+        self._begin()
+        return pa.concat_tables(tables)
