@@ -28,12 +28,12 @@ from bench.servers import Crossdock
 from bench.table import Goal, show, show_goals
 from bench.target import connect
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
-from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.protocols.redis.channels import Channels
 from crossdock.server.static_config import recurrences
@@ -57,7 +57,7 @@ class Desk:
     """A server without a shell."""
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.memory = EngineState()
         self.ticked = Ticked()
         self.now = Now(time.time(), 1_000.0)
         self.channels = Channels()
@@ -70,7 +70,7 @@ class Desk:
         self._events += events
         self._commands += 1
         if self._commands % TURN == 0:
-            encode_batch(Batch(EVENT_VERSION, self.now.wall, self.now.steady, self._events))
+            encode_entry(JournalEntry(EVENT_VERSION, self.now.wall, self.now.steady, self._events))
             self._events = []
             self.now = Now(self.now.wall + 0.001, self.now.steady + 0.001)
         return outcome
@@ -97,7 +97,7 @@ class Side:
 
     def __init__(self) -> None:
         self.desk = Desk()
-        self.session: FaktorySession = FaktoryDoor().session(self.desk, lambda: None)
+        self.session: FaktorySession = FaktoryProtocol().session(self.desk, lambda: None)
         self.say(b'HELLO {"v":2,"wid":"bench"}')
         self.seconds = 0.0
 

@@ -25,9 +25,9 @@ from crossdock.lake.journal_tail import Tail
 from crossdock.lake.manifest import read_done
 from crossdock.lake.writer import Writer
 from crossdock.model.events import Leased, Pushed, Succeeded
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
-from crossdock.model.job import Bound, Form, Spec
-from crossdock.model.policies import Rules
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.model.job import Form, LeaseBinding, Spec
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 
 #: Younger segments than by default: the process is there as soon as the load is, and finishes some during it.
@@ -114,7 +114,7 @@ def _once(events: int, folder: Path) -> tuple[int, float, float]:
 
 def _batches(events: int) -> Iterator[bytes]:
     random, at, number = Random(1), 1_794_765_345.0, 0
-    rules = Rules(25)
+    rules = Policy(25)
     head = ("default", "SomeJob", "faktory", "faktory")
     while number * 3 < events:
         jobs = {number + n + 1: random.randbytes(12).hex() for n in range(_TURN)}
@@ -126,11 +126,11 @@ def _batches(events: int) -> Iterator[bytes]:
         for own, jid in jobs.items():
             job = (own, jid, *head, f"worker-{own % 64}", 1, 0, 24, own)
             leased = at + random.random()
-            batch.append(Leased(leased, *job, 1.0, 2.0, leased - at, Bound.NOBODY))
+            batch.append(Leased(leased, *job, 1.0, 2.0, leased - at, LeaseBinding.NOBODY))
             run_s = random.expovariate(10)
             batch.append(Succeeded(leased + run_s, *job, leased, leased - at, run_s, 0, State.GONE))
         at += 0.002
-        yield encode_batch(Batch(EVENT_VERSION, at, 1.0, list(batch)))
+        yield encode_entry(JournalEntry(EVENT_VERSION, at, 1.0, list(batch)))
 
 
 def _without(sizes: Sizes, folder: Path) -> Run:

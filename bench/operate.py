@@ -24,7 +24,7 @@ from bench.servers import Crossdock
 from bench.sizes import QUICK, Sizes
 from bench.table import Goal, ms, show, show_goals
 from bench.target import connect, read_line
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 
 _BULK: Final = 1_000
 _KINDS: Final = 10
@@ -70,7 +70,7 @@ def _fill(server: Crossdock, jobs: int) -> None:
 
 
 #: One request of each kind an operator makes; the last two must look at all the jobs there are, page after page.
-_QUESTIONS: Final[dict[str, Callable[[ControlClient, Any], Any]]] = {
+_QUESTIONS: Final[dict[str, Callable[[AdminClient, Any], Any]]] = {
     "first page": lambda client, after: client.ask("jobs", limit=50),
     "next page of 200": lambda client, after: client.ask("jobs", limit=200, after=after)["after"],
     "scheduled in one queue": lambda client, after: client.ask(
@@ -83,16 +83,16 @@ _QUESTIONS: Final[dict[str, Callable[[ControlClient, Any], Any]]] = {
 }
 
 
-def _timed(client: ControlClient, ask: Callable[[ControlClient, Any], Any], after: Any) -> tuple[float, Any]:
+def _timed(client: AdminClient, ask: Callable[[AdminClient, Any], Any], after: Any) -> tuple[float, Any]:
     began = time.perf_counter()
     answer = ask(client, after)
     return time.perf_counter() - began, answer if isinstance(answer, str) else None
 
 
-def _asked(data: Path, ask: Callable[[ControlClient, Any], Any], times: int) -> Figures:
+def _asked(data: Path, ask: Callable[[AdminClient, Any], Any], times: int) -> Figures:
     took: list[float] = []
     after = None
-    with ControlClient(data) as client:
+    with AdminClient(data) as client:
         for _ in range(times):
             seconds, after = _timed(client, ask, after)
             took.append(seconds)
@@ -106,7 +106,7 @@ def _looking(data: Path, took: dict[str, list[float]]) -> Iterator[None]:
 
     def look() -> None:
         cursors: dict[str, Any] = {}
-        with ControlClient(data) as client:
+        with AdminClient(data) as client:
             while not over.is_set():
                 for name, ask in _QUESTIONS.items():
                     seconds, cursors[name] = _timed(client, ask, cursors.get(name))

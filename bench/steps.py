@@ -17,16 +17,16 @@ from bench.doors.qless import MANY, Qless
 from bench.doors.resqu import ResquLoad
 from bench.faktory import job_text
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
-from crossdock.protocols.base import Door
-from crossdock.protocols.faktory.protocol import FaktoryDoor
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.engine.state import EngineState
+from crossdock.protocols.base import WireProtocol
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless as QlessService
 from crossdock.protocols.redis.resqu.service import Resqu
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import Hall
-from crossdock.server.group_commit import Turn
+from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import Limits
 
 _A_TURN: Final = 64  #: requests that share a batch
@@ -56,8 +56,8 @@ class Bench:
 
     def __init__(self, door: str = "faktory") -> None:
         self._loop = asyncio.new_event_loop()
-        self._turn = Turn(Engine(Memory(), Random(1)), _Scribe(), Clock(), self._loop, 10**7)
-        self._peer = Connection(Hall(Limits()), _door(door), self._turn, self._loop)
+        self._turn = GroupCommit(Engine(EngineState(), Random(1)), _Scribe(), Clock(), self._loop, 10**7)
+        self._peer = Connection(ConnectionRegistry(Limits()), _door(door), self._turn, self._loop)
         self._transport = _Transport()
         self._peer.connection_made(self._transport)
         if door == "faktory":
@@ -101,12 +101,12 @@ class Bench:
             self._loop.run_forever()
 
 
-def _door(name: str) -> Door:
+def _door(name: str) -> WireProtocol:
     if name == "faktory":
-        return FaktoryDoor()
+        return FaktoryProtocol()
     qless, resqu = QlessService(), Resqu()
     views = (qless.view, *resqu.views)
-    return RedisDoor(libraries=(qless.library, resqu.library), views=views, heralds=(qless.tell,))
+    return RedisProtocol(libraries=(qless.library, resqu.library), views=views, heralds=(qless.tell,))
 
 
 def _faktory(jobs: int) -> dict[str, Counter[str]]:

@@ -34,7 +34,7 @@ from bench.pipeline.stages import (
 from bench.pipeline.starts import of_connect, with_classes
 from bench.table import Goal, show, show_goals
 from crossdock.lake.manifest import File, date_of
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
@@ -55,7 +55,7 @@ def measure(spark: SparkSession, folder: Path, millions: float) -> Size:
     print(f"\n{events:,} events in {len(files):,} segments, made in {spent.wall:.0f} s", flush=True)
     size = Size(events)
     paths = [str(lake / file.path) for file in files]
-    works = Works(spark, lake, folder / "tables")
+    works = PipelineContext(spark, lake, folder / "tables")
     works.prepare()
     read = spark.read.schema(EVENTS_SCHEMA).parquet(*paths)
     size.measure("scan of the same columns, Spark", lambda: spark_scan(read), times=2)
@@ -74,13 +74,13 @@ def measure(spark: SparkSession, folder: Path, millions: float) -> Size:
     _whole(size, works, lake, files, last, of_day)
     size.apart = apart(paths, works.tables_folder)
     print(f"  apart from DuckDB's figures by {size.apart}", flush=True)
-    _streamed(size, Works(spark, lake, folder / "streamed"), lake, files)
+    _streamed(size, PipelineContext(spark, lake, folder / "streamed"), lake, files)
     size.read = reading(spark, lake, publish(lake, files[:_READ]))
     print("  rows/s read by " + ", ".join(f"{name} {pace:,.0f}" for name, pace in size.read.items()), flush=True)
     return size
 
 
-def _whole(size: Size, works: Works, lake: Path, files: list[File], last: str, of_day: int) -> None:
+def _whole(size: Size, works: PipelineContext, lake: Path, files: list[File], last: str, of_day: int) -> None:
     before = [file for file in files if date_of(file.path) != last]
     if before:
         events = publish(lake, before)
@@ -91,7 +91,7 @@ def _whole(size: Size, works: Works, lake: Path, files: list[File], last: str, o
     size.measure("rebuild: all tables, all days", lambda: rebuild(works))
 
 
-def _streamed(size: Size, works: Works, lake: Path, files: list[File]) -> None:
+def _streamed(size: Size, works: PipelineContext, lake: Path, files: list[File]) -> None:
     """Batches as a stream has them; the last of six, so that Java has seen it all."""
     works.prepare()
     each = min(_STREAMED, len(files) // 6)
@@ -105,7 +105,7 @@ def _streamed(size: Size, works: Works, lake: Path, files: list[File]) -> None:
     publish(lake, files)
 
 
-def _taken(works: Works, rows: int) -> None:
+def _taken(works: PipelineContext, rows: int) -> None:
     batch = take_in(works)
     _expect(batch.rows if batch else 0, rows)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.base import Refused
 from crossdock.client.masenko import MasenkoClient
 from crossdock.settings.schema import MasenkoSettings
@@ -72,7 +72,7 @@ def test_silence_ends_it_and_its_task_fails(strict: Server) -> None:
     assert raw.line() == ""
     assert SILENCE_S <= time.monotonic() - began < DEFAULT_S, "by the setting, and not before"
     raw.close()
-    with ControlClient(strict.data) as control:
+    with AdminClient(strict.data) as control:
         wait_until(lambda: control.job(1)["job"]["failures"] == 1, "its failure")
 
 
@@ -94,7 +94,7 @@ def test_one_that_vanishes_while_it_waits(server: Server, raw: Raw) -> None:
     gone = Raw(server)
     gone.send("PING", 'FETCH {"timeout":"40s"}')
     assert gone.line() == "PONG {}\n"
-    with ControlClient(server.data) as control:
+    with AdminClient(server.data) as control:
         there = control.ask("status")["status"]["connections"]  # asked after the fetch: it waits by now
         gone.close()
         wait_until(lambda: control.ask("status")["status"]["connections"] < there, "its end")

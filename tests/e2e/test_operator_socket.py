@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.base import Broken, NoServer, Refused
 from crossdock.protocols.admin.session import LINE_BYTES
 from crossdock.protocols.admin.socket_path import PATH_BYTES
@@ -73,12 +73,12 @@ def test_a_folder_with_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
         assert stat.S_IMODE((data / "control.sock").stat().st_mode) == 0o600
         assert Operator(tmp_path).json("queues", "--data", str(data)) == {"queues": []}
         server.restart()
-        with ControlClient(data) as client:
+        with AdminClient(data) as client:
             assert client.ask("status")["status"]["pid"] == server.process.pid
         assert server.stop() == 0
     assert not (data / "control.sock").exists()
     with pytest.raises(NoServer):
-        ControlClient(data)
+        AdminClient(data)
 
 
 def test_a_server_that_is_starting(tmp_path: Path, operator: Operator) -> None:
@@ -98,7 +98,7 @@ def test_the_operator_is_let_in_when_every_connection_is_taken(tmp_path: Path) -
     with Server(tmp_path / "data", {"limits.connections": 1}) as server, server.client():
         with server.client() as other, pytest.raises(Crowded, match="too many connections"):
             other.info()
-        with ControlClient(server.data) as first, ControlClient(server.data) as second:
+        with AdminClient(server.data) as first, AdminClient(server.data) as second:
             assert second.ask("count")["count"] == 0  # answered, so it is in
             assert first.ask("status")["status"]["connections"] >= 3
 
@@ -124,7 +124,7 @@ def test_a_line_without_end_is_cut_off(server: Server) -> None:
 
 
 def test_the_end_of_the_server_is_told(server: Server) -> None:
-    with ControlClient(server.data) as client:
+    with AdminClient(server.data) as client:
         client.ask("status")
         assert server.stop() == 0
         with pytest.raises((Refused, Broken), match="the server"):

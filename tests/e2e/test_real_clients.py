@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from tests.e2e.program import Program
 from tests.support.faktory_client import Client
 from tests.support.patience import wait_until
@@ -136,7 +136,7 @@ def test_plain_errors_of_node_are_grouped_by_their_first_words(tmp_path: Path) -
             client.push(f"plain-{number:04}", jobtype=kind, args=[4_711 + number], retry=-1)
         with Program([*user.command, "work", server.url, "worker-0001"], user.environment):
             wait_until(lambda: client.sizes()["dead"] == 3, "all failures are reported")
-        with ControlClient(server.data) as control:
+        with AdminClient(server.data) as control:
             groups = {row["failure"]: row["jobs"] for row in control.rows("failures")}
             [newest] = [row["newest"] for row in control.rows("failures") if row["jobs"] == 2]
             raw = control.job("plain-0000")["job"]["error"]

@@ -12,10 +12,10 @@ from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed
-from crossdock.model.job import Held
+from crossdock.model.job import LeaseRef
 from crossdock.model.states import State
 from crossdock.server.clock import Clock
-from crossdock.server.group_commit import Turn
+from crossdock.server.group_commit import GroupCommit
 from tests.support.hand_loop import HandLoop
 from tests.support.states import TERMS, spec
 
@@ -57,7 +57,7 @@ class Peer:
         self.heard: list[str] = []
         self._scribe = scribe
 
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
         self.heard.append(reply.decode())
         self._scribe.replying()
 
@@ -66,7 +66,7 @@ def live(journal: SqliteJournal, at_batch: int, point: str) -> tuple[list[str], 
     """Push, lease and settle until the crash: what was asked, what was answered, whether it crashed."""
     scribe = CrashingScribe(journal, at_batch, point)
     loop = HandLoop()
-    turn = Turn(Engine(recover(journal).memory, Random(3)), scribe, Clock(), loop.as_loop(), 1_000)
+    turn = GroupCommit(Engine(recover(journal).memory, Random(3)), scribe, Clock(), loop.as_loop(), 1_000)
     peer = Peer(scribe)
     asked: list[str] = []
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.compaction import compact
 from crossdock.journal.data_dir import Folder
 from crossdock.journal.port import Snapshot
@@ -22,7 +22,7 @@ MANY = 400
 KILLS = 3
 
 
-def on_disk(data: Path) -> Memory:
+def on_disk(data: Path) -> EngineState:
     """The state, which becomes the snapshot that the next start begins with."""
     folder = Folder(data)
     journal = SqliteJournal(folder)

@@ -15,7 +15,7 @@ import pytest
 from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
-from crossdock.model.job import Bound, Job
+from crossdock.model.job import Job, LeaseBinding
 from crossdock.model.states import State
 from crossdock.protocols.payload import as_args
 from tests.support.accounting import Kind, Outcome, Verdict, account
@@ -54,7 +54,7 @@ def results_lost(load: Load, jobs: dict[str, Job]) -> Iterator[str]:
 def left(jobs: dict[str, Job]) -> list[str]:
     """What should have been handed out when all was worked off: only leases bound to no connection may outlive all."""
     kept = [job for job in jobs.values() if job.state not in DONE]
-    return [job.jid for job in kept if job.lease is None or job.lease.bound is Bound.CONNECTION]
+    return [job.jid for job in kept if job.lease is None or job.lease.bound is LeaseBinding.CONNECTION]
 
 
 def on_disk(data: Path) -> dict[str, Job]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.base import ClientError
 from tests.support.patience import PATIENCE_S
 from tests.support.server import Server
@@ -16,7 +16,7 @@ JOBS = 12_000
 
 
 def waiting(server: Server) -> dict[str, int]:
-    with ControlClient(server.data) as client:
+    with AdminClient(server.data) as client:
         return {name: client.ask("count", queue=name, states=["ready"])["count"] for name in ("from", "to")}
 
 
@@ -30,7 +30,7 @@ def test_killed_between_the_slices(tmp_path: Path) -> None:
 
         def move() -> None:
             try:
-                with ControlClient(server.data) as control:
+                with AdminClient(server.data) as control:
                     for step in control.steps("move", queue="from", to="to"):
                         promised[0] += step["done"]
             except ClientError:
@@ -38,7 +38,7 @@ def test_killed_between_the_slices(tmp_path: Path) -> None:
 
         mover = threading.Thread(target=move)
         mover.start()
-        with ControlClient(server.data) as control:
+        with AdminClient(server.data) as control:
             while not control.ask("count", queue="to", states=["ready"])["count"]:
                 assert mover.is_alive() or promised[0]
         server.kill()
@@ -47,7 +47,7 @@ def test_killed_between_the_slices(tmp_path: Path) -> None:
         found = waiting(server)
         assert sum(found.values()) == JOBS
         assert found["to"] >= promised[0], "what was answered is on disk"
-        with ControlClient(server.data) as control:
+        with AdminClient(server.data) as control:
             rest = sum(step["done"] for step in control.steps("move", queue="from", to="to"))
         assert (rest, waiting(server)) == (found["from"], {"from": 0, "to": JOBS})
         with server.client(wid="w") as client:

@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model import events as e
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.payload import as_args
@@ -41,11 +41,11 @@ def kill_under_load(data: Path, kills: int = KILLS, fault: str = "") -> tuple[Ne
     return load, dead
 
 
-def on_disk(data: Path) -> tuple[list[str], Memory]:
+def on_disk(data: Path) -> tuple[list[str], EngineState]:
     """What the interval has made, in order, and the state."""
     journal = SqliteJournal(Folder(data))
     try:
-        events = [event for _, batch in journal.read(0) for event in decode_batch(batch).events]
+        events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
         made = [spec.jid for event in events if isinstance(event, e.Recurred) for spec in event.specs]
         return made, recover(journal).memory
     finally:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.events import AnyEvent, Spawned
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from crossdock.protocols.payload import as_args
 from tests.support.accounting import Kind, Op, Outcome, Verdict, account, had_by_two
 from tests.support.peer import Got
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow]
 class Outcomes(NamedTuple):
     load: ResquLoad
     events: list[AnyEvent]
-    memory: Memory
+    memory: EngineState
 
     @property
     def runs(self) -> Iterator[Spawned]:
@@ -63,10 +63,10 @@ def kill_under_load(data: Path, kills: int, fault: str = "", *, drain: bool = Tr
     return Outcomes(load, *on_disk(data))
 
 
-def on_disk(data: Path) -> tuple[list[AnyEvent], Memory]:
+def on_disk(data: Path) -> tuple[list[AnyEvent], EngineState]:
     journal = SqliteJournal(Folder(data))
     try:
-        events = [event for _, batch in journal.read(0) for event in decode_batch(batch).events]
+        events = [event for _, batch in journal.read(0) for event in decode_entry(batch).events]
         return events, recover(journal).memory
     finally:
         journal.close()

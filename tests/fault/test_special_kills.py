@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.data_dir import Folder
 from crossdock.journal.recovery import recover
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model import events as e
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from crossdock.model.job import Spec
 from tests.support.accounting import Kind, Op, Outcome, account, had_by_two
 from tests.support.special_load import SpecialLoad
@@ -28,16 +28,16 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow]
 class Outcomes(NamedTuple):
     load: SpecialLoad
     rows: list[list[e.AnyEvent]]
-    memory: Memory
+    memory: EngineState
 
     def events(self, kind: type[Any]) -> Iterator[Any]:
         return (event for row in self.rows for event in row if isinstance(event, kind))
 
 
-def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], Memory]:
+def on_disk(data: Path) -> tuple[list[list[e.AnyEvent]], EngineState]:
     journal = SqliteJournal(Folder(data))
     try:
-        return [decode_batch(batch).events for _, batch in journal.read(0)], recover(journal).memory
+        return [decode_entry(batch).events for _, batch in journal.read(0)], recover(journal).memory
     finally:
         journal.close()
 
@@ -59,7 +59,7 @@ def kill_under_load(data: Path, kills: int, fault: str = "none") -> Outcomes:
 
 def made_by_the_server(found: Outcomes) -> Iterator[Op]:
     """Callbacks and runs as if somebody had pushed them."""
-    for event in (*found.events(e.GroupCalled), *found.events(e.Spawned)):
+    for event in (*found.events(e.BatchCallbackPushed), *found.events(e.Spawned)):
         spec: Spec = event.spec
         text = msgspec.json.decode(spec.payload)[0]
         yield Op(Kind.PUSH, "server", spec.jid, 0.0, 0.0, Outcome.OK, zlib.crc32(text.encode()))
@@ -106,8 +106,8 @@ def test_everything_special_is_accounted_for(tmp_path: Path) -> None:
     verdict = account([*made_by_the_server(found), *load.ops], set(found.memory.jids))
     assert verdict.faults == {}
     # Batches
-    committed = {event.name for event in found.events(e.GroupCommitted)}
-    calls = Counter(event.name for event in found.events(e.GroupCalled))
+    committed = {event.name for event in found.events(e.BatchCommitted)}
+    calls = Counter(event.name for event in found.events(e.BatchCallbackPushed))
     assert calls == dict.fromkeys(committed, 1), "each committed batch called back once"
     assert uncalled(found) == []
     for batch in load.batches:
@@ -142,11 +142,11 @@ def assert_one_change(found: Outcomes) -> None:
                 for number, spec in enumerate(event.specs, event.number):
                     if spec.extra is not None and spec.extra.links is not None:
                         members[number] = spec.extra.links.group
-            elif isinstance(event, e.GroupCommitted):
+            elif isinstance(event, e.BatchCommitted):
                 reasons.add(event.name)
             elif isinstance(event, e.Succeeded):
                 reasons.add(members.get(event.number, ""))
-            elif isinstance(event, e.GroupCalled):
+            elif isinstance(event, e.BatchCallbackPushed):
                 assert event.name in reasons
 
 

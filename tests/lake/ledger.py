@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from crossdock.engine.records.stats import QueueDay, Stats
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.lake.event_rows.tables import Tables
 from crossdock.model.clock import DAY
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry
 
 Row = dict[str, Any]
 
@@ -18,7 +18,7 @@ def rows_of(batches: Iterable[Iterable[AnyEvent]]) -> list[Row]:
     found: list[Row] = []
     tables = Tables(lambda _, table: found.extend(table.to_pylist()))
     for seq, events in enumerate(batches, 1):
-        tables.add_batch(seq, Batch(EVENT_VERSION, 0.0, 0.0, list(events)))
+        tables.add_batch(seq, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
     tables.cut()
     return sorted(found, key=lambda row: int(row["seq"]))
 
@@ -52,7 +52,7 @@ class Endless(Stats):
         pass
 
 
-def without_end(memory: Memory) -> Memory:
+def without_end(memory: EngineState) -> EngineState:
     """The live statistics forget old days; what is compared with rows must not. A flush makes them anew."""
     if type(memory.stats) is not Endless:
         memory.stats = Endless()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from crossdock.lake.event_rows.tables import Tables
 from crossdock.lake.segments import look, verify
 from crossdock.lake.writer import Writer
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
 from tests.qless.walk import Walk
 
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ def story(steps: int = 1_000) -> list[bytes]:
     walk.desk.advance(86_400.0)
     for _ in range(steps // 2):
         walk.step()
-    return [encode_batch(Batch(EVENT_VERSION, 0.0, event.at, [event])) for event in walk.desk.events]
+    return [encode_entry(JournalEntry(EVENT_VERSION, 0.0, event.at, [event])) for event in walk.desk.events]
 
 
 def rows_of(batches: list[bytes], after: int = 0) -> dict[int, Row]:

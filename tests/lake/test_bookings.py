@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import DAY
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.events import AnyEvent, Pushed
 from crossdock.model.job import Form, Spec
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless.call import UNIFIED_2013, Dialect
 from tests.lake.ledger import Row, booked, open_leases, rows_of, same_pages, without_end
@@ -28,7 +28,7 @@ from tests.support.desk import stored
 
 def rows_agree(events: Sequence[AnyEvent]) -> list[Row]:
     """The rows of these events, if they say what the fold of the events says."""
-    memory = without_end(Memory())
+    memory = without_end(EngineState())
     for event in events:
         apply(memory, event)
         without_end(memory)
@@ -51,7 +51,7 @@ def test_a_walk_of_qless_and_another_door(seed: int, dialect: Dialect) -> None:
 
 def test_a_job_of_another_door_is_booked_in_its_own_queue_whatever_a_retry_names() -> None:
     desk = QlessDesk()
-    rules = Rules(max_failures=3)
+    rules = Policy(max_failures=3)
     desk.do(Enqueue("faktory", [Spec("theirs", "mail", "kind", b"[1]", Form.JSON, 0, rules, 0.0)]))
     desk.call("pop", "1", "mail", "worker", "1")
     desk.call("retry", "2", "theirs", "another", "worker", "0")
@@ -153,7 +153,7 @@ def test_numbers_of_any_size_are_kept_within_their_columns() -> None:
     """A client's priority may be as long as its line."""
     huge = 10**400
     specs = [
-        Spec(f"job-{n}", "q", "kind", b"", Form.NONE, priority, Rules(tries))
+        Spec(f"job-{n}", "q", "kind", b"", Form.NONE, priority, Policy(tries))
         for n, (priority, tries) in enumerate([(huge, 2**80), (-huge, -(2**80)), (2**60 + 1, 3), (0.5, 0)])
     ]
     rows = rows_of([[Pushed(1.0, 1, "faktory", specs)]])

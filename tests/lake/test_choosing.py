@@ -12,7 +12,7 @@ from crossdock.lake.segments import look
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
 from crossdock.model.job import Extra, Form
 from tests.lake.source import ListSource, write_all
 from tests.model.bench import RULES, Bench, spec
@@ -40,7 +40,7 @@ def past(tmp_path: Path) -> tuple[Path, Bench]:
     bench.push("late")
     lake = Lake(tmp_path / "lake")
     for batch in bench.batches:
-        lake.add(decode_batch(batch).events)
+        lake.add(decode_entry(batch).events)
     lake.close()
     return tmp_path / "lake", bench
 
@@ -127,7 +127,7 @@ def in_two_parts(*later: tuple[str, str]) -> list[bytes]:
     assert got is not None and got.ident == done
     peer.call("complete", done, peer.name, "q", second)
     parts = floor.desk.events[:cut], floor.desk.events[cut:]
-    return [encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, list(part))) for part in parts]
+    return [encode_entry(JournalEntry(EVENT_VERSION, 0.0, 0.0, list(part))) for part in parts]
 
 
 def test_a_lake_that_is_not_whole(past: tuple[Path, Bench]) -> None:
@@ -144,7 +144,7 @@ def test_a_replay_says_what_it_repeats(tmp_path: Path) -> None:
     bench = Bench()
     bench.do(c.Enqueue("crossdock", [replace(spec("again"), extra=Extra(replayed_from="first"))]))
     lake = Lake(tmp_path / "lake")
-    lake.add(decode_batch(bench.batches[0]).events)
+    lake.add(decode_entry(bench.batches[0]).events)
     lake.close()
     [segment] = look(tmp_path / "lake").segments
     assert pq.read_table(segment.path, columns=["jid", "replayed_from"]).to_pylist() == [

@@ -17,7 +17,7 @@ from crossdock.lake.messages import Options, Position
 from crossdock.lake.segments import look
 from crossdock.lake.status import status
 from crossdock.model.clock import Now
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
 from crossdock.server.lake_keeper import BEHIND_BYTES, HOLD, OVERDUE_S, LakeKeeper, folder_of, options_of
 from crossdock.settings.schema import LakeSettings, ServerSettings, Settings
 from tests.lake.source import rows_in
@@ -177,7 +177,7 @@ def journal(first: int, last: int, wall: float = 0.0) -> Any:
 
     def read(after: int) -> Iterator[tuple[int, bytes]]:
         for seq in range(max(first, after + 1), last + 1):
-            yield seq, encode_batch(Batch(EVENT_VERSION, wall - (last - seq), 0.0, []))
+            yield seq, encode_entry(JournalEntry(EVENT_VERSION, wall - (last - seq), 0.0, []))
 
     return SimpleNamespace(first=first, last=last, read=read, size_behind=lambda seq: 10 * (last - seq))
 

@@ -8,7 +8,7 @@ import pytest
 from crossdock.lake.event_rows.tables import Tables
 from crossdock.lake.redaction import Payloads, Quotes
 from crossdock.model.events import AnyEvent, Failed
-from crossdock.model.events.codec import EVENT_VERSION, Batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry
 from tests.lake.ledger import Row
 from tests.qless.replay import QlessDesk
 from tests.support.desk import StoringEngine, stored
@@ -84,7 +84,7 @@ def test_a_value_longer_than_the_texts_is_in_none_of_them() -> None:
 def rows_of(events: Sequence[AnyEvent], payloads: Payloads) -> list[Row]:
     found: list[Row] = []
     tables = Tables(lambda _, table: found.extend(table.to_pylist()), payloads=payloads)
-    tables.add_batch(1, Batch(EVENT_VERSION, 0.0, 0.0, list(events)))
+    tables.add_batch(1, JournalEntry(EVENT_VERSION, 0.0, 0.0, list(events)))
     tables.cut()
     return sorted(found, key=lambda row: int(row["seq"]))
 

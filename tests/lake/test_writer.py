@@ -15,7 +15,7 @@ from crossdock.lake.redaction import Payloads
 from crossdock.lake.segments import look
 from crossdock.lake.writer import LakeInUse, OtherJournal, Writer
 from crossdock.model.errors import Damaged
-from crossdock.model.events.codec import decode_batch, encode_batch
+from crossdock.model.events.codec import decode_entry, encode_entry
 from tests.lake.source import ListSource, rows_in, rows_of, story, write_all
 from tests.model.bench import Bench
 
@@ -177,8 +177,8 @@ def test_dates_that_are_over_go_whole(tmp_path: Path) -> None:
 
 def test_a_clock_that_jumps_lets_no_date_go(tmp_path: Path) -> None:
     """Ages are those of the steady clock, whatever dates the events have."""
-    batches = [replace(decode_batch(batch), steady=float(seq)) for seq, batch in enumerate(story(), 1)]
-    source = ListSource([encode_batch(batch) for batch in batches])
+    batches = [replace(decode_entry(batch), steady=float(seq)) for seq, batch in enumerate(story(), 1)]
+    source = ListSource([encode_entry(batch) for batch in batches])
     write_all(tmp_path, source)
     writer = Writer(tmp_path, source)
     last = max(total.steady for total in writer.done.dates.values())

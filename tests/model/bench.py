@@ -7,18 +7,18 @@ from crossdock.model.commands.core import (
     Fail,
     GiveBack,
     LeaseNext,
+    LeaseTerms,
     Start,
     Succeed,
-    Terms,
     Tick,
     Ticked,
 )
-from crossdock.model.job import Extra, Form, Held, Job, Links, Number, Spec
-from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.model.job import Extra, Form, Job, LeaseRef, Links, Number, Spec
+from crossdock.model.policies import Backoff, Disposition, Policy
 from tests.model.rig import Rig, fold
 
-TERMS = Terms(1_800.0, 60.0, 86_400.0)
-RULES = Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD)
+TERMS = LeaseTerms(1_800.0, 60.0, 86_400.0)
+RULES = Policy(25, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD)
 
 
 def spec(
@@ -26,7 +26,7 @@ def spec(
     queue: str = "default",
     *,
     priority: float = 0,
-    rules: Rules = RULES,
+    rules: Policy = RULES,
     due: float = 0.0,
     links: Links | None = None,
     failures: int = 0,
@@ -45,7 +45,7 @@ class Bench(Rig):
         *jids: str,
         queue: str = "default",
         priority: float = 0,
-        rules: Rules = RULES,
+        rules: Policy = RULES,
         due: float = 0.0,
         links: Links | None = None,
         failures: int = 0,
@@ -58,13 +58,13 @@ class Bench(Rig):
         self.do(Enqueue("faktory", specs))
         return [Number(number) for number in range(first, self.memory.counters.number + 1)]
 
-    def lease(self, *queues: str, worker: str = "w", terms: Terms = TERMS) -> Job:
+    def lease(self, *queues: str, worker: str = "w", terms: LeaseTerms = TERMS) -> Job:
         job = self.do(LeaseNext("faktory", queues or ("default",), worker, terms))
         assert job is not None
         assert job.lease is not None
         return job
 
-    def nothing_to_lease(self, *queues: str, worker: str = "w", terms: Terms = TERMS) -> bool:
+    def nothing_to_lease(self, *queues: str, worker: str = "w", terms: LeaseTerms = TERMS) -> bool:
         return self.do(LeaseNext("faktory", queues or ("default",), worker, terms)) is None
 
     def work_order(self, *queues: str) -> list[str]:
@@ -74,13 +74,13 @@ class Bench(Rig):
             jids.append(job.jid)
         return jids
 
-    def succeed(self, jid: str, worker: str = "w", held: Held | None = None) -> bool:
+    def succeed(self, jid: str, worker: str = "w", held: LeaseRef | None = None) -> bool:
         return bool(self.do(Succeed(jid, Claim("faktory", worker, held))))
 
-    def fail(self, jid: str, worker: str = "w", held: Held | None = None) -> bool:
+    def fail(self, jid: str, worker: str = "w", held: LeaseRef | None = None) -> bool:
         return bool(self.do(Fail(jid, Claim("faktory", worker, held), "Group", "message", ("line",))))
 
-    def give_back(self, *leases: Held) -> None:
+    def give_back(self, *leases: LeaseRef) -> None:
         self.do(GiveBack("faktory", leases))
 
     def tick(self, limit: int = 500) -> Ticked:
@@ -100,6 +100,6 @@ class Bench(Rig):
         return self.memory.jobs[number]
 
 
-def held(job: Job) -> Held:
+def held(job: Job) -> LeaseRef:
     assert job.lease is not None
     return job.number, job.lease.token

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, Self, get_args
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model import events as e
 from crossdock.model.events import resqu as q
 from crossdock.model.events.bulk import LoadEvent
@@ -33,7 +33,7 @@ _UNLEASED: Final = (S.READY, S.SCHEDULED, S.RETRYING, S.BLOCKED)
 
 USED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Pushed: frozenset({(None, S.READY), (None, S.SCHEDULED), (None, S.BLOCKED)}),
-    e.GroupCalled: frozenset({(None, S.READY)}),
+    e.BatchCallbackPushed: frozenset({(None, S.READY)}),
     e.Spawned: frozenset({(None, S.READY)}),
     e.Leased: frozenset({(S.READY, S.LEASED)}),
     e.Succeeded: frozenset(
@@ -44,7 +44,7 @@ USED: Final[dict[type[e.Event], frozenset[Move]]] = {
         | {(before, after) for before in _UNLEASED for after in (S.DEAD, S.FAILED, S.GONE)}
         | {(S.BLOCKED, S.READY), (S.SCHEDULED, S.READY), (S.RETRYING, S.READY)},
     ),
-    e.Lapsed: frozenset({(S.LEASED, S.READY)}),
+    e.LeaseExpired: frozenset({(S.LEASED, S.READY)}),
     e.Returned: frozenset({(S.LEASED, S.READY)}),
     e.Started: frozenset({(S.LEASED, S.READY)}),
     e.Readied: frozenset({(before, S.READY) for before in (S.SCHEDULED, S.RETRYING, S.DEAD, S.BLOCKED)}),
@@ -64,7 +64,7 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
     e.Advanced: frozenset({(S.LEASED, after) for after in _WAITING}),
     e.Revived: frozenset({(S.FAILED, S.READY)}),
     e.Stalled: frozenset({(S.LEASED, S.READY)}),
-    e.NeedsEdited: frozenset({(S.BLOCKED, S.READY)}),
+    e.DependenciesEdited: frozenset({(S.BLOCKED, S.READY)}),
     e.Recurred: frozenset({(None, S.READY), *((before, S.READY) for before in _ANY if before is not S.READY)}),
     e.Held: frozenset({(S.READY, S.HELD)}),
     e.Unheld: frozenset({(S.HELD, S.READY)}),
@@ -74,14 +74,14 @@ MOVED: Final[dict[type[e.Event], frozenset[Move]]] = {
 #: As `USED`, of the events that Resqu's words make, and what others make of jobs in batches and buffers;
 #: tests/model/test_resqu_simulation.py sees all of it.
 HELD: Final[dict[type[e.Event], frozenset[Move]]] = {
-    q.StagePushed: frozenset({(None, S.HELD)}),
+    q.ResquBatchPushed: frozenset({(None, S.HELD)}),
     e.Leased: frozenset({(S.HELD, S.LEASED)}),
-    e.Lapsed: frozenset({(S.LEASED, S.HELD)}),
+    e.LeaseExpired: frozenset({(S.LEASED, S.HELD)}),
     e.Returned: frozenset({(S.LEASED, S.HELD)}),
     e.Buried: frozenset({(S.HELD, S.DEAD)}),
     e.Removed: frozenset({(S.HELD, S.GONE)}),
     e.Rerouted: frozenset({(S.HELD, S.READY)}),
-    q.StageFinished: frozenset({(S.HELD, S.READY)}),
+    q.ResquBatchFinished: frozenset({(S.HELD, S.READY)}),
     q.Taken: frozenset({(S.READY, S.HELD)}),
     q.PutOnQueue: frozenset({(S.HELD, S.READY)}),
     q.Rescheduled: frozenset({(S.LEASED, S.READY), (S.LEASED, S.SCHEDULED)}),
@@ -117,11 +117,11 @@ class Coverage:
         self.moves += other.moves
         return self
 
-    def before(self, memory: Memory, event: e.AnyEvent) -> dict[int, State | None]:
+    def before(self, memory: EngineState, event: e.AnyEvent) -> dict[int, State | None]:
         """The states of the jobs this event is about, as they are now."""
         return {number: job.state if (job := memory.jobs.get(number)) else None for number in _about(memory, event)}
 
-    def after(self, memory: Memory, event: e.AnyEvent, before: dict[int, State | None]) -> None:
+    def after(self, memory: EngineState, event: e.AnyEvent, before: dict[int, State | None]) -> None:
         self.kinds[type(event)] += 1
         for number, was in before.items():
             job = memory.jobs.get(number)
@@ -130,18 +130,18 @@ class Coverage:
                 self.moves[type(event), (was, now)] += 1
 
 
-def _about(memory: Memory, event: e.AnyEvent) -> Iterator[int]:
+def _about(memory: EngineState, event: e.AnyEvent) -> Iterator[int]:
     if isinstance(event, e.Pushed):
         yield from range(event.number, event.number + len(event.specs))
-    elif isinstance(event, e.JobEvent | e.GroupCalled | e.Spawned | e.Renewed):
+    elif isinstance(event, e.JobEvent | e.BatchCallbackPushed | e.Spawned | e.Renewed):
         if event.number:  # 0: nothing was spawned
             yield event.number
     elif isinstance(event, e.Recurred):
         for number, spec in enumerate(event.specs, event.number):  # one of that name is overwritten
             yield from [job.number for job in memory.named(spec.jid)] or [number]
-    elif isinstance(event, q.StagePushed):
+    elif isinstance(event, q.ResquBatchPushed):
         yield event.number
-    elif isinstance(event, q.StageFinished):
+    elif isinstance(event, q.ResquBatchFinished):
         yield from (number for (number,) in memory.resqu.lanes[event.name])
     elif isinstance(
         event,

@@ -3,15 +3,24 @@
 from collections import Counter
 from math import inf
 
-from crossdock.engine.job_view import blocked_key, edges_of, face_of, group_of, held_key, listed_in, needs_of, shelf_key
-from crossdock.engine.state import Memory
-from crossdock.model.job import ResquFace
-from crossdock.model.policies import Lost
+from crossdock.engine.job_view import (
+    blocked_key,
+    dependencies_of,
+    edges_of,
+    group_of,
+    held_key,
+    listed_in,
+    qless_data,
+    state_index_key,
+)
+from crossdock.engine.state import EngineState
+from crossdock.model.job import ResquData
+from crossdock.model.policies import DependencyLoss
 from crossdock.model.records import Phase
 from crossdock.model.states import State
 
 
-def check(memory: Memory) -> None:
+def check(memory: EngineState) -> None:
     each_job_stands_once(memory)
     names_lead_to_jobs(memory)
     jobs_are_whole(memory)
@@ -23,7 +32,7 @@ def check(memory: Memory) -> None:
     buffers_are_whole(memory)
 
 
-def each_job_stands_once(memory: Memory) -> None:
+def each_job_stands_once(memory: EngineState) -> None:
     """Every job is in exactly one order, the one of its state, under its own key; and nothing else is in any."""
     standing: Counter[int] = Counter()
     for queue in memory.queues.values():
@@ -45,12 +54,12 @@ def each_job_stands_once(memory: Memory) -> None:
         for key, number in keys:
             job = memory.jobs[number]
             assert job.state is state
-            assert key == (job.lease.end if job.lease else shelf_key(job)[0])
+            assert key == (job.lease.end if job.lease else state_index_key(job)[0])
             standing[number] += 1
     assert standing == dict.fromkeys(memory.jobs, 1)
 
 
-def names_lead_to_jobs(memory: Memory) -> None:
+def names_lead_to_jobs(memory: EngineState) -> None:
     found = [job.number for jid in memory.jids for job in memory.named(jid)]
     assert sorted(found) == sorted(memory.jobs)
     for jid in memory.jids:
@@ -59,7 +68,7 @@ def names_lead_to_jobs(memory: Memory) -> None:
         assert {memory.jobs[number].jid for number in numbers} == {jid}
 
 
-def jobs_are_whole(memory: Memory) -> None:
+def jobs_are_whole(memory: EngineState) -> None:
     counters = memory.counters
     for number, job in memory.jobs.items():
         assert number == job.number <= counters.number
@@ -73,7 +82,7 @@ def jobs_are_whole(memory: Memory) -> None:
     assert len(tokens) == len(set(tokens))
 
 
-def records_are_whole(memory: Memory) -> None:
+def records_are_whole(memory: EngineState) -> None:
     """Each record stands once among the ends of its kind, and no lock is held by a job that is gone."""
     ending = [(lock.end, lock.holder, name) for name, lock in memory.locks.items() if lock.end < inf]
     assert list(memory.lock_ends) == sorted(ending)
@@ -94,7 +103,7 @@ def records_are_whole(memory: Memory) -> None:
     throttles_are_whole(memory)
 
 
-def throttles_are_whole(memory: Memory) -> None:
+def throttles_are_whole(memory: EngineState) -> None:
     """One that is configured is held by leases, one that callers name by jids, or is set or waited for."""
     leases = {job.lease.token: job.queue for job in memory.jobs.values() if job.lease}
     for name, throttle in memory.throttles.items():
@@ -115,7 +124,7 @@ def throttles_are_whole(memory: Memory) -> None:
     assert sorted((name, *key) for name, order in memory.held_in.items() for key in order) == sorted(held)
 
 
-def indexes_are_whole(memory: Memory) -> None:
+def indexes_are_whole(memory: EngineState) -> None:
     """Whatever is kept beside the jobs is what looking at all of them gives."""
     jobs = list(memory.jobs.values())
     assert list(memory.job_ends) == sorted((job.end, job.number) for job in jobs if job.end)
@@ -127,16 +136,19 @@ def indexes_are_whole(memory: Memory) -> None:
     assert all(need in memory.jobs for need in memory.needed_by), "nobody waits for what is gone"
     assert all(memory.needed_by.values())
     assert memory.strict == Counter(
-        need for need, each in memory.needed_by.items() for one in each if memory.jobs[one].rules.lost is Lost.FAILS_TOO
+        need
+        for need, each in memory.needed_by.items()
+        for one in each
+        if memory.jobs[one].rules.lost is DependencyLoss.FAILS_TOO
     )
     assert all(each.waiting for each in memory.unresolved.values())
-    assert all(needs_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
-    blocked = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in needs_of(job)}
+    assert all(dependencies_of(job) for job in jobs if job.state is State.BLOCKED), "nobody waits for nothing"
+    blocked = {(need, job.number) for job in jobs if job.state is State.BLOCKED for need in dependencies_of(job)}
     assert blocked <= set(known), "nobody waits for what is gone"
     assert Counter(memory.leased_in) == Counter(job.queue for job in jobs if job.state is State.LEASED)
     retrying = [job for job in jobs if job.state is State.RETRYING]
     assert {name: list(order) for name, order in memory.retrying_in.items()} == {
-        name: sorted(shelf_key(job) for job in retrying if job.queue == name)
+        name: sorted(state_index_key(job) for job in retrying if job.queue == name)
         for name in {job.queue for job in retrying}
     }
     waiting = [job for job in jobs if job.state is State.SCHEDULED]
@@ -144,7 +156,7 @@ def indexes_are_whole(memory: Memory) -> None:
         name: sorted((-job.priority, job.due, job.number) for job in waiting if job.queue == name)
         for name in {job.queue for job in waiting}
     }
-    ours = [job for job in waiting if job.extra is not None and type(job.extra.face) is ResquFace]
+    ours = [job for job in waiting if job.extra is not None and type(job.extra.face) is ResquData]
     assert memory.resqu.delayed == Counter(int(job.due) for job in ours)
     assert all(memory.resqu.delayed.values())
     assert list(memory.foreground) == [
@@ -154,11 +166,11 @@ def indexes_are_whole(memory: Memory) -> None:
     ]
 
 
-def lazy_deadlines_are_whole(memory: Memory) -> None:
+def lazy_deadlines_are_whole(memory: EngineState) -> None:
     """What is lazily due is known by both clocks, and by none of the timers."""
     jobs = list(memory.jobs.values())
     leased = [(job, job.lease) for job in jobs if job.lease is not None]
-    by_time = [(job, face_of(job)) for job in jobs if job.state in (State.SCHEDULED, State.RETRYING)]
+    by_time = [(job, qless_data(job)) for job in jobs if job.state in (State.SCHEDULED, State.RETRYING)]
     waiting = [(job, face.due) for job, face in by_time if face is not None and face.due is not None]
     names = {job.queue for job, lease in leased if lease.until is not None or lease.late is not None}
     names |= {job.queue for job, _ in waiting} | {each.queue for each in memory.intervals.values()}
@@ -187,10 +199,10 @@ def lazy_deadlines_are_whole(memory: Memory) -> None:
     assert all(lease.end == inf for _, lease in leased if lease.late is not None)
 
 
-def lists_are_whole(memory: Memory) -> None:
+def lists_are_whole(memory: EngineState) -> None:
     """What qless lists besides: tags, groups of failures, what is kept, who waits for others."""
     jobs = list(memory.jobs.values())
-    faced = [(job, face) for job in jobs if (face := face_of(job)) is not None]
+    faced = [(job, face) for job in jobs if (face := qless_data(job)) is not None]
     done = [(face.time, job.jid, job.number) for job, face in faced if job.state is State.COMPLETE]
     assert list(memory.completed) == sorted(done)
     failed = [(group_of(job), face.order, job.number) for job, face in faced if job.state is State.FAILED]
@@ -219,7 +231,7 @@ def lists_are_whole(memory: Memory) -> None:
     assert list(tags.unused) == [tag for tag, uses in tags.uses.items() if not uses]
 
 
-def batches_are_whole(memory: Memory) -> None:
+def batches_are_whole(memory: EngineState) -> None:
     """A batch is in one place: uncommitted, waiting for an allocator, in a backlog, or a lane."""
     resqu = memory.resqu
     assert set(resqu.stages) == set(resqu.lanes)
@@ -247,7 +259,7 @@ def batches_are_whole(memory: Memory) -> None:
             assert lane is (resqu.lanes[name] if name else queue.ready)
 
 
-def buffers_are_whole(memory: Memory) -> None:
+def buffers_are_whole(memory: EngineState) -> None:
     """What was taken is in a buffer; plans are listed by their source; what is deferred waits for somebody."""
     resqu = memory.resqu
     for number, key in resqu.in_buffer.items():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from crossdock.engine.keyspace.store import elements
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
@@ -81,7 +81,7 @@ RULES: Final[dict[type[Command[Any]], Callable[[KeyReference, Any, Now], Any]]] 
 }
 
 
-def visible(memory: Memory, now: Now) -> dict[bytes, Value]:
+def visible(memory: EngineState, now: Now) -> dict[bytes, Value]:
     """The engine's live keys in the reference's form."""
     shown: dict[bytes, Value] = {}
     for key in memory.keys.entries:

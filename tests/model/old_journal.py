@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from crossdock.model import events as e
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from tests.model.story import whole_story
 
 FILE: Final = Path(__file__).parents[1] / "unit" / "data" / "journal-v1.jsonl"
@@ -36,7 +36,7 @@ def raw_events() -> Iterator[tuple[e.AnyEvent, list[Any]]]:
     """Each event of the file, decoded, and as the bare list it is on disk."""
     for line in lines():
         bare = msgspec.msgpack.decode(line.batch)
-        yield from zip(decode_batch(line.batch).events, bare[3], strict=True)
+        yield from zip(decode_entry(line.batch).events, bare[3], strict=True)
 
 
 def tag(kind: type[e.Event]) -> str:
@@ -59,7 +59,7 @@ def named(value: object) -> Any:
 def main() -> None:
     """Print what the story has beyond the file."""
     for batch in whole_story().batches[len(lines()) :]:
-        events = decode_batch(batch).events
+        events = decode_entry(batch).events
         line = Line([tag(type(event)) for event in events], batch, [named(event) for event in events])
         print(msgspec.json.encode(line).decode())
 

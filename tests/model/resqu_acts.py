@@ -11,12 +11,12 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b
 from crossdock.model.commands import resqu as r
-from crossdock.model.job import Held, Job, Number, Spec
+from crossdock.model.job import Job, LeaseRef, Number, Spec
 from crossdock.model.records import Phase
 from crossdock.model.states import State
 from tests.model.resqu_bench import job_spec, text_of
@@ -29,7 +29,7 @@ SOURCES: Final = ("a", "b")
 WORKERS: Final = ("w1", "w2", "w3")
 POOLS: Final = ("static", "batch", "elsewhere", r.UNASSIGNED)
 PLANS: Final = ("a_p", "a_q", "b_p")
-TERMS: Final = c.Terms(60.0, 1.0, 3_600.0)
+TERMS: Final = c.LeaseTerms(60.0, 1.0, 3_600.0)
 MAPPING: Final[r.Pools] = {"default": {"default": "static"}}
 BATCHES: Final[r.Pools] = {"default": {"default": "batch"}}
 
@@ -44,7 +44,7 @@ Do = Callable[[c.Command[Any]], Any]
 class Scene:
     random: Random
     clock: FakeClock
-    memory: Memory
+    memory: EngineState
     made: int = 0
     stages: int = 0
 
@@ -144,11 +144,11 @@ def pop_staged(scene: Scene, do: Do) -> None:
     names = list(scene.memory.resqu.stages)
     if names:
         worker = scene.one_of(WORKERS)
-        command = b.LeaseStaged("resqu", scene.one_of(names), worker, r.BUFFER_TERMS)
+        command = b.LeaseFromResquBatch("resqu", scene.one_of(names), worker, r.BUFFER_TERMS)
         _fill(scene, do, f"worker:{worker}", do(command))
 
 
-def _fill(scene: Scene, do: Do, key: str, given: Held | Job | Number | None) -> None:
+def _fill(scene: Scene, do: Do, key: str, given: LeaseRef | Job | Number | None) -> None:
     if given is not None:
         number = given.number if isinstance(given, Job) else given[0] if isinstance(given, tuple) else given
         job = scene.memory.jobs[number]
@@ -211,28 +211,28 @@ def batch(scene: Scene, do: Do) -> None:
         return
     scene.stages += 1
     name, source = f"s{scene.stages}", scene.one_of(SOURCES)
-    do(b.OpenStage("resqu", name, source, "Mail", scene.spec(scene.one_of(("", "u1")))))
+    do(b.OpenResquBatch("resqu", name, source, "Mail", scene.spec(scene.one_of(("", "u1")))))
     for _ in range(scene.one_of((0, 1, 3))):
-        do(b.PushStage("resqu", name, scene.spec()))
+        do(b.PushToResquBatch("resqu", name, scene.spec()))
     if scene.chance(0.6):
-        do(b.CommitStage(name))
+        do(b.CommitResquBatch(name))
 
 
 def on_a_batch(scene: Scene, do: Do) -> None:
     names = [*scene.memory.resqu.stages, "unknown"]
     name, how = scene.one_of(names), scene.random.random()
     if how < 0.2:
-        do(b.KeepStage(name, scene.clock.steady + scene.one_of((-1.0, 5.0, 500.0))))
+        do(b.KeepResquBatch(name, scene.clock.steady + scene.one_of((-1.0, 5.0, 500.0))))
     elif how < 0.4 and not scene.full:
-        do(b.PushStage("resqu", name, scene.spec()))
+        do(b.PushToResquBatch("resqu", name, scene.spec()))
     elif how < 0.6:
-        do(b.CommitStage(name))
+        do(b.CommitResquBatch(name))
     elif how < 0.9:
         waiting = [stage.name for stage in scene.memory.resqu.stages.values() if stage.phase is Phase.COMMITTED]
-        do(b.AssignStage(scene.one_of(waiting or names), scene.one_of(("batch", "static"))))
+        do(b.AssignResquBatch(scene.one_of(waiting or names), scene.one_of(("batch", "static"))))
     else:
         by_hand = [stage.name for stage in scene.memory.resqu.stages.values() if stage.by_hand]
-        do(b.FinishStage(scene.one_of(by_hand or names)))
+        do(b.FinishResquBatch(scene.one_of(by_hand or names)))
 
 
 def move(scene: Scene, do: Do) -> None:

@@ -6,18 +6,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.snapshot import file
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
-from crossdock.model.job import Extra, Form, Job, Links, ResquFace, Spec
-from crossdock.model.policies import Lapse, Rules, Then
+from crossdock.model.job import Extra, Form, Job, Links, ResquData, Spec
+from crossdock.model.policies import Disposition, LeaseExpiry, Policy
 from tests.model import invariants
 from tests.model.bench import Bench
 from tests.support.picture import picture
 
 #: `fail_retries` 3
-RULES = Rules(2, exhausted=Then.GONE, lapse=Lapse.RETURN)
+RULES = Policy(2, exhausted=Disposition.GONE, lapse=LeaseExpiry.RETURN)
 
 
 def job_spec(
@@ -40,7 +40,7 @@ def job_spec(
         text["failCount"] = failures
     if stamped:
         text |= {"id": jid, "queue_time": 1.5}
-    face = ResquFace(json.dumps(text).encode(), source, name, stamped, defer)
+    face = ResquData(json.dumps(text).encode(), source, name, stamped, defer)
     links = Links(resqu.unique(uid) if uid else None, tracked=monitored) if uid or monitored else None
     payload = json.dumps([args]).encode()
     extra = Extra(face=face, links=links)
@@ -50,7 +50,7 @@ def job_spec(
 def text_of(job: Job) -> bytes:
     """As a door would show it; one that came by another door is shown under its number."""
     face = job.extra.face if job.extra is not None else None
-    return face.text if isinstance(face, ResquFace) else b"shown %d" % job.number
+    return face.text if isinstance(face, ResquData) else b"shown %d" % job.number
 
 
 class ResquBench(Bench):
@@ -73,7 +73,7 @@ class ResquBench(Bench):
         return self._fill(job, worker)
 
     def pop_staged(self, stage: str, worker: str = "w1") -> Job | None:
-        return self._fill(self.do(resqu.LeaseStaged("resqu", stage, worker, resqu.BUFFER_TERMS)), worker)
+        return self._fill(self.do(resqu.LeaseFromResquBatch("resqu", stage, worker, resqu.BUFFER_TERMS)), worker)
 
     def _fill(self, job: Job | None, worker: str) -> Job | None:
         if job is not None:
@@ -97,11 +97,11 @@ class ResquBench(Bench):
 
     def batch(self, name: str, *jids: str, source: str = "acc", commit: bool = True) -> None:
         first, *rest = (job_spec(jid, source=source, name="Import") for jid in jids)
-        assert self.do(resqu.OpenStage("resqu", name, source, "Import", first))
+        assert self.do(resqu.OpenResquBatch("resqu", name, source, "Import", first))
         for spec in rest:
-            assert self.do(resqu.PushStage("resqu", name, spec))
+            assert self.do(resqu.PushToResquBatch("resqu", name, spec))
         if commit:
-            assert self.do(resqu.CommitStage(name)) == len(jids)
+            assert self.do(resqu.CommitResquBatch(name)) == len(jids)
 
     def jids(self, queue: str) -> list[str]:
         found = self.memory.queues.get(queue)
@@ -115,7 +115,7 @@ class ResquBench(Bench):
         assert picture(self.replayed) == picture(self.memory)
         assert picture(self.through_snapshot()) == picture(self.memory)
 
-    def through_snapshot(self) -> Memory:
+    def through_snapshot(self) -> EngineState:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "snapshot"
             file.write(path, self.memory, 7, self.clock.now.wall, self.clock.now.steady)

@@ -83,15 +83,15 @@ class ResquLedger:
     def _plan_set(self, event: q.PlanSet, now: Now) -> None:
         self.next[event.plan.name] = event.plan.next
 
-    def _staged(self, event: q.StagePushed, now: Now) -> None:
+    def _staged(self, event: q.ResquBatchPushed, now: Now) -> None:
         self._enter(event.number, event.spec)
 
-    def _stage_committed(self, event: q.StageCommitted, now: Now) -> None:
+    def _stage_committed(self, event: q.ResquBatchCommitted, now: Now) -> None:
         if event.name not in self.committed_stages:  # again: a mapping came
             assert len([life for life in self.lives.values() if life.stage == event.name]) == event.jobs, "all of them"
         self.committed_stages.add(event.name)
 
-    def _stage_finished(self, event: q.StageFinished, now: Now) -> None:
+    def _stage_finished(self, event: q.ResquBatchFinished, now: Now) -> None:
         for life in self.lives.values():
             life.stage = "" if life.stage == event.name else life.stage
 
@@ -108,7 +108,7 @@ class ResquLedger:
         life = self.lives[event.number]
         assert life.token == event.token, "settled with an older lease"
         life.token = 0
-        if isinstance(event, e.Lapsed | e.Returned):
+        if isinstance(event, e.LeaseExpired | e.Returned):
             return
         if isinstance(event, q.Rescheduled):
             self.before.add(life.spec.jid)
@@ -188,7 +188,7 @@ _READERS: Final[dict[type[e.Event], Callable[[ResquLedger, Any, Now], None]]] = 
     e.Leased: ResquLedger._leased,
     e.Succeeded: ResquLedger._closed,
     e.Failed: ResquLedger._closed,
-    e.Lapsed: ResquLedger._closed,
+    e.LeaseExpired: ResquLedger._closed,
     e.Returned: ResquLedger._closed,
     q.Rescheduled: ResquLedger._closed,
     e.Buried: ResquLedger._buried,
@@ -201,8 +201,8 @@ _READERS: Final[dict[type[e.Event], Callable[[ResquLedger, Any, Now], None]]] = 
     q.Unlocked: ResquLedger._unlocked,
     q.Deferred: ResquLedger._deferred,
     q.DeferralDropped: ResquLedger._dropped,
-    q.StagePushed: ResquLedger._staged,
-    q.StageCommitted: ResquLedger._stage_committed,
-    q.StageFinished: ResquLedger._stage_finished,
+    q.ResquBatchPushed: ResquLedger._staged,
+    q.ResquBatchCommitted: ResquLedger._stage_committed,
+    q.ResquBatchFinished: ResquLedger._stage_finished,
     q.PlanSet: ResquLedger._plan_set,
 }

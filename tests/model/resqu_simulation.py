@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.recovery import recover
 from crossdock.model import events as e
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b
 from crossdock.model.commands import resqu as r
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
 from tests.model import invariants
 from tests.model.coverage import Coverage
 from tests.model.resqu_acts import BATCHES, MAPPING, TERMS, Scene
@@ -38,12 +38,12 @@ class ResquWorld(World):
         self.told = ResquLedger()
         self.coverage = Coverage()
         self.log: list[e.AnyEvent] = []
-        self.folded = Memory()
+        self.folded = EngineState()
         self.filling = Turn()
         self.syncing: Turn | None = None
         self.happened: Counter[str] = Counter()
         self.mean_events = self.random.choice((20, 100, 500))
-        self.stage = Scene(self.random, self.clock, Memory())
+        self.stage = Scene(self.random, self.clock, EngineState())
         self.engine = self._recovered()
 
     def run(self, steps: int) -> None:
@@ -91,11 +91,11 @@ class ResquWorld(World):
         return outcome
 
     def _durable(self, turn: Turn) -> None:
-        batch = encode_batch(
-            Batch(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
+        batch = encode_entry(
+            JournalEntry(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
         )
         self.store.append(batch)
-        for event, (_, then) in zip(decode_batch(batch).events, turn.events, strict=True):
+        for event, (_, then) in zip(decode_entry(batch).events, turn.events, strict=True):
             self.log.append(event)
             before = self.coverage.before(self.folded, event)
             apply(self.folded, event)
@@ -137,7 +137,7 @@ class ResquWorld(World):
                 self.say(b.EmptyBuffer("resqu", key, lost=True))
             for stage in list(memory.resqu.stages.values()):
                 if stage.by_hand:
-                    self.say(b.FinishStage(stage.name))
+                    self.say(b.FinishResquBatch(stage.name))
             self.say(r.SetMapping(MAPPING, BATCHES))
             while (job := self.say(c.LeaseNext("faktory", list(memory.queues), "d", TERMS))) is not None:
                 self.say(c.Succeed(job.jid, c.Claim("faktory", "d", (job.number, job.lease.token))))

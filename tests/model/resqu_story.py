@@ -11,9 +11,9 @@ def story_of_resqu(bench: Bench) -> Bench:
     bench.do(resqu.SetMapping({"default": {"default": "pool"}}, {"default": {"default": "batches"}}))
     bench.tick()
     _uniques(bench)
-    bench.do(resqu.OpenStage("resqu", "lane", "acc", "Import", job_spec("staged-1", name="Import")))
-    bench.do(resqu.PushStage("resqu", "lane", job_spec("staged-2", name="Import")))
-    bench.do(resqu.CommitStage("lane"))
+    bench.do(resqu.OpenResquBatch("resqu", "lane", "acc", "Import", job_spec("staged-1", name="Import")))
+    bench.do(resqu.PushToResquBatch("resqu", "lane", job_spec("staged-2", name="Import")))
+    bench.do(resqu.CommitResquBatch("lane"))
     plan = job_spec("", "planned", stamped=False)
     for name in ("acc_cleared", "acc_plan"):
         bench.do(resqu.SetPlan(name, "acc", "P1M", bench.now.wall + 9e6, plan, b"{}"))
@@ -25,17 +25,17 @@ def _batches(bench: Bench) -> None:
     """Before there is a mapping: allocators say where everything goes."""
     for name in ("by hand", "after it", "abandoned"):
         spec = job_spec(f"first of {name}", name="Import")
-        bench.do(resqu.OpenStage("resqu", name, "acc", "Import", spec))
-        bench.do(resqu.KeepStage(name, bench.now.steady + 10.0))
+        bench.do(resqu.OpenResquBatch("resqu", name, "acc", "Import", spec))
+        bench.do(resqu.KeepResquBatch(name, bench.now.steady + 10.0))
     for name in ("by hand", "after it"):
-        bench.do(resqu.CommitStage(name))
-        bench.do(resqu.AssignStage(name, "units"))
-    job = bench.do(resqu.LeaseStaged("resqu", "by hand", "w1", resqu.BUFFER_TERMS))
+        bench.do(resqu.CommitResquBatch(name))
+        bench.do(resqu.AssignResquBatch(name, "units"))
+    job = bench.do(resqu.LeaseFromResquBatch("resqu", "by hand", "w1", resqu.BUFFER_TERMS))
     assert job is not None
     assert job.lease is not None
     bench.do(resqu.FillBuffer("worker:w1", job.number, job.lease.token, text_of(job)))
     bench.do(resqu.EmptyBuffer("resqu", "worker:w1"))
-    bench.do(resqu.FinishStage("by hand"))
+    bench.do(resqu.FinishResquBatch("by hand"))
     bench.after(11.0)
     bench.do(resqu.PushJob("resqu", 1, job_spec("taken")))
     job = bench.do(resqu.TakeNext("resqu", resqu.UNASSIGNED))

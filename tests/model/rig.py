@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine, apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
 
 T = TypeVar("T")
 
@@ -60,14 +60,14 @@ class Rig:
     def __init__(self, clock: FakeClock | None = None) -> None:
         self.clock = clock or FakeClock()
         self.die = Die(1)
-        self.engine = Engine(Memory(), self.die)
-        self.replayed = Memory()
+        self.engine = Engine(EngineState(), self.die)
+        self.replayed = EngineState()
         self.events: list[AnyEvent] = []
         self.batches: list[bytes] = []
         self.notices: Sequence[Topic] = ()
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> EngineState:
         return self.engine.memory
 
     @property
@@ -80,20 +80,20 @@ class Rig:
         if events:
             self.events += events
             self.batches.append(
-                encode_batch(Batch(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, list(events)))
+                encode_entry(JournalEntry(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, list(events)))
             )
-            for event in decode_batch(self.batches[-1]).events:
+            for event in decode_entry(self.batches[-1]).events:
                 apply(self.replayed, event)
         return outcome
 
-    def adopt(self, memory: Memory) -> None:
+    def adopt(self, memory: EngineState) -> None:
         """Go on with this memory, as after a recovery."""
         self.engine = Engine(memory, self.die)
 
 
-def fold(batches: Sequence[bytes]) -> Memory:
-    memory = Memory()
+def fold(batches: Sequence[bytes]) -> EngineState:
+    memory = EngineState()
     for batch in batches:
-        for event in decode_batch(batch).events:
+        for event in decode_entry(batch).events:
             apply(memory, event)
     return memory

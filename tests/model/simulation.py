@@ -21,14 +21,14 @@ from unittest.mock import patch
 from crossdock.engine.decision import Decision
 from crossdock.engine.engine import Engine, apply
 from crossdock.engine.index import dependents
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.recovery import recover
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin as admin_module
 from crossdock.model.commands import core as c
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
-from crossdock.model.job import Held, Spec
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
+from crossdock.model.job import LeaseRef, Spec
 from crossdock.model.states import State
 from tests.model import invariants, values
 from tests.model.acts.drawing import draw
@@ -55,7 +55,7 @@ class Mortal(Engine):
     That may be any event of a command. How many of them were applied does not matter then: the memory is gone with it.
     """
 
-    def __init__(self, memory: Memory, random: Random, events_left: int) -> None:
+    def __init__(self, memory: EngineState, random: Random, events_left: int) -> None:
         super().__init__(memory, random)
         self.events_left = events_left
 
@@ -84,13 +84,13 @@ class World:
         self.ledger = Ledger()
         self.coverage = Coverage()
         self.log: list[e.AnyEvent] = []  #: every committed event
-        self.folded = Memory()  #: their fold, as they come back from the journal's encoding
+        self.folded = EngineState()  #: their fold, as they come back from the journal's encoding
         self.filling = Turn()
         self.syncing: Turn | None = None
         self.happened: Counter[str] = Counter()
         self.mean_events = self.random.choice((20, 100, 500))  #: between two power cuts
         self.at_once = (0, 1, 100)[seed % 3]  #: dependents that a command resolves itself
-        self.scene = Scene(self.random, self.clock, Memory(), clients(self.random, CLIENTS))
+        self.scene = Scene(self.random, self.clock, EngineState(), clients(self.random, CLIENTS))
         self.engine = self._recovered()
 
     def run(self, steps: int) -> None:
@@ -161,7 +161,7 @@ class World:
             return partial(self.ledger.pushed, taken)
         if isinstance(command, c.LeaseNext) and outcome is not None:
             client.is_given(outcome)
-            held: Held = (outcome.number, outcome.lease.token)
+            held: LeaseRef = (outcome.number, outcome.lease.token)
             return partial(self._deliver, client, outcome.jid, held, outcome.payload)
         if isinstance(command, c.Succeed | c.Fail):
             if outcome:
@@ -192,7 +192,7 @@ class World:
 
         return heard
 
-    def _deliver(self, client: Client, jid: str, held: Held, payload: bytes) -> None:
+    def _deliver(self, client: Client, jid: str, held: LeaseRef, payload: bytes) -> None:
         if self.scene.chance(0.02):  # its connection is lost: the reply could not be handed over
             self.do(client, c.GiveBack(client.via, [held]))
             return
@@ -224,11 +224,11 @@ class World:
                 reply()
 
     def _durable(self, turn: Turn) -> None:
-        batch = encode_batch(
-            Batch(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
+        batch = encode_entry(
+            JournalEntry(EVENT_VERSION, self.clock.now.wall, self.clock.now.steady, [event for event, _ in turn.events])
         )
         self.store.append(batch)
-        for event, (_, then) in zip(decode_batch(batch).events, turn.events, strict=True):
+        for event, (_, then) in zip(decode_entry(batch).events, turn.events, strict=True):
             self.log.append(event)
             before = self.coverage.before(self.folded, event)
             apply(self.folded, event)
@@ -290,7 +290,7 @@ class World:
         """Everything that is left comes out, once, as it went in; then nothing is left."""
         admin = self.scene.clients[0]
         kept = frozenset({State.COMPLETE, State.FAILED})
-        for command in (c.SetRecurrences([]), c.SetThrottles([]), admin_module.ResumeQueues(None)):
+        for command in (c.SetSchedules([]), c.SetThrottles([]), admin_module.ResumeQueues(None)):
             self.do(admin, command)
         leases = [(job.number, job.lease.token) for job in self.engine.memory.jobs.values() if job.lease]
         self.do(admin, c.GiveBack(admin.via, leases))

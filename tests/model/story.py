@@ -10,10 +10,10 @@ from crossdock.model.commands import admin, bulk
 from crossdock.model.commands import core as c
 from crossdock.model.commands import keyspace as k
 from crossdock.model.commands import qless as m
-from crossdock.model.job import Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
-from crossdock.model.protocol_data import Entry, What
-from crossdock.model.records import Interval, Per, Recurrence
+from crossdock.model.job import Callback, Extra, FaktoryData, Form, Links, LockRelease, LockTerms, Spec
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind
+from crossdock.model.records import Interval, Per, Schedule
 from crossdock.model.states import State
 from tests.model.bench import RULES, Bench, held, spec
 from tests.model.resqu_story import story_of_resqu
@@ -25,9 +25,9 @@ def story() -> Bench:
     bench.do(c.Start())
     bench.push("flushed")
     bench.do(admin.Flush("faktory"))
-    face = FaktoryFace("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
+    face = FaktoryData("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", 5, True)
     far = bench.now.wall + 9e6
-    rich = Rules(25, 3, 90.0, Backoff.POLYNOMIAL, Then.DEAD, Then.GONE, Lapse.FAILURE)
+    rich = Policy(25, 3, 90.0, Backoff.POLYNOMIAL, Disposition.DEAD, Disposition.GONE, LeaseExpiry.FAILURE)
     scheduled = Spec("scheduled", "default", "kind", b'{"a":1.0}', Form.JSON, 4, rich, far, Extra(b'{"b":2}', face))
     bench.do(c.Enqueue("faktory", [scheduled]))
     for jid in ("succeeded", "failed"):
@@ -36,12 +36,12 @@ def story() -> Bench:
         bench.clock.pass_by(0.25)
     bench.succeed("succeeded")
     bench.fail("failed")
-    for jid, rules in (("dead", Rules(-1, exhausted=Then.DEAD)), ("gone", Rules(0))):
+    for jid, rules in (("dead", Policy(-1, exhausted=Disposition.DEAD)), ("gone", Policy(0))):
         bench.push(jid, rules=rules)
         bench.lease()
         bench.fail(jid)
     bench.push("lost", priority=1)
-    bench.push("lapsed", rules=Rules(3, lapse=Lapse.RETURN))
+    bench.push("lapsed", rules=Policy(3, lapse=LeaseExpiry.RETURN))
     bench.lease()
     bench.lease()
     bench.after(1_800.0)
@@ -52,8 +52,8 @@ def story() -> Bench:
     bench.push("leased", "returned", priority=3)
     bench.lease(worker="somebody")
     bench.give_back(held(bench.lease()))
-    bench.do(c.SetTrack("leased", 50, "half", bench.now.wall + 7_200.0))
-    bench.nothing_to_lease("seen", "forgotten", terms=c.Terms(1.0, 1.0, 1.0, registers=True))
+    bench.do(c.SetProgress("leased", 50, "half", bench.now.wall + 7_200.0))
+    bench.nothing_to_lease("seen", "forgotten", terms=c.LeaseTerms(1.0, 1.0, 1.0, registers=True))
     bench.do(admin.ForgetQueue("forgotten"))
     for name in ("paused", "resumed"):
         [number] = bench.push(name, queue=name)
@@ -65,26 +65,34 @@ def story() -> Bench:
 
 def story_of_records(bench: Bench) -> Bench:
     steady = bench.now.steady
-    bench.push("locked", links=Links(LockTerms("lock", steady + 9e6, Freed.SUCCESS)))
+    bench.push("locked", links=Links(LockTerms("lock", steady + 9e6, LockRelease.SUCCESS)))
     called = Spec(
-        "called", "default", "call", b"", Form.NONE, 0, RULES, 0.0, Extra(links=Links(calls="group", call=Call.SUCCESS))
+        "called",
+        "default",
+        "call",
+        b"",
+        Form.NONE,
+        0,
+        RULES,
+        0.0,
+        Extra(links=Links(calls="group", call=Callback.SUCCESS)),
     )
-    bench.do(c.OpenGroup("forgotten", "faktory", "", "never committed", called, None))
+    bench.do(c.OpenBatch("forgotten", "faktory", "", "never committed", called, None))
     bench.after(1_800.0)
-    bench.do(c.OpenGroup("group", "faktory", "", "text", None, called))
+    bench.do(c.OpenBatch("group", "faktory", "", "text", None, called))
     bench.push("member", priority=9, links=Links(group="group"))
-    bench.do(c.CommitGroup("group"))
+    bench.do(c.CommitBatch("group"))
     bench.lease()
     bench.succeed("member")
-    bench.do(c.OpenGroup("finished", "faktory", "", "", None, None))
-    bench.do(c.CommitGroup("finished"))
+    bench.do(c.OpenBatch("finished", "faktory", "", "", None, None))
+    bench.do(c.CommitBatch("finished"))
     bench.do(c.SetThrottles([("throttled", 2, Per.WORKER, 60.0)]))
     again = Spec("", "cron", "spawned", b"[]", Form.JSON, 0, RULES)
-    bench.do(c.SetRecurrences([Recurrence("again", "faktory", "0 * * * *", "Europe/Berlin", again, 0.0)]))
+    bench.do(c.SetSchedules([Schedule("again", "faktory", "0 * * * *", "Europe/Berlin", again, 0.0)]))
     bench.after(3_600.0)
-    bench.do(c.SetTrack("leased", 75, None))
+    bench.do(c.SetProgress("leased", 75, None))
     bench.restart()
-    bench.do(c.SetTrack("dated", 25, "quarter"))
+    bench.do(c.SetProgress("dated", 25, "quarter"))
     return bench
 
 
@@ -137,9 +145,9 @@ def story_of_moves(bench: Bench) -> Bench:
     pop(1_000.0)
     bench.do(m.SetPriority("qless", 1_001.0, stalled, 1.5))
     bench.do(m.EditTags("qless", 1_002.0, stalled, add=("blue",), drop=("green",)))
-    bench.do(m.Note("qless", 1_003.0, stalled, Entry(1_003.0, What.SAID, "text", data=b'{"a":1}')))
+    bench.do(m.Note("qless", 1_003.0, stalled, HistoryEntry(1_003.0, HistoryKind.SAID, "text", data=b'{"a":1}')))
     blocked = put("blocked", 1_004.0, needs=["stalled"])
-    bench.do(m.EditNeeds("qless", 1_005.0, blocked, ()))
+    bench.do(m.EditDependencies("qless", 1_005.0, blocked, ()))
     revived = put("revived", 1_006.0, priority=9)
     pop(1_007.0)
     claim = c.Claim("qless", "w", held(bench.job(revived)))

@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from crossdock.model import events as e
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
-from crossdock.model.events.codec import decode_batch
-from crossdock.model.job import Call, Extra, Form, Freed, Links, LockTerms, Spec
-from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.model.events.codec import decode_entry
+from crossdock.model.job import Callback, Extra, Form, Links, LockRelease, LockTerms, Spec
+from crossdock.model.policies import Backoff, Disposition, Policy
 from crossdock.model.states import State
 from tests.model import values
 from tests.model.group_history import History
@@ -23,10 +23,10 @@ from tests.model.rig import Rig, fold
 from tests.support.picture import picture
 
 RULES: Final = (
-    Rules(25, 0, 0, Backoff.NONE, Then.DEAD),
-    Rules(1, 0, 0, Backoff.POLYNOMIAL, Then.DEAD),
-    Rules(0, 0, 0, Backoff.NONE, Then.GONE),
-    Rules(-1, 0, 0, Backoff.NONE, Then.DEAD),
+    Policy(25, 0, 0, Backoff.NONE, Disposition.DEAD),
+    Policy(1, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD),
+    Policy(0, 0, 0, Backoff.NONE, Disposition.GONE),
+    Policy(-1, 0, 0, Backoff.NONE, Disposition.DEAD),
 )
 REMOVABLE: Final = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD, State.READY})
 QUEUES: Final = ("work", "mail")  # callbacks come in `mail`
@@ -48,7 +48,7 @@ class Groups(RuleBasedStateMachine):
         so_far = len(self.rig.batches)
         outcome = self.rig.do(command)
         for batch in self.rig.batches[so_far:]:
-            self.history.add(decode_batch(batch).events)
+            self.history.add(decode_entry(batch).events)
         return outcome
 
     def group(self, pick: int) -> str:
@@ -65,8 +65,8 @@ class Groups(RuleBasedStateMachine):
     def callbacks_are_told(self) -> None:
         for name, tally in self.history.groups.items():
             group = self.rig.memory.groups[name]
-            assert {call for call in Call if group.called & call} == tally.called
-            assert {call for call in Call if group.answered & call} == tally.answered
+            assert {call for call in Callback if group.called & call} == tally.called
+            assert {call for call in Callback if group.answered & call} == tally.answered
             assert group.committed is tally.committed
 
     @invariant()
@@ -81,38 +81,40 @@ class Groups(RuleBasedStateMachine):
     def start(self) -> None:
         self.do(c.Start())
         self.open(7, (True, True))
-        self.push(0, None, Freed.SUCCESS, RULES[0], 2)
+        self.push(0, None, LockRelease.SUCCESS, RULES[0], 2)
 
     @precondition(lambda self: len(self.rig.memory.groups) < 6)
     @rule(parent=picks, calls=st.sampled_from([(True, True), (True, False), (False, True)]))
     def open(self, parent: int, calls: tuple[bool, bool]) -> None:
         self.names += 1
         name = f"group {self.names}"
-        specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Call, calls, strict=True)]
-        assert self.do(c.OpenGroup(name, "faktory", self.group(parent), "text", *specs))
+        specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Callback, calls, strict=True)]
+        assert self.do(c.OpenBatch(name, "faktory", self.group(parent), "text", *specs))
 
     @precondition(lambda self: len(self.rig.memory.groups) < 4)
     @rule(calls=st.sampled_from([(True, True), (True, False)]), rules=st.sampled_from(RULES))
-    def open_family(self, calls: tuple[bool, bool], rules: Rules) -> None:
+    def open_family(self, calls: tuple[bool, bool], rules: Policy) -> None:
         """A group, its child and its grandchild, and a member there."""
         for parent in (7, 0, 0):
             self.open(parent, calls)
-        self.push(0, None, Freed.SUCCESS, rules, 1)
+        self.push(0, None, LockRelease.SUCCESS, rules, 1)
 
     @rule(pick=picks)
     def commit(self, pick: int) -> None:
         name = self.group(pick) or "no such group"
-        assert self.do(c.CommitGroup(name)) is (name in self.rig.memory.groups)
+        assert self.do(c.CommitBatch(name)) is (name in self.rig.memory.groups)
 
     @rule(
         pick=picks,
         lock=st.sampled_from([None, None, *LOCKS]),
-        freed=st.sampled_from(Freed),
+        freed=st.sampled_from(LockRelease),
         rules=st.sampled_from(RULES),
         many=st.integers(1, 3),
         when=st.sampled_from(["now", "now", "later", "expires"]),
     )
-    def push(self, pick: int, lock: str | None, freed: Freed, rules: Rules, many: int, when: str = "now") -> None:
+    def push(
+        self, pick: int, lock: str | None, freed: LockRelease, rules: Policy, many: int, when: str = "now"
+    ) -> None:
         now = self.rig.clock.now
         links = Links(
             LockTerms(lock, now.steady + 30.0, freed) if lock else None,
@@ -181,7 +183,7 @@ class Groups(RuleBasedStateMachine):
         self.rig.adopt(fold(batches))
         self.history = History()
         for batch in batches:
-            self.history.add(decode_batch(batch).events)
+            self.history.add(decode_entry(batch).events)
         so_far = len(self.rig.events)
         self.do(c.Start())
         assert [type(event) for event in self.rig.events[so_far:]] == [e.Started]
@@ -189,7 +191,7 @@ class Groups(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Commit all and work all off: who can be called back was, and no lock is left behind."""
         for name in list(self.rig.memory.groups):
-            self.do(c.CommitGroup(name))
+            self.do(c.CommitBatch(name))
         while self.rig.memory.jobs:
             self.do(admin.Requeue("faktory", list(self.rig.memory.jobs)))
             for job in list(self.rig.memory.jobs.values()):
@@ -199,7 +201,9 @@ class Groups(RuleBasedStateMachine):
                 self._settle(job.jid, success=True)
         assert self.rig.memory.locks == {}
         for name, tally in self.history.groups.items():
-            assert tally.called >= {call for call in Call if tally.spec(call) is not None and tally.is_due(call)}, name
+            assert tally.called >= {call for call in Callback if tally.spec(call) is not None and tally.is_due(call)}, (
+                name
+            )
         assert picture(self.rig.replayed) == picture(self.rig.memory), "the fold of all events is the state"
 
 

@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from crossdock.engine.index import bulk_loads as kept
-from crossdock.engine.index.job_table import Jids
+from crossdock.engine.index.job_table import JidIndex
 from crossdock.engine.records import bulk_load
 from crossdock.journal.snapshot import file
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush
-from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling
+from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, LoadRefusal
 from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 
@@ -28,7 +28,7 @@ class Run:
     end: float = 0.0
     lapsed: bool = False
 
-    def totals(self, refused: Unwilling | None = None) -> Loaded:
+    def totals(self, refused: LoadRefusal | None = None) -> Loaded:
         return Loaded(0, 0, self.new, self.known, refused)
 
 
@@ -41,17 +41,17 @@ class Reference:
         self.pushed: list[str] = []
         self.once: dict[str, float] = {}
 
-    def load(self, name: str, jids: list[str], once: bool, live: Jids, now: Now) -> Loaded:
+    def load(self, name: str, jids: list[str], once: bool, live: JidIndex, now: Now) -> Loaded:
         if name in self.closed:
-            return self.closed[name].totals(Unwilling.LAPSED if self.closed[name].lapsed else Unwilling.CLOSED)
+            return self.closed[name].totals(LoadRefusal.LAPSED if self.closed[name].lapsed else LoadRefusal.CLOSED)
         if name not in self.open and len(self.open) >= OPEN:
-            return Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN)
+            return Loaded(0, 0, 0, 0, LoadRefusal.TOO_MANY_OPEN)
         run = self.open.get(name, Run())
         fresh = [jid for jid in dict.fromkeys(jids) if jid not in run.jids]
         if once:
             fresh = [jid for jid in fresh if jid not in live and self.once.get(jid, -inf) + ONCE_S <= now.wall]
         if sum(len(each.jids) for each in self.open.values()) + len(fresh) > JIDS:
-            return run.totals(Unwilling.TOO_MANY_JIDS)
+            return run.totals(LoadRefusal.TOO_MANY_JIDS)
         self.open[name] = run
         run.jids.update(fresh)
         run.new += len(fresh)
@@ -118,4 +118,4 @@ def test_the_engine_does_what_the_reference_does(seed: int, tmp_path: Path, monk
             bench.restart()
             assert picture(bench.memory)["loads"] == before
     assert [bench.memory.jobs[number].jid for number in sorted(bench.memory.jobs)] == reference.pushed
-    assert refused == {None, *Unwilling}
+    assert refused == {None, *LoadRefusal}

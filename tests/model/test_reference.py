@@ -11,15 +11,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from crossdock.engine.engine import Engine
 from crossdock.engine.index import dependents
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.snapshot import file
 from crossdock.model import events as e
 from crossdock.model.commands import admin, bulk, resqu
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
-from crossdock.model.events.codec import decode_batch
-from crossdock.model.job import Call, Extra, Form, Freed, Held, Links, LockTerms, Number, Spec
-from crossdock.model.records import Recurrence
+from crossdock.model.events.codec import decode_entry
+from crossdock.model.job import Callback, Extra, Form, LeaseRef, Links, LockRelease, LockTerms, Number, Spec
+from crossdock.model.records import Schedule
 from crossdock.model.states import State
 from tests.model import invariants, key_reference, values, visible
 from tests.model.reference.commands import RULES, Reference
@@ -56,7 +56,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         self.rig = Rig()
         self.model_die = Die(1)
         self.model = Reference(self.model_die)
-        self.given: list[Held] = []
+        self.given: list[LeaseRef] = []
         self.folder = tempfile.TemporaryDirectory()
         self.numbered = self.opened = 0
         self.pushed = self.flushed = self.ended = 0
@@ -100,7 +100,7 @@ class EngineBesideReference(RuleBasedStateMachine):
             self.at = event.at
             if isinstance(event, e.Pushed):
                 self._number(event.number, len(event.specs))
-            elif isinstance(event, e.GroupCalled | e.Spawned):
+            elif isinstance(event, e.BatchCallbackPushed | e.Spawned):
                 self._number(event.number, 1 if event.number else 0)
             elif isinstance(event, e.NumbersDrawn):
                 self.numbered = event.number
@@ -189,7 +189,7 @@ class EngineBesideReference(RuleBasedStateMachine):
             return extra
         seconds = data.draw(st.sampled_from([1.0, 600.0]))
         expires = data.draw(st.sampled_from([None, None, 0.5, 900.0]))
-        name, freed = data.draw(st.sampled_from(["lock a", "lock b"])), data.draw(st.sampled_from(Freed))
+        name, freed = data.draw(st.sampled_from(["lock a", "lock b"])), data.draw(st.sampled_from(LockRelease))
         links = Links(
             data.draw(st.sampled_from([None, LockTerms(name, self.rig.clock.steady + seconds, freed)])),
             data.draw(st.sampled_from([*list(self.model.records.groups)[::-1], "", "no such group"])),
@@ -203,21 +203,21 @@ class EngineBesideReference(RuleBasedStateMachine):
         return Extra(extra.custom if extra else b"", extra.face if extra else None, None, links, None, deadqueue)
 
     @rule(via=vias, names=asked_for, worker=workers, terms=st.sampled_from(values.TERMS))
-    def lease(self, via: str, names: Sequence[str], worker: str, terms: c.Terms) -> None:
+    def lease(self, via: str, names: Sequence[str], worker: str, terms: c.LeaseTerms) -> None:
         self._lease(via, names, worker, terms)
 
     @rule(names=st.lists(queues, max_size=4))
     def lease_at_random(self, names: list[str]) -> None:
         self.do(c.LeaseNext("workq", names, "", values.TERMS[1], at_random=True))
 
-    def _lease(self, via: str, names: Sequence[str], worker: str, terms: c.Terms) -> Held | None:
-        held: Held | None = self.do(c.LeaseNext(via, names, worker, terms))
+    def _lease(self, via: str, names: Sequence[str], worker: str, terms: c.LeaseTerms) -> LeaseRef | None:
+        held: LeaseRef | None = self.do(c.LeaseNext(via, names, worker, terms))
         if held is not None:
             self.given.append(held)
         return held
 
     @rule(worker=workers, terms=st.sampled_from(values.TERMS), success=st.booleans(), jitter=jitters)
-    def work(self, worker: str, terms: c.Terms, success: bool, jitter: int) -> None:
+    def work(self, worker: str, terms: c.LeaseTerms, success: bool, jitter: int) -> None:
         if self._lease("faktory", values.QUEUES, worker, terms) is not None:
             self.settle_what_was_given(0, success, worker, jitter)
 
@@ -304,8 +304,8 @@ class EngineBesideReference(RuleBasedStateMachine):
         self.opened += 1
         name = f"group {self.opened}"
         parent = data.draw(st.sampled_from([*list(self.model.records.groups)[::-1], "", "no such group"]))
-        specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Call, calls, strict=True)]
-        self.do(c.OpenGroup(name, "faktory", parent, "text", *specs))
+        specs = [values.callback(name, call) if wanted else None for call, wanted in zip(Callback, calls, strict=True)]
+        self.do(c.OpenBatch(name, "faktory", parent, "text", *specs))
         if name in self.model.records.groups and not commit:
             member = Spec(
                 "jid-0", "mail", "a", b"", Form.NONE, 9, values.RULES[0], extra=Extra(links=Links(group=name))
@@ -316,12 +316,12 @@ class EngineBesideReference(RuleBasedStateMachine):
     @rule(pick=picks)
     def commit_group(self, pick: int) -> None:
         names = [*self.model.records.groups, "no such group"]
-        self.do(c.CommitGroup(names[pick % len(names)]))
+        self.do(c.CommitBatch(names[pick % len(names)]))
 
     @rule(jid=jids, percent=st.none() | st.just(50), later=st.sampled_from([None, 5.0, 7_200.0, 9e9]))
     def track(self, jid: str, percent: int | None, later: float | None) -> None:
         until = 0.0 if later is None else self.rig.clock.wall + later
-        self.do(c.SetTrack(jid, percent, None if percent is None else "half", until))
+        self.do(c.SetProgress(jid, percent, None if percent is None else "half", until))
 
     @rule(throttles=st.sampled_from(values.THROTTLES))
     def set_throttles(self, throttles: Any) -> None:
@@ -334,8 +334,8 @@ class EngineBesideReference(RuleBasedStateMachine):
     )
     def set_recurrences(self, names: set[str], queue: str, extra: Extra | None) -> None:
         spec = Spec("", queue, "again", b"[]", Form.JSON, 0, values.RULES[0], extra=extra)
-        wanted = [Recurrence(name, "faktory", values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
-        self.do(c.SetRecurrences(wanted))
+        wanted = [Schedule(name, "faktory", values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
+        self.do(c.SetSchedules(wanted))
 
     # Time
 
@@ -355,7 +355,7 @@ class EngineBesideReference(RuleBasedStateMachine):
         """What was committed comes back the same; then the server says `Start`."""
         memory = fold(self.rig.batches) if how == "replay" else self._through_snapshot()
         assert picture(memory) == picture(self.rig.memory)
-        last = decode_batch(self.rig.batches[-1])
+        last = decode_entry(self.rig.batches[-1])
         self.rig.clock.pass_by(down)
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(memory)
@@ -365,7 +365,7 @@ class EngineBesideReference(RuleBasedStateMachine):
             "a recovered group calls for nothing that its batch did not hold"
         )
 
-    def _through_snapshot(self) -> Memory:
+    def _through_snapshot(self) -> EngineState:
         path = Path(self.folder.name) / "snapshot"
         file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
         return file.load(path).memory

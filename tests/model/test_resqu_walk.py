@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.snapshot import file
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import decode_batch
-from crossdock.model.job import Job, ResquFace
+from crossdock.model.events.codec import decode_entry
+from crossdock.model.job import Job, ResquData
 from crossdock.model.records import Phase
 from tests.model import invariants, resqu_acts
 from tests.model.coverage import RESQU_KINDS
@@ -34,7 +34,7 @@ _PHASES: Final = {
 }
 
 
-def seen(memory: Memory) -> dict[str, Any]:
+def seen(memory: EngineState) -> dict[str, Any]:
     """What the reference has, too."""
     state = memory.resqu
     return {
@@ -62,7 +62,7 @@ def seen(memory: Memory) -> dict[str, Any]:
 
 def _job(job: Job) -> tuple[Any, ...]:
     assert job.extra is not None
-    assert isinstance(job.extra.face, ResquFace)
+    assert isinstance(job.extra.face, ResquData)
     token = job.lease.token if job.lease is not None else 0
     state = job.state.name.lower()
     return (
@@ -147,13 +147,13 @@ class Walk:
         return outcome
 
     def restart(self) -> None:
-        last = decode_batch(self.rig.batches[-1])
+        last = decode_entry(self.rig.batches[-1])
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(fold(self.rig.batches) if self.random.random() < 0.5 else self._through_snapshot())
         self.scene.memory = self.rig.memory
         self.do(c.Start())
 
-    def _through_snapshot(self) -> Memory:
+    def _through_snapshot(self) -> EngineState:
         path = self.folder / "snapshot"
         file.write(path, self.rig.memory, 7, self.rig.clock.now.wall, self.rig.clock.now.steady)
         return file.load(path).memory

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from crossdock.model.events import Leased
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
 from tests.model.coverage import JOB_KINDS, MOVED, UNMOVED, USED, Coverage
 from tests.model.ledger import ledger
 from tests.model.simulation import World, run
@@ -29,7 +29,7 @@ MOVES: Final = {(kind, move) for kind, moves in USED.items() for move in moves}
 
 
 def digest(world: World) -> str:
-    return sha256(encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, world.log))).hexdigest()
+    return sha256(encode_entry(JournalEntry(EVENT_VERSION, 0.0, 0.0, world.log))).hexdigest()
 
 
 class Runs:

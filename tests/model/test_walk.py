@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from crossdock.model.commands import core as c
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from tests.model import invariants, visible
 from tests.model.acts.drawing import draw
 from tests.model.acts.scene import Client, Scene, clients
@@ -63,7 +63,7 @@ class Walk:
     def restart(self) -> None:
         if not self.rig.batches:
             return
-        last = decode_batch(self.rig.batches[-1])
+        last = decode_entry(self.rig.batches[-1])
         self.rig.clock.restart(last.wall, last.steady, last.events[-1].at)
         self.rig.adopt(fold(self.rig.batches))
         self.scene.memory = self.rig.memory

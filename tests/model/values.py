@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from crossdock.model.commands.core import Terms
-from crossdock.model.job import Bound, Call, Extra, FaktoryFace, Form, Freed, Links, LockTerms, Spec
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.commands.core import LeaseTerms
+from crossdock.model.job import Callback, Extra, FaktoryData, Form, LeaseBinding, Links, LockRelease, LockTerms, Spec
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.records import Per
 from crossdock.model.states import State
 
@@ -26,28 +26,30 @@ VIAS: Final = ("faktory", "workq")
 
 #: Every way of a job that the engine can go.
 RULES: Final = (
-    Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD),  # Faktory's default
-    Rules(1, 0, 90.0, Backoff.POLYNOMIAL, Then.DEAD),
-    Rules(0, 0, 1.0, Backoff.NONE, Then.GONE),  # Faktory `retry` 0
-    Rules(-1, 0, 0, Backoff.NONE, Then.DEAD),  # Faktory `retry` below 0
-    Rules(3, 0, 1e9, Backoff.QUARTIC, Then.GONE),
-    Rules(2, 0, 0, Backoff.NONE, Then.DEAD, lapse=Lapse.RETURN),
-    Rules(1, 2, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN, 2),  # as Workq's
-    Rules(0, 0, 60.0, Backoff.NONE, Then.GONE, Then.GONE, Lapse.DROP),  # as Workq's in the foreground
-    Rules(1, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0),  # as Masenko's
-    Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0),
-    Rules(1, 0, 0, Backoff.QUARTIC, Then.FAILED, Then.COMPLETE),
+    Policy(25, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD),  # Faktory's default
+    Policy(1, 0, 90.0, Backoff.POLYNOMIAL, Disposition.DEAD),
+    Policy(0, 0, 1.0, Backoff.NONE, Disposition.GONE),  # Faktory `retry` 0
+    Policy(-1, 0, 0, Backoff.NONE, Disposition.DEAD),  # Faktory `retry` below 0
+    Policy(3, 0, 1e9, Backoff.QUARTIC, Disposition.GONE),
+    Policy(2, 0, 0, Backoff.NONE, Disposition.DEAD, lapse=LeaseExpiry.RETURN),
+    Policy(1, 2, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN, 2),  # as Workq's
+    Policy(
+        0, 0, 60.0, Backoff.NONE, Disposition.GONE, Disposition.GONE, LeaseExpiry.DROP
+    ),  # as Workq's in the foreground
+    Policy(1, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0),  # as Masenko's
+    Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0),
+    Policy(1, 0, 0, Backoff.QUARTIC, Disposition.FAILED, Disposition.COMPLETE),
 )
 
 TERMS: Final = (
-    Terms(1_800.0, 60.0, 86_400.0),  # Faktory's
-    Terms(60.0, 0.0, 3_600.0, registers=True),  # as Workq's
-    Terms(30.0, 30.0, 30.0, Bound.CONNECTION),
-    Terms(120.0, 60.0, 600.0, Bound.WORKER),  # as qless'
-    Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION),  # Masenko's
+    LeaseTerms(1_800.0, 60.0, 86_400.0),  # Faktory's
+    LeaseTerms(60.0, 0.0, 3_600.0, registers=True),  # as Workq's
+    LeaseTerms(30.0, 30.0, 30.0, LeaseBinding.CONNECTION),
+    LeaseTerms(120.0, 60.0, 600.0, LeaseBinding.WORKER),  # as qless'
+    LeaseTerms(float("inf"), float("inf"), float("inf"), LeaseBinding.CONNECTION),  # Masenko's
 )
 
-EXTRAS: Final = (None, None, Extra(b'{"a":1}'), Extra(b"", FaktoryFace("2026-01-01T00:00:00Z", priority=True)))
+EXTRAS: Final = (None, None, Extra(b'{"a":1}'), Extra(b"", FaktoryData("2026-01-01T00:00:00Z", priority=True)))
 
 #: The throttles a configuration may name; the last two are the same queue differently.
 THROTTLES: Final = (
@@ -64,12 +66,12 @@ RECURRING: Final = {"often": "*/5 * * * *", "hourly": "0 * * * *", "nightly": "3
 #: What runs are tied to; times count from each run.
 OF_RUNS: Final = (
     None,
-    Extra(links=Links(LockTerms("lock a", 4_000.0, Freed.SUCCESS), expires=600.0)),
-    Extra(links=Links(LockTerms("lock b", 30.0, Freed.START))),
+    Extra(links=Links(LockTerms("lock a", 4_000.0, LockRelease.SUCCESS), expires=600.0)),
+    Extra(links=Links(LockTerms("lock b", 30.0, LockRelease.START))),
     Extra(links=Links(expires=20.0)),
 )
 
 
-def callback(group: str, call: Call) -> Spec:
+def callback(group: str, call: Callback) -> Spec:
     extra = Extra(links=Links(calls=group, call=call))
     return Spec(f"{call.name} of {group}", "mail", "call", b"", Form.NONE, 0, RULES[1], extra=extra)

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.job_view import needs_of
-from crossdock.engine.state import Memory
+from crossdock.engine.job_view import dependencies_of
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import DAY
-from crossdock.model.job import Call, Job
-from crossdock.model.records import Group
+from crossdock.model.job import Callback, Job
+from crossdock.model.records import Batch
 from crossdock.model.states import State
 from tests.model.reference.commands import Reference
 from tests.model.reference.jobs import Job as Plain
@@ -34,7 +34,7 @@ def nearly(seconds: float | None) -> Any:
     return None if seconds is None else pytest.approx(seconds, abs=1e-5)
 
 
-def of_engine(memory: Memory) -> dict[str, Any]:
+def of_engine(memory: EngineState) -> dict[str, Any]:
     counters = memory.counters
     return {
         "jobs": {job.number: _job(job) for job in memory.jobs.values()},
@@ -59,7 +59,7 @@ def of_engine(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _by_queue(memory: Memory) -> dict[str, Any]:
+def _by_queue(memory: EngineState) -> dict[str, Any]:
     return {
         "leased": Counter(memory.leased_in),  # which takes none for zero
         "retrying": Counter({name: len(order) for name, order in memory.retrying_in.items()}),
@@ -80,7 +80,7 @@ def _reference_by_queue(model: Reference) -> dict[str, Any]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: Batch) -> dict[str, Any]:
     return {
         "asked": (group.name, group.via, group.parent, group.description, group.complete, group.success),
         "times": (group.created, group.end),
@@ -98,7 +98,7 @@ def _job(job: Job) -> dict[str, Any]:
         "state": job.state,
         "times": (job.created, job.since, job.due),
         "tries": (job.attempts, job.failures),
-        "needs": list(needs_of(job)) if job.state is State.BLOCKED else [],
+        "needs": list(dependencies_of(job)) if job.state is State.BLOCKED else [],
         "end": job.end,
         "result": job.extra.result if job.extra else None,
         "deadqueue": (job.extra.deadqueue, job.extra.spent) if job.extra else ("", False),
@@ -152,7 +152,7 @@ def _reference_group(group: Named) -> dict[str, Any]:
             {number for number, how in members.items() if how == "bad"},
         ),
         "callbacks": (group.committed, sum(group.called), sum(group.answered), sum(group.finished)),
-        "children": tuple(len(group.unfinished[call]) for call in (Call.COMPLETE, Call.SUCCESS)),
+        "children": tuple(len(group.unfinished[call]) for call in (Callback.COMPLETE, Callback.SUCCESS)),
     }
 
 

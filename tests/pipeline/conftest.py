@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.run import Ran, run
 from crossdock.pipeline.session import start
 from tests.pipeline.classes import QUICK, archive
@@ -74,12 +74,12 @@ def grown(request: pytest.FixtureRequest, together: Path) -> Grown:
             load.go(2 * ACTS)
             ran = [Ran(*each) for each in json.loads(notes.read_text("utf-8"))]
         else:
-            ran = grow(load, Works(request.getfixturevalue("spark"), folder / "lake", folder / "tables"))
+            ran = grow(load, PipelineContext(request.getfixturevalue("spark"), folder / "lake", folder / "tables"))
             notes.write_text(json.dumps(ran), "utf-8")
     return Grown(folder / "lake", folder / "tables", load, ran)
 
 
-def grow(load: MixedLoad, works: Works) -> list[Ran]:
+def grow(load: MixedLoad, works: PipelineContext) -> list[Ran]:
     lake, ran, written = Lake(works.lake), [], 0
     for _ in range(2):
         load.go(ACTS)
@@ -91,5 +91,5 @@ def grow(load: MixedLoad, works: Works) -> list[Ran]:
 
 
 @pytest.fixture
-def works(spark: SparkSession, tmp_path: Path) -> Works:
-    return Works(spark, tmp_path / "lake", tmp_path / "tables")
+def works(spark: SparkSession, tmp_path: Path) -> PipelineContext:
+    return PipelineContext(spark, tmp_path / "lake", tmp_path / "tables")

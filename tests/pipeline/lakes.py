@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crossdock.lake.writer import Writer
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
 from tests.lake.source import ListSource
 
 EPOCH = dt.date(1970, 1, 1)
@@ -20,7 +20,7 @@ class Lake:
 
     def add(self, events: Sequence[AnyEvent]) -> None:
         """One batch."""
-        self._source.batches.append(encode_batch(Batch(EVENT_VERSION, 0.0, events[-1].at, list(events))))
+        self._source.batches.append(encode_entry(JournalEntry(EVENT_VERSION, 0.0, events[-1].at, list(events))))
         for _ in self._writer.take(lambda: False):
             pass
         self._writer.publish()

@@ -14,7 +14,7 @@ from typing import Any
 from deltalake import DeltaTable, write_deltalake
 
 from crossdock.pipeline import ledger
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.run import run
 from crossdock.pipeline.session import start
 from crossdock.pipeline.stream import Stream
@@ -41,7 +41,7 @@ class Mortal:
 
 def main(verb: str, lake: Path, tables: Path, n: int, when: str, classes: Path) -> None:
     mortal = Mortal(n, when)
-    works = Works(start("local[1]", SMALL, classes), lake, tables)
+    works = PipelineContext(start("local[1]", SMALL, classes), lake, tables)
     works.prepare()
     DeltaTable.create_write_transaction = mortal.wrap(DeltaTable.create_write_transaction)  # type: ignore[method-assign]
     ledger.write_deltalake = mortal.wrap(write_deltalake)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from crossdock.pipeline.catalog import FACTS, VIEWS
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 
 PUBLIC = ["attempts", *(view.name for view in VIEWS)]
 
@@ -35,7 +35,7 @@ def assert_same(one: dict[str, list[dict[str, Any]]], other: dict[str, list[dict
                 assert value == expected, (name, column, left, right)
 
 
-def versions(works: Works) -> dict[str, dict[str, list[str]]]:
+def versions(works: PipelineContext) -> dict[str, dict[str, list[str]]]:
     """The files of each day of each table: what a write touched is what differs."""
     found: dict[str, dict[str, list[str]]] = {}
     for each in (*FACTS, *VIEWS):

@@ -4,7 +4,7 @@ from collections import Counter
 
 from crossdock.engine.records.stats import Stats
 from crossdock.model.states import OVER
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.run import run
 from tests.pipeline.agreeing import assert_live, seconds
 from tests.pipeline.conftest import Grown
@@ -33,7 +33,7 @@ def test_a_queue_s_depth_is_what_waits_there(grown: Grown) -> None:
     assert live.total() > 3 and any(job.state in OVER for job in jobs)
 
 
-def test_callers_ahead_and_histories_that_change(works: Works) -> None:
+def test_callers_ahead_and_histories_that_change(works: PipelineContext) -> None:
     """A caller a week ahead takes the histogram of its queue, one a month ahead its pages. A longer history brings
     nothing back, and a flush makes it the usual one."""
     floor, lake, seen = Floor(), Lake(works.lake), 0
@@ -73,7 +73,7 @@ def test_callers_ahead_and_histories_that_change(works: Works) -> None:
     lake.close()
 
 
-def test_failed_is_below_0_where_the_live_statistics_are(works: Works) -> None:
+def test_failed_is_below_0_where_the_live_statistics_are(works: PipelineContext) -> None:
     """A caller whose clock is behind fails a job; another puts it into another queue, where nothing happened that day
     (docs/explain/pipeline.md)."""
     floor, lake = Floor(), Lake(works.lake)

@@ -11,7 +11,7 @@ import pytest
 from crossdock.lake.checksums import SUM_KEY
 from crossdock.lake.drafts import VERSION_KEY
 from crossdock.lake.schema import LAKE_VERSION
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.delta import Table
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.rebuild import rebuild
@@ -24,7 +24,7 @@ from tests.pipeline.pictures import assert_same, picture
 from tests.support.floor import Floor
 
 
-def days(works: Works, many: int) -> list[Path]:
+def days(works: PipelineContext, many: int) -> list[Path]:
     """A segment of each."""
     floor, lake = Floor(), Lake(works.lake)
     peer = floor.qless()
@@ -37,7 +37,7 @@ def days(works: Works, many: int) -> list[Path]:
     return sorted((works.lake / "events").glob("*/*.parquet"))
 
 
-def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
+def test_bad_segments_are_named_and_never_counted(works: PipelineContext) -> None:
     first, second, third, fourth = days(works, 4)
 
     whole = second.read_bytes()
@@ -75,7 +75,7 @@ def test_bad_segments_are_named_and_never_counted(works: Works) -> None:
     assert len(picture(works.tables_folder)["attempts"]) == len(before["attempts"]) + 1
 
 
-def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whole(works: Works) -> None:
+def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whole(works: PipelineContext) -> None:
     """Its footer is sound, and Spark would read the page, or fail at it again and again."""
     floor, lake = Floor(), Lake(works.lake)
     peer = floor.qless()
@@ -105,12 +105,12 @@ def test_a_segment_with_a_flipped_byte_in_its_rows_is_set_aside_until_it_is_whol
 
 
 @pytest.fixture
-def two_days(works: Works) -> list[Path]:
+def two_days(works: PipelineContext) -> list[Path]:
     return days(works, 2)
 
 
 def test_a_segment_that_is_torn_after_it_was_taken_in_is_named_and_its_day_left_alone(
-    works: Works, two_days: list[Path]
+    works: PipelineContext, two_days: list[Path]
 ) -> None:
     _, second = two_days
     run(works)
@@ -134,7 +134,7 @@ def test_a_segment_that_is_torn_after_it_was_taken_in_is_named_and_its_day_left_
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_batch_that_was_broken_off_goes_on_without_a_file_that_is_gone(
-    works: Works, two_days: list[Path], lost: bool
+    works: PipelineContext, two_days: list[Path], lost: bool
 ) -> None:
     _, second = two_days
     works.prepare()
@@ -146,7 +146,7 @@ def test_a_batch_that_was_broken_off_goes_on_without_a_file_that_is_gone(
         second.unlink()
     else:
         second.write_bytes(whole[:-100])
-    fresh = Works(works.spark, works.lake, works.tables_folder)
+    fresh = PipelineContext(works.spark, works.lake, works.tables_folder)
     ran = run(fresh)
     assert (ran.segments, ran.faults) == (1, 0 if lost else 1), "what is finished is told of, too"
     assert len(picture(works.tables_folder)["attempts"]) == 1
@@ -154,13 +154,13 @@ def test_a_batch_that_was_broken_off_goes_on_without_a_file_that_is_gone(
     second.write_bytes(whole)
     assert run(fresh).segments == 1
     assert len(picture(works.tables_folder)["attempts"]) == 2
-    anew = Works(works.spark, works.lake, works.tables_folder.with_name("anew"))
+    anew = PipelineContext(works.spark, works.lake, works.tables_folder.with_name("anew"))
     run(anew)
     assert_same(picture(works.tables_folder), picture(anew.tables_folder))
 
 
 def test_but_not_if_some_tables_have_its_rows(
-    works: Works, two_days: list[Path], monkeypatch: pytest.MonkeyPatch
+    works: PipelineContext, two_days: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, commits = Table.commit, []
 

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from crossdock.pipeline import ledger
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.errors import PipelineError, TablesInUse
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.lock import writing
@@ -24,22 +24,22 @@ from tests.support.floor import Floor, InProcess
 
 
 @pytest.fixture(scope="module")
-def own(spark: SparkSession, grown: Grown, tmp_path_factory: pytest.TempPathFactory) -> Works:
+def own(spark: SparkSession, grown: Grown, tmp_path_factory: pytest.TempPathFactory) -> PipelineContext:
     """A copy of these tables."""
     folder = tmp_path_factory.mktemp("own")
     shutil.copytree(grown.tables, folder / "tables")
-    works = Works(spark, grown.lake, folder / "tables")
+    works = PipelineContext(spark, grown.lake, folder / "tables")
     works.prepare()
     return works
 
 
-def test_a_run_without_news_changes_nothing(own: Works) -> None:
+def test_a_run_without_news_changes_nothing(own: PipelineContext) -> None:
     before = versions(own)
     assert run(own) == (0, 0, 0, 0, 0)
     assert versions(own) == before
 
 
-def test_a_rebuild_equals_the_increments(own: Works, grown: Grown) -> None:
+def test_a_rebuild_equals_the_increments(own: PipelineContext, grown: Grown) -> None:
     works = own
     before = picture(works.tables_folder)
     assert all(before.values()), "every table has rows"
@@ -52,7 +52,7 @@ def test_a_rebuild_equals_the_increments(own: Works, grown: Grown) -> None:
     assert run(works).rows == 0
 
 
-def test_a_rebuild_of_one_day_leaves_the_others(own: Works) -> None:
+def test_a_rebuild_of_one_day_leaves_the_others(own: PipelineContext) -> None:
     works = own
     before, files = picture(works.tables_folder), versions(works)
     day = sorted(files["bookings"])[2]
@@ -66,7 +66,7 @@ def test_a_rebuild_of_one_day_leaves_the_others(own: Works) -> None:
             assert (after[table][each] != paths) == (anew and table != "flows"), (table, each)
 
 
-def test_late_bookings_touch_only_their_days(works: Works) -> None:
+def test_late_bookings_touch_only_their_days(works: PipelineContext) -> None:
     floor = Floor()
     lake = Lake(works.lake)
     late = Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
@@ -95,7 +95,7 @@ def test_late_bookings_touch_only_their_days(works: Works) -> None:
     lake.close()
 
 
-def test_flows_whose_links_are_months_apart(works: Works) -> None:
+def test_flows_whose_links_are_months_apart(works: PipelineContext) -> None:
     """Each is made of all its links whenever one comes, and the others are left as they are."""
     floor, lake, written = Floor(), Lake(works.lake), 0
     peer = floor.qless()
@@ -160,11 +160,11 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
             (peer.fail if got.ident == first else peer.succeed)(got.ident)
         floor.desk.advance(50_000)
     lake.cut(floor.desk.events, 4)
-    untroubled = Works(spark, tmp_path / "lake", tmp_path / "untroubled")
+    untroubled = PipelineContext(spark, tmp_path / "lake", tmp_path / "untroubled")
     run(untroubled)
     lives = 0
     while True:
-        works = Works(spark, tmp_path / "lake", tmp_path / "tables")
+        works = PipelineContext(spark, tmp_path / "lake", tmp_path / "tables")
         with pytest.MonkeyPatch.context() as monkeypatch:
             for table in works.catalog:
                 table.create()
@@ -180,7 +180,7 @@ def test_dying_at_every_commit_loses_nothing_and_counts_nothing_twice(spark: Spa
     lake.close()
 
 
-def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: Works) -> None:
+def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: PipelineContext) -> None:
     floor = Floor()
     lake = Lake(works.lake)
     works.prepare()
@@ -202,7 +202,7 @@ def test_a_table_that_lacks_a_batch_is_not_guessed_at(works: Works) -> None:
     assert_same(picture(works.tables_folder), before)
 
 
-def test_tables_whose_ledger_is_gone_are_not_added_to(works: Works) -> None:
+def test_tables_whose_ledger_is_gone_are_not_added_to(works: PipelineContext) -> None:
     """They have batches of the numbers that a new ledger begins with: its segments would be taken for theirs."""
     floor, lake = Floor(), Lake(works.lake)
     works.prepare()
@@ -213,7 +213,7 @@ def test_tables_whose_ledger_is_gone_are_not_added_to(works: Works) -> None:
         assert take_in(works) is not None
     lake.close()
     (works.tables_folder / "facts" / "segments").rename(works.tables_folder / "gone")
-    anew = Works(works.spark, works.lake, works.tables_folder)
+    anew = PipelineContext(works.spark, works.lake, works.tables_folder)
     with pytest.raises(PipelineError, match=r"ends with batch 3 and the ledger with 0, .* away and run `crossdock"):
         run(anew)
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from crossdock.pipeline import retention
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.retention import compact
@@ -17,7 +17,7 @@ from tests.pipeline.pictures import assert_same, picture, rows
 from tests.support.floor import Floor, InProcess
 
 
-def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> None:
+def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: PipelineContext) -> None:
     floor = Floor()
     lake = Lake(works.lake)
     peer = floor.qless()
@@ -59,7 +59,7 @@ def test_statistics_are_kept_by_queue_as_the_server_keeps_them(works: Works) -> 
 
 
 @pytest.mark.parametrize("days", [31, 40])
-def test_a_caller_ahead_takes_nothing_from_the_others(works: Works, days: int) -> None:
+def test_a_caller_ahead_takes_nothing_from_the_others(works: PipelineContext, days: int) -> None:
     floor, lake = Floor(), Lake(works.lake)
     peer, ahead = floor.qless(), Elsewhere(InProcess(floor.desk, floor.doors["redis"]))
     first = peer.push("q", {})
@@ -82,7 +82,7 @@ def test_a_caller_ahead_takes_nothing_from_the_others(works: Works, days: int) -
     assert {row["queue"]: row["date"].month for row in after["daily"]} == {"other": 11, "q": 12}
 
 
-def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: Works) -> None:
+def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: PipelineContext) -> None:
     """`lake.keep_days` means the same for both: today, and as many days before."""
     floor, lake, written = Floor(), Lake(works.lake), 0
     peer = floor.qless()
@@ -113,7 +113,9 @@ def test_attempts_and_flows_go_with_the_lake_and_settings_stay(works: Works) -> 
     assert len({row["date"] for row in rows(works.tables_folder, "workers")}) == 4
 
 
-def test_many_small_files_become_few_with_the_same_rows(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_files_become_few_with_the_same_rows(
+    works: PipelineContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(retention, "MANY_FILES", 2)
     floor = Floor()
     lake = Lake(works.lake)

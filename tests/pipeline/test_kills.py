@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.run import run
 from tests.pipeline.lakes import Lake
 from tests.pipeline.loads import MixedLoad
@@ -33,8 +33,8 @@ def test_killed_again_and_again_the_tables_are_the_same(spark: SparkSession, cla
         )
         assert child.returncode == -signal.SIGKILL, child.stderr.decode()
     lake.close()
-    works = Works(spark, tmp_path / "lake", tmp_path / "tables")
+    works = PipelineContext(spark, tmp_path / "lake", tmp_path / "tables")
     run(works)
-    untroubled = Works(spark, tmp_path / "lake", tmp_path / "untroubled")
+    untroubled = PipelineContext(spark, tmp_path / "lake", tmp_path / "untroubled")
     run(untroubled)
     assert_same(picture(works.tables_folder), picture(untroubled.tables_folder))

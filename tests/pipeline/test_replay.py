@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from crossdock.cli.replay import _row
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.bulk import Loader, Told, Where
 from crossdock.lake.query import OUTCOMES, Filter, choose, jobs
 from crossdock.model.commands import core as c
@@ -82,7 +82,7 @@ def test_they_go_in_once_whoever_sends_them(spark: SparkSession, lake: Path, tmp
             assert found.good == count >= 3
             send(spark, frame(found, "again", "there"), door, "again")
             assert load.loaded() == Told("closed", 0, 0, count, 0)
-        with ControlClient(server.data) as client:
+        with AdminClient(server.data) as client:
             shown = {row["jid"]: client.job(row["number"])["job"] for row in client.rows("jobs", queue="there")}
     names = [_row(past, f"again\0{found.lake}\0", "")[0] for past in jobs(choose(lake, which))]
     assert sorted(shown) == sorted(names)

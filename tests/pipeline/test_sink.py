@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.bulk import Loader, Told, Where
 from crossdock.pipeline.source.options import writing
 from crossdock.pipeline.source.sink import Sink
@@ -43,7 +43,7 @@ def told(server: Server, run: str) -> Told:
 
 
 def jobs(server: Server, queue: str) -> list[str]:
-    with ControlClient(server.data) as client:
+    with AdminClient(server.data) as client:
         return [row["jid"] for row in client.rows("jobs", queue=queue)]
 
 
@@ -52,7 +52,7 @@ def at_rest(spark: SparkSession, server: Server) -> None:
     what they sent."""
     tracker = spark.sparkContext._jsc.sc().statusTracker()
     wait_until(lambda: not sum(each.numRunningTasks() for each in tracker.getExecutorInfos()), "the end of all tasks")
-    with ControlClient(server.data) as client:
+    with AdminClient(server.data) as client:
         wait_until(lambda: client.ask("status")["status"]["connections"] == 1, "the end of what they sent")
 
 

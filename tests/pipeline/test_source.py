@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 
 from crossdock.lake.manifest import NoLake
 from crossdock.lake.segments import look
-from crossdock.model.events import Pushed, Removed, Row
+from crossdock.model.events import JobRow, Pushed, Removed
 from crossdock.pipeline.source.history import History, history
 from crossdock.pipeline.source.options import reading
 from crossdock.pipeline.source.source import register
@@ -68,7 +68,9 @@ def test_the_date_is_that_of_the_segment_whatever_is_above_it(speaking: SparkSes
 def test_history_by_both_readers(speaking: SparkSession, lake: Lake) -> None:
     push(lake, 1, ["a", "b"])
     push(lake, 3, ["c"], day=1, queue="mail")
-    lake.add([Removed(BEGIN + DAY + 1, "discarded", "faktory", [Row(1, "a", "default", "kind", "faktory", 0, 0, 3)])])
+    lake.add(
+        [Removed(BEGIN + DAY + 1, "discarded", "faktory", [JobRow(1, "a", "default", "kind", "faktory", 0, 0, 3)])]
+    )
     wanted = [
         ("pushed", "a", "default", "2024-10-04"),
         ("pushed", "b", "default", "2024-10-04"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.lake.segments import look
 from tests.e2e.test_docs import blocks
 from tests.support.patience import IDLE_PATIENCE_S, wait_until
@@ -32,7 +32,7 @@ def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
             names = {name: each for name, each in run_path(str(script), names).items() if not name.startswith("__")}
             if number == 1:
                 wait_for_history(server, 1_000)
-        with ControlClient(server.data) as client:
+        with AdminClient(server.data) as client:
             rows = list(client.rows("jobs", queue="billing"))
         assert len(rows) == 2_000
         assert sum(row["jid"].startswith("again-") for row in rows) == 1_000

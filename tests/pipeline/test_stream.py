@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from crossdock.lake.manifest import NoLake
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.run import run
 from crossdock.pipeline.stream import Stream
 from tests.pipeline.lakes import Lake
@@ -20,7 +20,7 @@ from tests.pipeline.pictures import assert_same, picture
 
 
 @contextmanager
-def streaming(works: Works) -> Iterator[list[int]]:
+def streaming(works: PipelineContext) -> Iterator[list[int]]:
     """Rows of each batch as they come; what it raises is raised here."""
     stop, heard, failed = threading.Event(), [], []
     stream = Stream(works, every_s=0.1, refresh_s=600.0)
@@ -55,7 +55,7 @@ def rows_in(lake: Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_stream_makes_what_a_run_makes(works: Works) -> None:
+def test_a_stream_makes_what_a_run_makes(works: PipelineContext) -> None:
     load, lake = MixedLoad(4), Lake(works.lake)
     load.go(40)
     lake.add(load.events)
@@ -67,7 +67,7 @@ def test_a_stream_makes_what_a_run_makes(works: Works) -> None:
         # All of it: what a stop interrupts may be in the tables without having been told.
         wait_for(heard, rows_in(works.lake))
     lake.close()
-    once = Works(works.spark, works.lake, works.tables_folder.with_name("once"))
+    once = PipelineContext(works.spark, works.lake, works.tables_folder.with_name("once"))
     ran = run(once)
     assert_same(picture(works.tables_folder), picture(once.tables_folder))
     assert sum(heard) == ran.rows
@@ -78,6 +78,6 @@ def test_a_stream_makes_what_a_run_makes(works: Works) -> None:
     assert_same(picture(works.tables_folder), picture(once.tables_folder))
 
 
-def test_without_a_lake_it_says_so(works: Works) -> None:
+def test_without_a_lake_it_says_so(works: PipelineContext) -> None:
     with pytest.raises(NoLake, match=r"there is no lake in .* yet: start the server, or name"), streaming(works):
         pass

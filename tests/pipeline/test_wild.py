@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.model.events import Flushed
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.rebuild import rebuild
 from crossdock.pipeline.run import run
 from tests.pipeline.agreeing import assert_live
@@ -12,7 +12,7 @@ from tests.pipeline.pictures import assert_same, picture
 from tests.pipeline.wild import WildLoad
 
 
-def grow(seed: int, works: Works, times: int, acts: int) -> None:
+def grow(seed: int, works: PipelineContext, times: int, acts: int) -> None:
     load, lake, written = WildLoad(seed), Lake(works.lake), 0
     draw = load.random.random
     for _ in range(times):
@@ -37,5 +37,5 @@ def grow(seed: int, works: Works, times: int, acts: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [3])
-def test_a_wild_load(works: Works, seed: int) -> None:
+def test_a_wild_load(works: PipelineContext, seed: int) -> None:
     grow(seed, works, 2, 150)

@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from crossdock.engine.index.workers import Workers
+from crossdock.engine.index.workers import WorkerIndex
 from crossdock.engine.qless import edit, history
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless import cjson, pop, settings, unified
 from crossdock.protocols.redis.qless import put as qless_put
 from crossdock.protocols.redis.qless.arguments import Raised
@@ -90,7 +90,7 @@ def test_what_others_wrote_into_a_history_counts_in_a_pop() -> None:
 
 def test_a_call_has_so_many_words() -> None:
     qless = Qless()
-    peer = Peer(PlainDesk(), RedisDoor(libraries=(qless.library,)))
+    peer = Peer(PlainDesk(), RedisProtocol(libraries=(qless.library,)))
     peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_998]))
     peer.send(wire(b"FCALL", [b"qless", b"0", b"cancel", b"1", *[b"j"] * 24_999]))
     peer.send(wire(b"FCALL", [b"cancel", b"0", *[b"j"] * 25_001]))
@@ -199,7 +199,7 @@ def test_settings_have_a_number_and_a_length(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("ready", [False, True])
 def test_workers_that_were_silent_for_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch, *, ready: bool) -> None:
-    monkeypatch.setattr(Workers, "AT_MOST", 20)
+    monkeypatch.setattr(WorkerIndex, "AT_MOST", 20)
     desk = QlessDesk()
     for n in range(100):
         if ready:

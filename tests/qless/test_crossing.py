@@ -12,9 +12,9 @@ from crossdock.model.commands import core as c
 from crossdock.model.commands.qless import SetPriority
 from crossdock.model.events import Failed, Renewed, Succeeded
 from crossdock.model.job import Form, Spec
-from crossdock.model.policies import Lapse
+from crossdock.model.policies import LeaseExpiry
 from crossdock.model.states import State
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.redis.keys.values import KIND_BYTES
 from crossdock.protocols.redis.qless.arguments import Raised
 from crossdock.protocols.redis.qless.call import PHP, REQLESS, REQLESS_013, THROTTLES, UNIFIED, UNIFIED_2013
@@ -125,7 +125,7 @@ def test_bytes_that_go_on_to_a_next_queue_are_the_data_that_their_worker_sent(
 
 
 def test_one_whose_lost_leases_cost_nothing_has_as_many_tries_as_a_put_gives(desk: QlessDesk) -> None:
-    its_rules = replace(RULES, max_failures=0, lapse=Lapse.RETURN)
+    its_rules = replace(RULES, max_failures=0, lapse=LeaseExpiry.RETURN)
     desk.do(c.Enqueue("workq", [Spec("12345678", "q", "kind", b"raw", Form.RAW, 0, its_rules)]))
     pop(desk)
     desk.call("complete", t(desk), "12345678", "w", "q", "{}", "next", "q2")
@@ -420,7 +420,7 @@ def test_a_php_anonymous_class_is_a_klass_at_every_door(desk: QlessDesk, faktory
     assert json.loads(desk.call("recur.get", t(desk), "r"))["klass"] == ANONYMOUS
     assert desk.call("recur.update", t(desk), "r", "klass", ANONYMOUS + "1") == 1
     assert [each["klass"] for each in pop(desk, queue="again")] == [ANONYMOUS + "1"]
-    masenko = MasenkoPeer(desk, MasenkoDoor())
+    masenko = MasenkoPeer(desk, MasenkoProtocol())
     put(desk, "m", queue="m")
     desk.call("put", t(desk), "w", "m", "m", ANONYMOUS, "{}", "0")
     assert json.loads(masenko.ask('FETCH {"queues":["m"]}').partition(b" ")[2])["name"] == ANONYMOUS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crossdock.client import qless as client
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.scripts import sha1
 from tests.support.conversation import Peer
@@ -26,7 +26,7 @@ class House:
         qless = Qless(**settings)
         self.desk = PlainDesk()
         self.desk.herald = qless.tell
-        self.door = RedisDoor(libraries=(qless.library,), views=(qless.view,))
+        self.door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
         self.peer = Peer(self.desk, self.door)
 
     def ask(self, *words: str | bytes, peer: Peer | None = None) -> bytes:

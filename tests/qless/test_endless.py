@@ -17,7 +17,7 @@ from crossdock.protocols.redis.qless.call import THROTTLES
 from crossdock.protocols.redis.qless.key_view import QlessView
 from crossdock.protocols.redis.views import Views
 from crossdock.protocols.workq import timestamps as workq_times
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.qless.replay import QlessDesk
 from tests.support.conversation import Door, Peer, worker
 
@@ -93,7 +93,7 @@ def test_a_delay_without_an_end_is_refused(delay: str) -> None:
 def test_a_job_of_a_journal_that_is_due_beyond_the_calendar_is_listed(delay: float) -> None:
     desk = QlessDesk()
     desk.do(Put("qless", 1.0, "w", "j", "q", "klass", b"{}", Form.JSON, delay))
-    assert b"9999-12-31T23:59:59Z" in Peer(desk, WorkqDoor()).ask("inspect scheduled-jobs q 0 10")
+    assert b"9999-12-31T23:59:59Z" in Peer(desk, WorkqProtocol()).ask("inspect scheduled-jobs q 0 10")
 
 
 @pytest.mark.parametrize(("at", "shown"), [(INF, "9999-12-31T23:59:59Z"), (-INF, "0001-01-01T00:00:00Z")])

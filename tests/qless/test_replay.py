@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.snapshot import file
 from crossdock.protocols.redis.qless.call import PER_SCRIPT, PHP, REQLESS, UNIFIED, UNIFIED_2013
 from tests.model import invariants
@@ -52,8 +52,8 @@ def told(index: int, line: Line, found: object) -> str:
     return f"line {index}: {line.call}\n  ours   {found}\n  theirs {line.reply} {line.published}"
 
 
-def replayed(desk: QlessDesk) -> Memory:
-    memory = Memory()
+def replayed(desk: QlessDesk) -> EngineState:
+    memory = EngineState()
     for event in stored(desk.events):
         apply(memory, event)
     memory.touched.clear()
@@ -61,7 +61,7 @@ def replayed(desk: QlessDesk) -> Memory:
     return memory
 
 
-def from_snapshot(memory: Memory, folder: Path) -> Memory:
+def from_snapshot(memory: EngineState, folder: Path) -> EngineState:
     path = folder / "snapshot"
     file.write(path, memory, 1, 0.0, 0.0)
     return file.load(path).memory

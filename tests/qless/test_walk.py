@@ -9,7 +9,7 @@ import pytest
 
 from crossdock.engine.engine import apply
 from crossdock.engine.index import dependents
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.core import ResolveDependents
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import DependentsPostponed, DependentsResolved, Recurred, Surfaced
@@ -31,9 +31,9 @@ EVERY: Final = {(kind, move) for kind, moves in MOVED.items() for move in moves}
 RARE: Final = {each for each in EVERY if each[0] is Surfaced or (each[0] is Recurred and each[1][0] is not None)}
 
 
-def folded(walk: Walk, seen: Coverage) -> Memory:
+def folded(walk: Walk, seen: Coverage) -> EngineState:
     """What its journal gives back, and which moves that took."""
-    memory = Memory()
+    memory = EngineState()
     for event in stored(walk.desk.events):
         before = seen.before(memory, event)
         apply(memory, event)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
 from crossdock.model.job import Extra as JobExtra
@@ -83,7 +83,7 @@ class Walk:
             lease = job.lease
             if lease is not None and lease.via != "qless" and (lease.late is None or lease.late > now.steady):
                 found[number] = lease.token
-            elif job.state in (State.SCHEDULED, State.RETRYING) and face_of(job) is None and job.due > now.wall:
+            elif job.state in (State.SCHEDULED, State.RETRYING) and qless_data(job) is None and job.due > now.wall:
                 found[number] = job.state
         return found
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import pytest
 import redis
 
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resqu.service import Resqu
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
@@ -53,10 +53,10 @@ def plain(value: Any) -> Any:
 class Direct:
     """No socket, and a clock set by hand."""
 
-    def __init__(self, desk: PlainDesk | None = None, door: RedisDoor | None = None) -> None:
+    def __init__(self, desk: PlainDesk | None = None, door: RedisProtocol | None = None) -> None:
         resqu = Resqu()
         self.desk = desk or PlainDesk()
-        self.door = door or RedisDoor(libraries=(resqu.library,), views=resqu.views)
+        self.door = door or RedisProtocol(libraries=(resqu.library,), views=resqu.views)
         self.peers: dict[str, Peer] = {}
 
     def peer(self, connection: str) -> Peer:

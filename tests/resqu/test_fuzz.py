@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import SetMapping
 from crossdock.protocols.redis.commands.table import COMMANDS
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resqu import script_hashes, scripts
 from crossdock.protocols.redis.resqu.service import Resqu
 from tests.model import invariants
@@ -123,7 +123,7 @@ class Talk:
     def __init__(self, mapped: bool) -> None:
         self.desk = PlainDesk()
         resqu = Resqu()
-        self.door = RedisDoor(libraries=(resqu.library,), views=resqu.views)
+        self.door = RedisProtocol(libraries=(resqu.library,), views=resqu.views)
         self.peers = [Peer(self.desk, self.door) for _ in range(3)]
         if mapped:
             self.desk.do(SetMapping({"default": {"default": "p"}}, {"default": {"default": "b"}}))
@@ -154,7 +154,7 @@ def test_one_reply_a_command_and_the_same_state_after_a_restart(
     for peer in talk.peers:
         peer.close()
     invariants.check(talk.desk.memory)
-    memory = Memory()
+    memory = EngineState()
     for event in stored(talk.desk.events):
         apply(memory, event)
     memory.touched.clear()

@@ -3,7 +3,7 @@
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.events import AnyEvent
 from tests.model import invariants
 from tests.resqu.recording import sections
@@ -61,8 +61,8 @@ def test_the_whole_recording() -> None:
     assert picture(replayed(replay.direct.desk.events)) == picture(replay.direct.desk.memory)
 
 
-def replayed(events: list[AnyEvent]) -> Memory:
-    memory = Memory()
+def replayed(events: list[AnyEvent]) -> EngineState:
+    memory = EngineState()
     for event in stored(events):
         apply(memory, event)
     memory.touched.clear()

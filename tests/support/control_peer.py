@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-from crossdock.protocols.admin.protocol import ControlDoor
-from crossdock.protocols.admin.server_status import Rates, Sync, Vitals
-from crossdock.protocols.base import Bye, Slices
-from crossdock.protocols.worker_registry import Workers
+from crossdock.protocols.admin.protocol import AdminProtocol
+from crossdock.protocols.admin.server_status import Rates, ServerStatus, Sync
+from crossdock.protocols.base import Close, Slices
+from crossdock.protocols.worker_registry import WorkerRegistry
 from tests.support.conversation import run_out
 from tests.support.desk import PlainDesk
 
-VITALS = Vitals(
+VITALS = ServerStatus(
     version="1.2.3",
     pid=4711,
     data="/data",
@@ -30,13 +30,13 @@ VITALS = Vitals(
 
 
 class House:
-    def vitals(self) -> Vitals:
+    def vitals(self) -> ServerStatus:
         return VITALS
 
 
 class ControlPeer:
-    def __init__(self, desk: PlainDesk, workers: Workers | None = None) -> None:
-        self.session = ControlDoor(House(), workers).session(desk, lambda: None)
+    def __init__(self, desk: PlainDesk, workers: WorkerRegistry | None = None) -> None:
+        self.session = AdminProtocol(House(), workers).session(desk, lambda: None)
         self.said = bytearray(self.session.greeting())
         self.is_closed = False
 
@@ -52,7 +52,7 @@ class ControlPeer:
         if broken is not None:
             self._end(broken)
 
-    def _end(self, bye: Bye) -> None:
+    def _end(self, bye: Close) -> None:
         self.said += bye.reply
         self.is_closed = True
 

@@ -3,9 +3,9 @@
 from collections import deque
 from typing import Any
 
-from crossdock.protocols.base import Answer, Bye, Slices, Told, Wait
-from crossdock.protocols.base import Door as AnyDoor
-from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor
+from crossdock.protocols.base import Answer, Close, Slices, Subscriber, Wait
+from crossdock.protocols.base import WireProtocol as AnyDoor
+from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol
 from crossdock.protocols.faktory.session import FaktorySession
 from crossdock.server.waiters import Waiter
 from tests.support.desk import NEVER, PlainDesk
@@ -14,7 +14,7 @@ from tests.support.resp import replies
 DOOR_TICK_S = 5.0
 
 
-class Door(FaktoryDoor):
+class Door(FaktoryProtocol):
     """A Faktory door whose challenge is known beforehand, and which ticks with its desk."""
 
     def __init__(self, desk: PlainDesk, known: Challenge | None = None, **settings: Any) -> None:
@@ -49,7 +49,7 @@ class Peer:
         self.desk = desk
         self.session: Any = door.session(desk, self.close)
         self.said = bytearray(self.session.greeting())
-        if isinstance(self.session, Told):
+        if isinstance(self.session, Subscriber):
             self.session.push = self.said.extend
         self.is_closed = False
         self.until = desk.now.steady + door.handshake_s if door.handshake_s else NEVER
@@ -121,7 +121,7 @@ class Peer:
         if isinstance(answer, Wait):
             self._waiter = self.desk.waits.add(answer, self._stirred)
             self.until = answer.until
-        elif isinstance(answer, Bye):
+        elif isinstance(answer, Close):
             self.said += answer.reply
             self.close()
         elif isinstance(answer, bytes):
@@ -137,7 +137,7 @@ class Conversation(Peer):
     session: FaktorySession
 
 
-def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Bye | Wait:
+def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Close | Wait:
     """All slices of long work, one after the other; what parts of a reply they give is said."""
     while True:
         try:
@@ -145,11 +145,11 @@ def run_out(slices: Slices, said: bytearray | None = None) -> bytes | Bye | Wait
             if said is not None and isinstance(step, bytes):
                 said += step
         except StopIteration as end:
-            answer: bytes | Bye | Wait = end.value
+            answer: bytes | Close | Wait = end.value
             return answer
 
 
-def worker(desk: PlainDesk, door: FaktoryDoor, wid: str = "") -> Conversation:
+def worker(desk: PlainDesk, door: FaktoryProtocol, wid: str = "") -> Conversation:
     """A connection past its handshake."""
     peer = Conversation(desk, door)
     hello = f'HELLO {{"v":2,"wid":"{wid}"}}' if wid else 'HELLO {"v":2}'

@@ -10,16 +10,16 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from crossdock.engine.engine import Engine, apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, ResolveDependents, Start, Tick, Ticked
 from crossdock.model.commands.qless import FreeHeld
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch
-from crossdock.protocols.base import Desk
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.channels import Channels
 from crossdock.server.job_results import endings
-from crossdock.server.waiters import Waits
+from crossdock.server.waiters import Waiters
 
 T = TypeVar("T")
 
@@ -54,20 +54,20 @@ class StoringEngine(Engine):
 
 
 class PlainDesk:
-    def __init__(self, memory: Memory | None = None, now: Now = BEGIN) -> None:
+    def __init__(self, memory: EngineState | None = None, now: Now = BEGIN) -> None:
         self.jitter = Jitter()
-        self.memory = memory or Memory()
+        self.memory = memory or EngineState()
         self.engine = StoringEngine(self.memory, self.jitter)
         self.now = now
         self.ticked = Ticked()
         self.events: list[AnyEvent] = []
-        self.waits = Waits(lambda queue: self.engine.has_work(queue, self.now))
+        self.waits = Waiters(lambda queue: self.engine.has_work(queue, self.now))
         self.channels = Channels()
         self.timed: list[Timed] = []
         self.slowness = 0.0  #: seconds that pass between two questions of how long others are held up
         self._held_up = 0.0
         self.full: str | None = None  #: what `no_room` says
-        self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
+        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda desk, events: None
 
     def do(self, command: Command[T]) -> T:
         events, outcome, notices = self.engine.carry_out(command, self.now)
@@ -128,7 +128,7 @@ class PlainDesk:
 
     def restarted(self) -> "PlainDesk":
         """A desk after a crash: the events folded anew, and the command that follows each recovery."""
-        memory = Memory()
+        memory = EngineState()
         for event in stored(self.events):
             apply(memory, event)
         desk = PlainDesk(memory, self.now)
@@ -140,4 +140,4 @@ class PlainDesk:
 
 def stored(events: list[AnyEvent]) -> list[AnyEvent]:
     """The events as the journal gives them back."""
-    return decode_batch(encode_batch(Batch(EVENT_VERSION, 0.0, 0.0, events))).events
+    return decode_entry(encode_entry(JournalEntry(EVENT_VERSION, 0.0, 0.0, events))).events

@@ -27,12 +27,12 @@ from crossdock.engine import timers
 from crossdock.engine.engine import _APPLY
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.qless import intervals, put
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.events import Recurred, Succeeded
-from crossdock.model.job import Bound
+from crossdock.model.job import LeaseBinding
 from crossdock.server import clock, compactor, timer
-from crossdock.server.journal_writer import Scribe
+from crossdock.server.journal_writer import JournalWriter
 
 #: Batches that are lost with an early-reply server: at any speed there is some of everything in them.
 EARLY: Final = 100
@@ -49,20 +49,20 @@ def unsynced() -> None:
 
 
 def early_reply() -> None:
-    append = Scribe.append
+    append = JournalWriter.append
     unwritten: deque[bytes] = deque()
 
-    def patched(self: Scribe, batch: bytes, durable: Callable[[], None]) -> None:
+    def patched(self: JournalWriter, batch: bytes, durable: Callable[[], None]) -> None:
         self._loop.call_soon(durable)
         unwritten.append(batch)
         if len(unwritten) > EARLY:
             append(self, unwritten.popleft(), lambda: None)
 
-    Scribe.append = patched  # type: ignore[method-assign]
+    JournalWriter.append = patched  # type: ignore[method-assign]
 
 
 def lost_lease() -> None:
-    vars(timers)["Bound"] = SimpleNamespace(CONNECTION=Bound.NOBODY)
+    vars(timers)["LeaseBinding"] = SimpleNamespace(CONNECTION=LeaseBinding.NOBODY)
 
 
 def kept_lease() -> None:
@@ -70,7 +70,7 @@ def kept_lease() -> None:
 
 
 def half_done() -> None:
-    def patched(memory: Memory, event: Succeeded) -> None:
+    def patched(memory: EngineState, event: Succeeded) -> None:
         placement.displace(memory, memory.jobs[event.number])
         raise RuntimeError("on purpose")
 

@@ -7,12 +7,12 @@ from crossdock.client.base import Broken
 from crossdock.engine.qless.catch_up import GRACE_S
 from crossdock.model.commands.qless import CatchUp
 from crossdock.model.commands.resqu import SetMapping
-from crossdock.protocols.base import Door as AnyDoor
-from crossdock.protocols.masenko.protocol import MasenkoDoor
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.base import WireProtocol as AnyDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resqu.service import Resqu
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support import conversation
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
@@ -22,17 +22,17 @@ from tests.support.qless_peer import ViaQless
 from tests.support.resqu_peer import ViaResqu
 
 
-def _redis(desk: PlainDesk) -> RedisDoor:
+def _redis(desk: PlainDesk) -> RedisProtocol:
     qless = Qless()
     desk.herald = qless.tell
     resqu = Resqu()
-    return RedisDoor(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
+    return RedisProtocol(libraries=(qless.library, resqu.library), views=(qless.view, *resqu.views))
 
 
 _BUILT: Final[dict[str, Callable[[PlainDesk], AnyDoor]]] = {
     "faktory": conversation.Door,
-    "workq": lambda desk: WorkqDoor(),
-    "masenko": lambda desk: MasenkoDoor(heartbeat_s=1e6),  # days pass here while nobody speaks
+    "workq": lambda desk: WorkqProtocol(),
+    "masenko": lambda desk: MasenkoProtocol(heartbeat_s=1e6),  # days pass here while nobody speaks
     "redis": _redis,
 }
 
@@ -41,7 +41,7 @@ class InProcess:
     """A wire. Whoever reads while nothing was said lets the time pass that the server would let it wait."""
 
     def __init__(self, desk: PlainDesk, door: AnyDoor) -> None:
-        kind = MasenkoPeer if isinstance(door, MasenkoDoor) else conversation.Peer
+        kind = MasenkoPeer if isinstance(door, MasenkoProtocol) else conversation.Peer
         self.connection: conversation.Peer = kind(desk, door)  # type: ignore[arg-type]
         self._desk = desk
 

@@ -6,14 +6,14 @@ from random import Random
 from typing import cast
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.states import State
-from crossdock.protocols.base import Door
+from crossdock.protocols.base import WireProtocol
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import Hall
-from crossdock.server.group_commit import Turn
+from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import Limits
 from tests.support.hand_loop import HandLoop
 from tests.unit.test_turn import HeldScribe
@@ -66,14 +66,14 @@ class Transport:
         self.closed = True
 
 
-class House(Hall):
-    def __init__(self, door: Door) -> None:
+class House(ConnectionRegistry):
+    def __init__(self, door: WireProtocol) -> None:
         super().__init__(Limits())
         self.loop = HandLoop()
         self.scribe = HeldScribe()
         clock = cast(Clock, HandClock(self.loop))
-        self.memory = Memory()
-        self.turn = Turn(Engine(self.memory, Random(1)), self.scribe, clock, self.loop.as_loop(), 100_000)
+        self.memory = EngineState()
+        self.turn = GroupCommit(Engine(self.memory, Random(1)), self.scribe, clock, self.loop.as_loop(), 100_000)
         self.door = door
 
     def connect(self) -> tuple[Connection, Transport]:

@@ -1,6 +1,6 @@
 """A connection to the Masenko door without a socket, its silence watched as the server's shell does it."""
 
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.masenko.session import MasenkoSession
 from tests.support.conversation import Peer
 from tests.support.desk import NEVER, PlainDesk
@@ -10,7 +10,7 @@ class MasenkoPeer(Peer):
     session: MasenkoSession
     end = b"\n"
 
-    def __init__(self, desk: PlainDesk, door: MasenkoDoor) -> None:
+    def __init__(self, desk: PlainDesk, door: MasenkoProtocol) -> None:
         self._deadline = NEVER
         super().__init__(desk, door)
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.index.job_table import Jids
-from crossdock.engine.keyspace.tombstones import Gone
-from crossdock.engine.qless.lazy_deadlines import Lazy, LazyQueue, Slots
+from crossdock.engine.index.job_table import JidIndex
+from crossdock.engine.keyspace.tombstones import Tombstones
+from crossdock.engine.qless.lazy_deadlines import IntervalTimes, LazyDeadlines, LazyQueue
 from crossdock.engine.records.stats import Stats
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 
 #: Not part of the state: which strings are shared objects, the notes of a command under way, what waits to be freed.
 _NOT_STATE: Final = frozenset({"names", "touched", "loose", "discarded"})
@@ -24,7 +24,7 @@ _OF_STATS: Final = ("days", "gone", "stats_days", "histogram_days")
 _OF_LAZY_QUEUE: Final = ("due", "due_at", "late", "locks", "slots")
 
 
-def picture(memory: Memory) -> dict[str, Any]:
+def picture(memory: EngineState) -> dict[str, Any]:
     whole = {name: plain(value) for name, value in _attributes(memory).items() if name not in _NOT_STATE}
     whole["order of queues"] = list(memory.queues)  # `*` walks them in this order
     whole["turns"] = {name: list(queue.lanes) for name, queue in memory.queues.items() if queue.lanes is not None}
@@ -48,14 +48,14 @@ def _way(value: object) -> Callable[[Any], Any]:
         return _struct
     if isinstance(value, Stats):
         return lambda stats: {name: plain(getattr(stats, name)) for name in _OF_STATS}
-    if isinstance(value, Jids):
+    if isinstance(value, JidIndex):
         return lambda jids: {jid: jids.all(jid) for jid in jids}
-    if isinstance(value, Gone):  # asked by connections, and they end with the server
+    if isinstance(value, Tombstones):  # asked by connections, and they end with the server
         return lambda gone: None
-    if isinstance(value, Lazy):  # when something is next due is a guess, from below
+    if isinstance(value, LazyDeadlines):  # when something is next due is a guess, from below
         return lambda lazy: {"queues": plain(lazy.queues)}
-    if isinstance(value, Slots):
-        return lambda slots: {name: plain(getattr(slots, name)) for name in Slots.__slots__}
+    if isinstance(value, IntervalTimes):
+        return lambda slots: {name: plain(getattr(slots, name)) for name in IntervalTimes.__slots__}
     if isinstance(value, LazyQueue):
         return lambda queue: {name: plain(getattr(queue, name)) for name in _OF_LAZY_QUEUE}
     if isinstance(value, defaultdict):  # counts: none is as good as zero

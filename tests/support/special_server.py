@@ -21,7 +21,7 @@ from crossdock.engine.engine import Engine
 from crossdock.engine.jobs import enqueue
 from crossdock.engine.records import schedules
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Follow, Succeed, Touched
+from crossdock.model.commands.core import Follow, FollowUp, Succeed
 from crossdock.model.records import Throttle
 from tests.support.server import Server
 
@@ -63,7 +63,7 @@ def often(schedule: str, zone: str, after: float) -> float:
 
 def late_callbacks() -> None:
     follow = Engine.carry_out
-    waiting: list[Touched] = []
+    waiting: list[FollowUp] = []
     commands = 0
 
     def patched(self: Engine, command: Any, now: Now) -> Any:

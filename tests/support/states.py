@@ -6,22 +6,22 @@ from typing import Any
 import msgspec
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import PauseQueues
-from crossdock.model.commands.core import Claim, Command, Enqueue, Fail, LeaseNext, Start, Succeed, Terms
+from crossdock.model.commands.core import Claim, Command, Enqueue, Fail, LeaseNext, LeaseTerms, Start, Succeed
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
-from crossdock.model.job import Extra, FaktoryFace, Form, Spec
-from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.model.job import Extra, FaktoryData, Form, Spec
+from crossdock.model.policies import Backoff, Disposition, Policy
 
-TERMS = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
-RULES = Rules(25, 0, 0, Backoff.POLYNOMIAL, Then.DEAD)
+TERMS = LeaseTerms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
+RULES = Policy(25, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD)
 BEGIN = Now(1_794_765_345.0, 1_000.0)
 
 
 def spec(jid: str, queue: str = "default", *, due: float = 0.0, priority: int = 0, payload: bytes = b"[1]") -> Spec:
-    extra = Extra(b'{"a":1}', FaktoryFace(at="later")) if due else None
+    extra = Extra(b'{"a":1}', FaktoryData(at="later")) if due else None
     return Spec(jid, queue, "kind", payload, Form.JSON, priority, RULES, due, extra)
 
 
@@ -29,12 +29,12 @@ class Story:
     """An engine that keeps each step as the batch a server would have written."""
 
     def __init__(self) -> None:
-        self.engine = Engine(Memory(), Random(1))
+        self.engine = Engine(EngineState(), Random(1))
         self.now = BEGIN
         self.batches: list[bytes] = []
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> EngineState:
         return self.engine.memory
 
     def do(self, command: Command[Any]) -> Any:
@@ -47,7 +47,7 @@ class Story:
         return outcome
 
     def batch(self, events: list[AnyEvent], version: int = EVENT_VERSION) -> bytes:
-        return encode_batch(Batch(version, self.now.wall, self.now.steady, events))
+        return encode_entry(JournalEntry(version, self.now.wall, self.now.steady, events))
 
     def push(self, *jids: str, **fields: Any) -> None:
         self.do(Enqueue("faktory", [spec(jid, **fields) for jid in jids]))
@@ -75,7 +75,7 @@ def eventful() -> Story:
     return story
 
 
-def picture(memory: Memory) -> dict[str, Any]:
+def picture(memory: EngineState) -> dict[str, Any]:
     """Everything a state holds, in plain values that compare."""
     return {
         "jobs": {number: msgspec.to_builtins(job) for number, job in sorted(memory.jobs.items())},

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from crossdock.protocols.base import Door as AnyDoor
+from crossdock.protocols.base import WireProtocol as AnyDoor
 from crossdock.protocols.faktory.protocol import Challenge
-from crossdock.protocols.masenko.protocol import MasenkoDoor
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resqu.service import Resqu
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Door, Peer
 from tests.support.desk import PlainDesk
 from tests.support.known_ids import known_ids
@@ -79,7 +79,7 @@ class Stage:
         peer = self._peers.get(name)
         if peer is None:
             door = self._door(self._via.get(name, self._usual))
-            peer = MasenkoPeer(self._desk, door) if isinstance(door, MasenkoDoor) else Peer(self._desk, door)
+            peer = MasenkoPeer(self._desk, door) if isinstance(door, MasenkoProtocol) else Peer(self._desk, door)
             self._peers[name] = peer
         return peer
 
@@ -87,12 +87,12 @@ class Stage:
         if name not in self._doors:
             settings = {key: value for key, value in self._settings.items() if key in _SETTINGS[name]}
             if name == "workq":
-                self._doors[name] = WorkqDoor(**settings)
+                self._doors[name] = WorkqProtocol(**settings)
             elif name == "masenko":
-                self._doors[name] = MasenkoDoor(**settings)
+                self._doors[name] = MasenkoProtocol(**settings)
             elif name == "redis":
                 resqu = Resqu()
-                self._doors[name] = RedisDoor(
+                self._doors[name] = RedisProtocol(
                     **settings, libraries=(ECHOES, resqu.library), views=(MIRROR, *resqu.views)
                 )
             else:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.engine.qless.lazy_deadlines import Alarms, LazyQueue
+from crossdock.engine.qless.lazy_deadlines import LazyQueue, QueueDeadlines
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
@@ -88,7 +88,7 @@ def test_a_queue_that_is_emptied_and_lent_from_anew_leaves_nothing_behind(bench:
 
 def test_alarms_of_queues_that_have_nothing_any_more_are_forgotten() -> None:
     alive: dict[str, LazyQueue] = {"one": LazyQueue()}
-    alarms = Alarms(alive)
+    alarms = QueueDeadlines(alive)
     alarms.set("one", 5.0)
     for n in range(10_000):
         alarms.set(f"gone{n}", 10.0 + n)

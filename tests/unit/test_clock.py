@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.data_dir import Folder, snapshot_name
 from crossdock.journal.port import Snapshot
 from crossdock.journal.recovery import Recovered, recover
@@ -17,9 +17,9 @@ from crossdock.model.commands.bulk import LoadJobs
 from crossdock.model.commands.core import Claim, Fail, Start, Succeed, Tick
 from crossdock.model.commands.qless import Pop, Put
 from crossdock.model.events import Buried, Failed
-from crossdock.model.events.codec import Batch, decode_batch, encode_batch
+from crossdock.model.events.codec import JournalEntry, decode_entry, encode_entry
 from crossdock.model.job import Extra, Form, Links, Spec
-from crossdock.model.policies import DEAD_FOR, Backoff, Lapse, Rules, Then
+from crossdock.model.policies import DEAD_FOR, Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from crossdock.server.clock import Resumed, boot_id, resumed_from
 from tests.model.bench import Bench
@@ -35,7 +35,7 @@ BOOTTIME: Final = 700.0
 
 
 def found(*, boot: str = "boot-a", newest: float = WALL) -> Recovered:
-    memory = Memory()
+    memory = EngineState()
     memory.counters.boot, memory.counters.offset, memory.counters.at = boot, STEADY - BOOTTIME, newest
     return Recovered(memory, 9, WALL, STEADY)
 
@@ -48,7 +48,7 @@ def steady(resumed: Resumed, boottime: float) -> float:
 
 
 def test_the_first_start_begins_with_zero() -> None:
-    resumed = resumed_from(Recovered(Memory(), 0, 0.0, 0.0), "boot-a", BOOTTIME, WALL)
+    resumed = resumed_from(Recovered(EngineState(), 0, 0.0, 0.0), "boot-a", BOOTTIME, WALL)
     assert steady(resumed, BOOTTIME) == 0.0
     assert not resumed.warnings()
 
@@ -137,7 +137,7 @@ def test_a_start_leaves_what_the_next_one_needs(tmp_path: Path, how: str) -> Non
 
 
 def die(bench: Bench, jid: str) -> int:
-    [number] = bench.push(jid, rules=Rules(-1, exhausted=Then.DEAD))
+    [number] = bench.push(jid, rules=Policy(-1, exhausted=Disposition.DEAD))
     bench.lease()
     bench.fail(jid)
     assert bench.job(number).state is State.DEAD
@@ -160,7 +160,7 @@ def test_a_clock_that_is_set_neither_purges_dead_jobs_nor_keeps_them(bench: Benc
 
 @pytest.mark.parametrize("backoff", [Backoff.POLYNOMIAL, Backoff.QUARTIC])
 def test_a_clock_that_is_set_neither_hurries_retries_nor_delays_them(bench: Bench, backoff: Backoff) -> None:
-    [number] = bench.push("a", rules=Rules(5, backoff=backoff))
+    [number] = bench.push("a", rules=Policy(5, backoff=backoff))
     bench.lease()
     bench.fail("a")
     wait = bench.engine.due_in(bench.now)
@@ -234,7 +234,7 @@ def test_the_time_of_a_scheduled_job_is_not_over_when_the_clock_jumps_beyond_it(
 
 
 def test_nor_when_somebody_requeues_or_settles_it_then(bench: Bench) -> None:
-    kept = Rules(0, 0, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+    kept = Policy(0, 0, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
     numbers = [
         number
         for jid in ("requeued", "failed")
@@ -258,7 +258,7 @@ def test_a_job_expires_only_if_both_clocks_say_so(bench: Bench, set_by: float) -
 
 
 def test_a_load_by_jid_alone_is_remembered_when_the_clock_jumps(bench: Bench) -> None:
-    spec = Spec("a", "q", "k", b"", Form.RAW, 0, Rules(), 0.0, Extra())
+    spec = Spec("a", "q", "k", b"", Form.RAW, 0, Policy(), 0.0, Extra())
     assert bench.do(LoadJobs("redis", "run-1", [spec], once=True)).new == 1
     bench.lease("q")
     bench.succeed("a")
@@ -302,7 +302,7 @@ def test_complete_jobs_go_by_their_callers_clock(bench: Bench) -> None:
 def test_dead_and_retrying_jobs_of_an_older_journal_are_dated_by_the_next_start(bench: Bench) -> None:
     dead, buried = die(bench, "dead"), bench.push("buried")[0]
     bench.do(Bury("faktory", [buried]))
-    [retried] = bench.push("retried", rules=Rules(5, backoff=Backoff.QUARTIC))
+    [retried] = bench.push("retried", rules=Policy(5, backoff=Backoff.QUARTIC))
     bench.lease()
     bench.fail("retried")
     bench.batches[:] = [undated(batch) for batch in bench.batches]
@@ -321,9 +321,9 @@ def test_dead_and_retrying_jobs_of_an_older_journal_are_dated_by_the_next_start(
 
 def undated(batch: bytes) -> bytes:
     """As it was written before these events had a time on the steady clock."""
-    read = decode_batch(batch)
+    read = decode_entry(batch)
     events = [
         msgspec.structs.replace(each, due_steady=0.0) if isinstance(each, Failed | Buried) else each
         for each in read.events
     ]
-    return encode_batch(Batch(read.version, read.wall, read.steady, events))
+    return encode_entry(JournalEntry(read.version, read.wall, read.steady, events))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crossdock.model.commands.admin import ForgetQueue, PauseQueues
-from crossdock.model.events import Ended, Removed
+from crossdock.model.events import EndedLease, Removed
 from crossdock.protocols.admin import actions
 from tests.support.control_peer import ControlPeer
 from tests.support.conversation import Conversation, Door, run_out, worker
@@ -110,7 +110,7 @@ def test_a_job_that_was_deleted_while_it_was_leased(desk: PlainDesk, client: Con
     gone = desk.events[-1]
     assert isinstance(gone, Removed)
     began = desk.now.wall - 5
-    assert [row.ended for row in gone.rows] == [Ended(1, "faktory", "w1", began, 0.0, 5.0, 0)]
+    assert [row.ended for row in gone.rows] == [EndedLease(1, "faktory", "w1", began, 0.0, 5.0, 0)]
     assert not desk.memory.jobs
     push(client, "job-00001")
     assert client.ask('ACK {"jid":"job-00001"}') == b"+OK\r\n"

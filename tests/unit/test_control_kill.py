@@ -10,8 +10,8 @@ from crossdock.model.commands import admin, resqu
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu as b
 from crossdock.model.events import Buried
-from crossdock.model.job import Call, Extra, Form, Freed, Job, Links, LockTerms, Spec
-from crossdock.model.policies import Rules
+from crossdock.model.job import Callback, Extra, Form, Job, Links, LockRelease, LockTerms, Spec
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless.call import REQLESS
 from tests.model import invariants
@@ -94,14 +94,14 @@ class TestBlocked:
     def test_its_group_goes_on_and_its_lock_is_free(self) -> None:
         bench = Bench()
         callback = spec("callback")
-        assert bench.do(c.OpenGroup("g", "faktory", "", "", callback, None))
+        assert bench.do(c.OpenBatch("g", "faktory", "", "", callback, None))
         (first,) = bench.push("first")
-        lock = LockTerms("name", bench.now.steady + 60, Freed.END)
+        lock = LockTerms("name", bench.now.steady + 60, LockRelease.END)
         (blocked,) = bench.push("blocked", links=Links(lock, "g", needs=(first,)))
-        bench.do(c.CommitGroup("g"))
+        bench.do(c.CommitBatch("g"))
         assert bench.job(blocked).state is State.BLOCKED
         assert bench.do(admin.Bury("control", [blocked])) == 1
-        assert bench.memory.groups["g"].called == Call.COMPLETE
+        assert bench.memory.groups["g"].called == Callback.COMPLETE
         assert not bench.memory.locks
         assert [job.jid for job in bench.memory.jobs.values()] == ["first", "blocked", "callback"]
         invariants.check(bench.memory)
@@ -215,7 +215,7 @@ class TestHeldInABatch:
         (first, _) = bench.memory.jobs
         assert bench.do(admin.Bury("control", [first])) == 1
         bench.sound()
-        assert bench.do(b.CommitStage("open")) == 1
+        assert bench.do(b.CommitResquBatch("open")) == 1
         assert bench.lease("batch").jid == "2"
         assert bench.nothing_to_lease("batch")
 
@@ -223,8 +223,8 @@ class TestHeldInABatch:
         desk = PlainDesk()
         desk.do(resqu.SetMapping({}, {"default": {"default": "batch"}}))
         for name in ("open", "done"):
-            assert desk.do(b.OpenStage("resqu", name, "acc", "Import", job_spec(name, name="Import")))
-        desk.do(b.CommitStage("done"))
+            assert desk.do(b.OpenResquBatch("resqu", name, "acc", "Import", job_spec(name, name="Import")))
+        desk.do(b.CommitResquBatch("done"))
         peer = ControlPeer(desk)
         assert peer.ask("kill", all=True, dry=True)["count"] == 1
         assert peer.ask("kill", all=True)["done"] == 1
@@ -236,7 +236,7 @@ class TestHeldInABatch:
         bench = ResquBench()
         bench.do(c.Start())
         bench.batch("by hand", "1", "2")
-        assert bench.do(b.AssignStage("by hand", "pool")) is None
+        assert bench.do(b.AssignResquBatch("by hand", "pool")) is None
         (first, _) = bench.memory.jobs
         bench.do(admin.Bury("control", [first]))
         assert self.seen(bench)[0] == ("1", "DEAD", "pool"), "it comes back where its batch is worked off"
@@ -303,7 +303,7 @@ def test_a_blocked_job_that_was_put_off_is_ready_at_once_when_it_comes_back() ->
     (first,) = bench.push("first")
     extra = Extra(links=Links(needs=(first,)))
     later = bench.now.wall + 600
-    bench.do(c.Enqueue("masenko", [Spec("later", "default", "kind", b"", Form.NONE, 0, Rules(0), later, extra)]))
+    bench.do(c.Enqueue("masenko", [Spec("later", "default", "kind", b"", Form.NONE, 0, Policy(0), later, extra)]))
     (number,) = (number for number in bench.memory.jobs if number != first)
     bench.do(admin.Bury("control", [number]))
     bench.do(admin.Requeue("control", [number]))

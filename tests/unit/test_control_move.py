@@ -230,7 +230,7 @@ def test_a_job_leaves_its_batch_and_an_open_batch_keeps_its_own() -> None:
     ]
     assert "done" not in bench.memory.resqu.stages, "its last job has left"
     bench.sound()
-    assert bench.do(b.CommitStage("open")) == 1
+    assert bench.do(b.CommitResquBatch("open")) == 1
 
 
 def test_a_job_that_came_back_to_its_batch_goes_though_its_worker_still_has_the_text() -> None:

@@ -6,15 +6,15 @@ from random import Random
 from typing import Any, cast
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.protocols.admin.job_walk import PAUSE_S, SLICE
-from crossdock.protocols.admin.protocol import ControlDoor
+from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import Hall
-from crossdock.server.group_commit import Turn
+from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import Limits
 from tests.support.control_peer import House
 from tests.support.hand_loop import HandLoop
@@ -47,9 +47,9 @@ class Wire:
 
 def test_a_walk_rests_after_each_slice() -> None:
     loop = HandLoop()
-    turn = Turn(Engine(Memory(), Random(1)), Disk(), Clock(), loop.as_loop(), 100_000)
+    turn = GroupCommit(Engine(EngineState(), Random(1)), Disk(), Clock(), loop.as_loop(), 100_000)
     turn.do(Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "k", b"[]", Form.JSON, 0, RULES) for n in range(5 * SLICE)]))
-    host, door = Hall(Limits()), ControlDoor(House())
+    host, door = ConnectionRegistry(Limits()), AdminProtocol(House())
     walker, other = (Connection(host, door, turn, loop.as_loop()) for _ in range(2))
     walked, asked = Wire(), Wire()
     walker.connection_made(cast(asyncio.Transport, walked))

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from crossdock.model.commands.core import SetRecurrences
+from crossdock.model.commands.core import SetSchedules
 from crossdock.model.commands.resqu import SetMapping
 from crossdock.model.job import Form, Spec
-from crossdock.model.policies import Rules
-from crossdock.model.records import Recurrence
+from crossdock.model.policies import Policy
+from crossdock.model.records import Schedule
 from tests.resqu.saying import BATCH, P, commit
 from tests.resqu.speaking import Direct
 from tests.support.control_peer import ControlPeer
@@ -89,8 +89,8 @@ def test_a_plan_that_is_there_is_not_made_again(peer: ControlPeer) -> None:
 
 
 def test_pages_of_plans_and_of_a_source(direct: Direct, peer: ControlPeer) -> None:
-    spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, Rules())
-    direct.desk.do(SetRecurrences([Recurrence("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, Policy())
+    direct.desk.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     for source in ("a", "b"):
         for ident in range(3):
             add(peer, source=source, id=str(ident))

@@ -3,9 +3,9 @@
 import pytest
 
 from crossdock.model.commands.admin import Bury
-from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, SetRecurrences, Terms
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, SetSchedules
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 from crossdock.protocols.admin.reads import TALLIED_AT_MOST
 from tests.support.control_peer import VITALS, ControlPeer
 from tests.support.conversation import Conversation, Door
@@ -179,7 +179,7 @@ def test_batches(client: Conversation, peer: ControlPeer) -> None:
 
 def test_cron(desk: PlainDesk, peer: ControlPeer) -> None:
     spec = Spec("", "chores", "sweep", b"[]", Form.JSON, 0, RULES)
-    desk.do(SetRecurrences([Recurrence("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
+    desk.do(SetSchedules([Schedule("nightly", "faktory", "0 3 * * *", "UTC", spec, 0.0)]))
     (row,) = peer.ask("cron")["cron"]
     assert (row["cron"], row["schedule"], row["zone"], row["next"]) == (
         "nightly", "0 3 * * *", "UTC", "2026-11-16T03:00:00Z",
@@ -201,7 +201,7 @@ def test_status(client: Conversation, peer: ControlPeer) -> None:
 
 def test_a_failure_without_words_is_shown_as_one(desk: PlainDesk, peer: ControlPeer) -> None:
     desk.do(Enqueue("masenko", [spec("job-0001")]))
-    desk.do(LeaseNext("masenko", ("default",), "", Terms(60.0, 1.0, 60.0)))
+    desk.do(LeaseNext("masenko", ("default",), "", LeaseTerms(60.0, 1.0, 60.0)))
     desk.do(Fail("job-0001", Claim("masenko", ""), "", ""))
     assert peer.ask("jobs")["jobs"][0]["error"] == "failed (no reason given)"
 

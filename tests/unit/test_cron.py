@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crossdock.engine.records.schedules import next_run
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush
-from crossdock.model.commands.core import SetRecurrences
+from crossdock.model.commands.core import SetSchedules
 from crossdock.model.events import Spawned
 from crossdock.model.job import Job
 from crossdock.server.static_config import BadOrder, recurrences
@@ -22,7 +22,7 @@ from tests.support.resp import body
 SWEEP = CronEntry("*/5 * * * *", CronJob("sweep", "chores", [1, "two"], 3, 600, 9, {"why": "dust"}), "sweeper")
 
 
-def orders(*entries: CronEntry) -> SetRecurrences:
+def orders(*entries: CronEntry) -> SetSchedules:
     return recurrences(Settings(cron=list(entries)))
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server.idle_timeout import CATCH_UP_S
 from tests.support.house import House
 
 
 @pytest.fixture
 def house() -> House:
-    return House(FaktoryDoor())
+    return House(FaktoryProtocol())
 
 
 def test_who_does_not_say_hello_in_time_is_cut_off(house: House) -> None:

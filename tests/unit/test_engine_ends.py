@@ -6,28 +6,28 @@ import pytest
 
 from crossdock.engine.index.queue_counts import Tally, tally
 from crossdock.model.commands.admin import PauseQueues
-from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Refused, SetThrottles, Start, Succeed, Terms
+from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, LeaseTerms, Refused, SetThrottles, Start, Succeed
 from crossdock.model.commands.qless import Pop
 from crossdock.model.events import Removed
-from crossdock.model.job import Bound, Extra, Form, Links, Number, Spec
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.job import Extra, Form, LeaseBinding, Links, Number, Spec
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
-WORKQ = Rules(0, 0, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN, due_band=2)
-MASENKO = Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
-FOREGROUND = Rules(0, 0, 60.0, lapse=Lapse.DROP)
-FOR_EVER = Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION)
+WORKQ = Policy(0, 0, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN, due_band=2)
+MASENKO = Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
+FOREGROUND = Policy(0, 0, 60.0, lapse=LeaseExpiry.DROP)
+FOR_EVER = LeaseTerms(float("inf"), float("inf"), float("inf"), LeaseBinding.CONNECTION)
 FREE = Claim("workq", "", free=True)
 
 
-def spec(jid: str, queue: str = "q", *, rules: Rules = WORKQ, due: float = 0.0, links: Links | None = None) -> Spec:
+def spec(jid: str, queue: str = "q", *, rules: Policy = WORKQ, due: float = 0.0, links: Links | None = None) -> Spec:
     return Spec(jid, queue, queue, b"", Form.RAW, 0, rules, due, Extra(links=links))
 
 
 def push(
-    bench: Bench, jid: str, *, ttl: float = 0.0, due: float = 0.0, foreground: bool = False, rules: Rules = WORKQ
+    bench: Bench, jid: str, *, ttl: float = 0.0, due: float = 0.0, foreground: bool = False, rules: Policy = WORKQ
 ) -> Number:
     links = Links(ttl_s=ttl, foreground=foreground)
     bench.do(Enqueue("workq", [spec(jid, rules=rules, due=due, links=links)]))
@@ -62,7 +62,7 @@ def test_a_job_is_not_leased_at_its_end_though_the_timer_is_late(bench: Bench, l
     push(bench, "a", ttl=100.0)
     push(bench, "b", ttl=200.0)
     bench.clock.pass_by(100.0 + late)
-    job = bench.do(LeaseNext("workq", ("q",), "", Terms(60.0, 0.001, 99.0)))
+    job = bench.do(LeaseNext("workq", ("q",), "", LeaseTerms(60.0, 0.001, 99.0)))
     assert job is not None and job.jid == "b"
     assert [job.jid for job in bench.memory.jobs.values()] == ["b"]
     assert bench.memory.counters.evicted == 1, "as if the timer had removed it"
@@ -140,7 +140,7 @@ def test_and_with_a_restart(bench: Bench) -> None:
     push(bench, "a", foreground=True, rules=FOREGROUND)
     push(bench, "b", foreground=True, rules=FOREGROUND)
     kept = push(bench, "c")
-    bench.lease("q", terms=Terms(9.0, 9.0, 9.0, Bound.CONNECTION))
+    bench.lease("q", terms=LeaseTerms(9.0, 9.0, 9.0, LeaseBinding.CONNECTION))
     bench.restart()
     assert list(bench.memory.jobs) == [kept]
     assert bench.memory.foreground == {}
@@ -160,7 +160,7 @@ def test_a_name_in_use_is_refused(bench: Bench) -> None:
 
 
 def at_random(bench: Bench, *queues: str) -> str | None:
-    job = bench.do(LeaseNext("workq", queues, "", Terms(60.0, 0.001, 99.0, registers=True), at_random=True))
+    job = bench.do(LeaseNext("workq", queues, "", LeaseTerms(60.0, 0.001, 99.0, registers=True), at_random=True))
     if job is None:
         return None
     bench.give_back(held(job))

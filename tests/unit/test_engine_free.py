@@ -3,36 +3,44 @@
 import pytest
 
 from crossdock.model.commands.admin import Bury
-from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
-from crossdock.model.events import Failed, Lapsed, Succeeded
-from crossdock.model.job import Extra, Form, Held, Job, Links, Number, Result, Spec
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed, Verdict
+from crossdock.model.events import Failed, LeaseExpired, Succeeded
+from crossdock.model.job import Extra, Form, Job, LeaseRef, Links, Number, Result, Spec
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
-TERMS = Terms(60.0, 0.001, 86_400.0, registers=True)
+TERMS = LeaseTerms(60.0, 0.001, 86_400.0, registers=True)
 
 
-def rules(max_fails: int = 0, max_attempts: int = 0) -> Rules:
-    return Rules(max(0, max_fails - 1), max_attempts, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+def rules(max_fails: int = 0, max_attempts: int = 0) -> Policy:
+    return Policy(
+        max(0, max_fails - 1),
+        max_attempts,
+        60.0,
+        Backoff.NONE,
+        Disposition.FAILED,
+        Disposition.COMPLETE,
+        LeaseExpiry.RETURN,
+    )
 
 
-def push(bench: Bench, jid: str, how: Rules | None = None, *, via: str = "workq", due: float = 0.0) -> Number:
+def push(bench: Bench, jid: str, how: Policy | None = None, *, via: str = "workq", due: float = 0.0) -> Number:
     bench.do(Enqueue(via, [Spec(jid, "q", "q", b"raw", Form.RAW, 0, how or rules(), due, Extra(links=Links()))]))
     return bench.memory.counters.number
 
 
-def lease(bench: Bench, via: str = "workq", terms: Terms = TERMS) -> Job:
+def lease(bench: Bench, via: str = "workq", terms: LeaseTerms = TERMS) -> Job:
     job = bench.do(LeaseNext(via, ("q",), "", terms))
     assert job is not None
     return job
 
 
-def complete(bench: Bench, jid: str, result: bytes = b"", given: Held | None = None, number: Number = 0) -> Verdict:
+def complete(bench: Bench, jid: str, result: bytes = b"", given: LeaseRef | None = None, number: Number = 0) -> Verdict:
     return bench.do(Succeed(jid, Claim("workq", "", given, True, number), result))
 
 
-def fail(bench: Bench, jid: str, result: bytes = b"", given: Held | None = None) -> Verdict:
+def fail(bench: Bench, jid: str, result: bytes = b"", given: LeaseRef | None = None) -> Verdict:
     return bench.do(Fail(jid, Claim("workq", "", given, True), "", "", (), result))
 
 
@@ -50,7 +58,7 @@ def test_any_live_state(bench: Bench, where: str, success: bool) -> None:
         given = held(lease(bench))
     if where in ("leased by another", "lapsed"):
         bench.after(60.0)
-        assert isinstance(bench.last, Lapsed)
+        assert isinstance(bench.last, LeaseExpired)
     if where == "leased by another":
         lease(bench)
     counters = bench.memory.counters
@@ -82,7 +90,7 @@ def test_another_doors_lease_is_fenced(bench: Bench) -> None:
     number = push(bench, "a")
     mine = held(lease(bench))
     bench.after(60.0)
-    lease(bench, "faktory", Terms(60.0, 60.0, 60.0))
+    lease(bench, "faktory", LeaseTerms(60.0, 60.0, 60.0))
     assert complete(bench, "a", b"", mine) is Verdict.UNKNOWN
     assert bench.job(number).state is State.LEASED
 

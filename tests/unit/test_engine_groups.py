@@ -3,26 +3,26 @@
 import pytest
 
 from crossdock.model.commands.admin import Bury, Remove, Requeue
-from crossdock.model.commands.core import CommitGroup, Enqueue, LeaseNext, OpenGroup, Refused
-from crossdock.model.events import GroupCalled
-from crossdock.model.job import Call, Links
-from crossdock.model.policies import Rules, Then
+from crossdock.model.commands.core import CommitBatch, Enqueue, LeaseNext, OpenBatch, Refused
+from crossdock.model.events import BatchCallbackPushed
+from crossdock.model.job import Callback, Links
+from crossdock.model.policies import Disposition, Policy
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held, spec
 from tests.model.values import callback
 
 DAY = 86_400.0
-KEPT = Rules(1, success=Then.COMPLETE)
-BOTH = (Call.COMPLETE, Call.SUCCESS)
+KEPT = Policy(1, success=Disposition.COMPLETE)
+BOTH = (Callback.COMPLETE, Callback.SUCCESS)
 
 
-def open_group(bench: Bench, name: str, *calls: Call, parent: str = "") -> None:
-    complete, success = (callback(name, call) if call in calls else None for call in Call)
-    assert bench.do(OpenGroup(name, "faktory", parent, "", complete, success))
+def open_group(bench: Bench, name: str, *calls: Callback, parent: str = "") -> None:
+    complete, success = (callback(name, call) if call in calls else None for call in Callback)
+    assert bench.do(OpenBatch(name, "faktory", parent, "", complete, success))
 
 
 def called(bench: Bench) -> list[tuple[str, str]]:
-    return [(event.name, event.call.name) for event in bench.events if isinstance(event, GroupCalled)]
+    return [(event.name, event.call.name) for event in bench.events if isinstance(event, BatchCallbackPushed)]
 
 
 def work_off(bench: Bench, *, succeed: bool = True) -> list[str]:
@@ -36,27 +36,27 @@ def work_off(bench: Bench, *, succeed: bool = True) -> list[str]:
 def test_complete_then_success_each_once(bench: Bench) -> None:
     open_group(bench, "g", *BOTH)
     bench.push("a", "b", links=Links(group="g"))
-    bench.do(CommitGroup("g"))
+    bench.do(CommitBatch("g"))
     assert called(bench) == []
     assert work_off(bench) == ["a", "b", "COMPLETE of g", "SUCCESS of g"]
     assert called(bench) == [("g", "COMPLETE"), ("g", "SUCCESS")]
 
 
 def test_callbacks_wait_for_the_commit(bench: Bench) -> None:
-    open_group(bench, "g", Call.SUCCESS)
+    open_group(bench, "g", Callback.SUCCESS)
     bench.push("a", links=Links(group="g"))
     work_off(bench)
     assert called(bench) == []
-    bench.do(CommitGroup("g"))
+    bench.do(CommitBatch("g"))
     assert called(bench) == [("g", "SUCCESS")]
     assert list(bench.notices) == ["mail"]
 
 
 def test_an_empty_group_calls_at_once(bench: Bench) -> None:
-    open_group(bench, "g", Call.COMPLETE)
-    bench.do(CommitGroup("g"))
+    open_group(bench, "g", Callback.COMPLETE)
+    bench.do(CommitBatch("g"))
     assert called(bench) == [("g", "COMPLETE")]
-    assert bench.do(CommitGroup("g"))
+    assert bench.do(CommitBatch("g"))
     assert called(bench) == [("g", "COMPLETE")]
 
 
@@ -64,7 +64,7 @@ def test_an_empty_group_calls_at_once(bench: Bench) -> None:
 def test_one_that_did_not_succeed_completes_and_keeps_success_away(bench: Bench, how: str) -> None:
     open_group(bench, "g", *BOTH)
     [number] = bench.push("a", links=Links(group="g"), due=bench.now.wall + 1.0)
-    bench.do(CommitGroup("g"))
+    bench.do(CommitBatch("g"))
     if how == "failed":
         bench.after(1.0)
         bench.lease()
@@ -80,7 +80,7 @@ def test_one_that_did_not_succeed_completes_and_keeps_success_away(bench: Bench,
 def test_one_that_succeeds_after_all_brings_success(bench: Bench) -> None:
     open_group(bench, "g", *BOTH)
     [number] = bench.push("a", links=Links(group="g"))
-    bench.do(CommitGroup("g"))
+    bench.do(CommitBatch("g"))
     work_off(bench, succeed=False)
     assert called(bench) == [("g", "COMPLETE")]
     bench.do(Requeue("faktory", list(bench.memory.jobs)))
@@ -89,28 +89,28 @@ def test_one_that_succeeds_after_all_brings_success(bench: Bench) -> None:
 
 
 def test_a_parent_waits_for_the_callbacks_of_its_child(bench: Bench) -> None:
-    open_group(bench, "parent", Call.SUCCESS)
-    open_group(bench, "child", Call.SUCCESS, parent="parent")
+    open_group(bench, "parent", Callback.SUCCESS)
+    open_group(bench, "child", Callback.SUCCESS, parent="parent")
     bench.push("a", links=Links(group="child"))
-    bench.do(CommitGroup("parent"))
-    bench.do(CommitGroup("child"))
+    bench.do(CommitBatch("parent"))
+    bench.do(CommitBatch("child"))
     assert work_off(bench) == ["a", "SUCCESS of child", "SUCCESS of parent"]
 
 
 def test_a_group_that_does_not_exist_has_no_members_and_no_children(bench: Bench) -> None:
     assert list(bench.do(Enqueue("faktory", [spec("a", links=Links(group="no"))]))) == [Refused.NO_GROUP]
-    assert not bench.do(OpenGroup("child", "faktory", "no", "", None, None))
-    assert not bench.do(CommitGroup("no"))
+    assert not bench.do(OpenBatch("child", "faktory", "no", "", None, None))
+    assert not bench.do(CommitBatch("no"))
     assert bench.events == []
 
 
 def test_how_long_groups_are_remembered(bench: Bench) -> None:
-    open_group(bench, "uncommitted", Call.SUCCESS)
-    open_group(bench, "committed", Call.SUCCESS)
-    open_group(bench, "done", Call.SUCCESS)
+    open_group(bench, "uncommitted", Callback.SUCCESS)
+    open_group(bench, "committed", Callback.SUCCESS)
+    open_group(bench, "done", Callback.SUCCESS)
     for name in ("committed", "done"):
         bench.push(name, links=Links(group=name))
-        bench.do(CommitGroup(name))
+        bench.do(CommitBatch(name))
     bench.lease()
     bench.lease()
     bench.succeed("done")
@@ -126,7 +126,7 @@ def test_how_long_groups_are_remembered(bench: Bench) -> None:
 def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) -> None:
     open_group(bench, "g", *BOTH)
     kept, _ = bench.push("kept", "waits", rules=KEPT, links=Links(group="g", tracked=True))
-    bench.do(CommitGroup("g"))
+    bench.do(CommitBatch("g"))
     bench.lease()
     bench.succeed("kept")
     bench.do(Remove("faktory", "expired", [kept], frozenset({State.COMPLETE})))
@@ -137,29 +137,29 @@ def test_a_member_that_was_kept_and_is_removed_counts_as_it_did(bench: Bench) ->
 
 def test_a_child_that_was_forgotten_no_longer_holds_up_complete(bench: Bench) -> None:
     open_group(bench, "parent", *BOTH)
-    bench.do(CommitGroup("parent"))
+    bench.do(CommitBatch("parent"))
     assert called(bench) == [("parent", "COMPLETE")]
     open_group(bench, "next parent", *BOTH)
-    open_group(bench, "child", Call.SUCCESS, parent="next parent")
-    bench.do(CommitGroup("next parent"))
+    open_group(bench, "child", Callback.SUCCESS, parent="next parent")
+    bench.do(CommitBatch("next parent"))
     assert ("next parent", "COMPLETE") not in called(bench)
     bench.after(1_800.0)
     assert ("next parent", "COMPLETE") in called(bench)
 
 
 def test_a_group_is_looked_at_when_a_member_that_failed_before_is_pushed(bench: Bench) -> None:
-    open_group(bench, "parent", Call.COMPLETE)
-    open_group(bench, "child", Call.SUCCESS, parent="parent")
-    bench.do(CommitGroup("parent"))
-    bench.do(CommitGroup("child"))
+    open_group(bench, "parent", Callback.COMPLETE)
+    open_group(bench, "child", Callback.SUCCESS, parent="parent")
+    bench.do(CommitBatch("parent"))
+    bench.do(CommitBatch("child"))
     bench.push("a", links=Links(group="child"), failures=1)
-    assert bench.memory.groups["child"].finished == Call.COMPLETE
+    assert bench.memory.groups["child"].finished == Callback.COMPLETE
     assert ("parent", "COMPLETE") in called(bench)
 
 
 def test_a_name_is_opened_once(bench: Bench) -> None:
-    open_group(bench, "g", Call.COMPLETE)
+    open_group(bench, "g", Callback.COMPLETE)
     bench.clock.pass_by(1.0)
-    assert not bench.do(OpenGroup("g", "faktory", "", "", None, callback("g", Call.SUCCESS)))
+    assert not bench.do(OpenBatch("g", "faktory", "", "", None, callback("g", Callback.SUCCESS)))
     assert bench.memory.groups["g"].complete is not None
     assert len(bench.memory.group_ends) == 1

@@ -4,13 +4,13 @@ from math import inf
 
 from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
-from crossdock.model.job import Bound, Form, Links
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.job import Form, LeaseBinding, Links
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench
 
-WORKQ = Rules(1, 0, 0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
+WORKQ = Policy(1, 0, 0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
 
 
 def put(bench: Bench, jid: str, t: float = 1.0, *, delay: float = 0.0, priority: float = 0, retries: int = 5) -> int:
@@ -73,7 +73,7 @@ def test_a_lease_without_end_by_the_clock_is_lazy_through_any_door(bench: Bench)
 
 def test_a_connection_that_is_lost_leaves_no_trace_of_its_lease(bench: Bench) -> None:
     number = put(bench, "j")
-    terms = c.Terms(inf, inf, inf, Bound.CONNECTION)
+    terms = c.LeaseTerms(inf, inf, inf, LeaseBinding.CONNECTION)
     assert bench.do(c.LeaseNext("masenko", ["default"], "", terms)) is not None
     bench.restart()
     extra = bench.job(number).extra

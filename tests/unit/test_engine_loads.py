@@ -5,7 +5,7 @@ import pytest
 from crossdock.engine.index import bulk_loads as kept
 from crossdock.engine.records import bulk_load
 from crossdock.model.commands.admin import Flush
-from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, Unwilling, digest
+from crossdock.model.commands.bulk import IDLE_S, ONCE_S, CloseLoad, Loaded, LoadJobs, LoadRefusal, digest
 from tests.model.bench import Bench, spec
 from tests.support.picture import picture
 
@@ -83,7 +83,7 @@ def test_nothing_opens_a_load(bench: Bench) -> None:
 def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
     load(bench, "one", "one", "two")
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
-    assert load(bench, "three") == Loaded(0, 0, 2, 1, Unwilling.CLOSED)
+    assert load(bench, "three") == Loaded(0, 0, 2, 1, LoadRefusal.CLOSED)
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 2, 1)
     assert bench.memory.loads.jids == 0
     assert bench.work_order() == ["one", "two"]
@@ -91,7 +91,7 @@ def test_a_closed_one_takes_nothing_and_knows_its_totals(bench: Bench) -> None:
 
 def test_one_that_never_was_is_closed_from_the_beginning(bench: Bench) -> None:
     assert bench.do(CloseLoad("run")) == Loaded(0, 0, 0, 0)
-    assert load(bench, "one") == Loaded(0, 0, 0, 0, Unwilling.CLOSED)
+    assert load(bench, "one") == Loaded(0, 0, 0, 0, LoadRefusal.CLOSED)
 
 
 def test_an_idle_one_is_closed_by_time(bench: Bench) -> None:
@@ -101,14 +101,14 @@ def test_an_idle_one_is_closed_by_time(bench: Bench) -> None:
     bench.after(IDLE_S - 10)
     assert load(bench, "three").new == 1
     bench.after(IDLE_S + 1)
-    assert load(bench, "four").refused is Unwilling.LAPSED, "not all of it may have come"
+    assert load(bench, "four").refused is LoadRefusal.LAPSED, "not all of it may have come"
 
 
 def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_load, "OPEN_AT_MOST", 2)
     load(bench, "one", run="a")
     load(bench, "one", run="b")
-    assert load(bench, "one", run="c").refused is Unwilling.TOO_MANY_OPEN
+    assert load(bench, "one", run="c").refused is LoadRefusal.TOO_MANY_OPEN
     assert load(bench, "two", run="a").new == 1
     bench.do(CloseLoad("a"))
     assert load(bench, "one", run="c").new == 1
@@ -117,7 +117,7 @@ def test_no_more_than_so_many_are_open(bench: Bench, monkeypatch: pytest.MonkeyP
 def test_nor_more_than_so_many_jids(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_load, "JIDS_AT_MOST", 3)
     load(bench, "one", "two", run="a")
-    assert load(bench, "one", "two", run="b") == Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_JIDS)
+    assert load(bench, "one", "two", run="b") == Loaded(0, 0, 0, 0, LoadRefusal.TOO_MANY_JIDS)
     assert load(bench, "two", "three", run="a") == Loaded(1, 1, 3, 1)
     bench.do(CloseLoad("a"))
     assert load(bench, "one", "two", run="b").new == 2
@@ -128,7 +128,7 @@ def test_the_oldest_of_the_closed_are_forgotten(bench: Bench, monkeypatch: pytes
     load(bench, "one", run="c")
     for run in "abc":
         bench.do(CloseLoad(run))
-    assert load(bench, "one", run="c").refused is Unwilling.CLOSED
+    assert load(bench, "one", run="c").refused is LoadRefusal.CLOSED
     assert list(bench.memory.loads.by_run) == ["b", "c"]
 
 

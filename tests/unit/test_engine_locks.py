@@ -3,16 +3,16 @@
 import pytest
 
 from crossdock.model.commands.admin import Bury, Remove, Requeue
-from crossdock.model.commands.core import Enqueue, Refused, Terms
+from crossdock.model.commands.core import Enqueue, LeaseTerms, Refused
 from crossdock.model.events import Removed
-from crossdock.model.job import Bound, Freed, Links, LockTerms
+from crossdock.model.job import LeaseBinding, Links, LockRelease, LockTerms
 from crossdock.model.states import State
 from tests.model.bench import Bench, held, spec
 
 DAY = 86_400.0
 
 
-def lock(bench: Bench, seconds: float = 600.0, freed: Freed = Freed.SUCCESS) -> Links:
+def lock(bench: Bench, seconds: float = 600.0, freed: LockRelease = LockRelease.SUCCESS) -> Links:
     return Links(LockTerms("lock", bench.now.steady + seconds, freed))
 
 
@@ -38,18 +38,18 @@ def test_of_two_in_one_push_the_first_gets_it(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("freed", "when", "locked"),
     [
-        (Freed.SUCCESS, "leased", True),
-        (Freed.SUCCESS, "given back", True),
-        (Freed.SUCCESS, "failed", True),
-        (Freed.SUCCESS, "dead", True),
-        (Freed.SUCCESS, "succeeded", False),
-        (Freed.SUCCESS, "removed", False),
-        (Freed.START, "leased", False),
-        (Freed.START, "given back", True),
-        (Freed.START, "failed", False),
+        (LockRelease.SUCCESS, "leased", True),
+        (LockRelease.SUCCESS, "given back", True),
+        (LockRelease.SUCCESS, "failed", True),
+        (LockRelease.SUCCESS, "dead", True),
+        (LockRelease.SUCCESS, "succeeded", False),
+        (LockRelease.SUCCESS, "removed", False),
+        (LockRelease.START, "leased", False),
+        (LockRelease.START, "given back", True),
+        (LockRelease.START, "failed", False),
     ],
 )
-def test_what_frees_a_lock(bench: Bench, freed: Freed, when: str, locked: bool) -> None:
+def test_what_frees_a_lock(bench: Bench, freed: LockRelease, when: str, locked: bool) -> None:
     [number] = bench.push("a", links=lock(bench, freed=freed))
     lease = held(bench.lease())
     if when == "given back":
@@ -66,7 +66,7 @@ def test_what_frees_a_lock(bench: Bench, freed: Freed, when: str, locked: bool) 
 
 
 def test_a_lock_until_start_is_not_held_again_by_one_that_did_start(bench: Bench) -> None:
-    [number] = bench.push("a", links=lock(bench, freed=Freed.START))
+    [number] = bench.push("a", links=lock(bench, freed=LockRelease.START))
     bench.lease()
     bench.fail("a")
     bench.do(Requeue("faktory", [number]))
@@ -75,7 +75,7 @@ def test_a_lock_until_start_is_not_held_again_by_one_that_did_start(bench: Bench
 
 
 def test_a_lock_until_start_stays_with_who_took_it_meanwhile(bench: Bench) -> None:
-    bench.push("a", links=lock(bench, freed=Freed.START))
+    bench.push("a", links=lock(bench, freed=LockRelease.START))
     lease = held(bench.lease())
     [other] = bench.push("b", links=lock(bench))
     bench.give_back(lease)
@@ -83,19 +83,19 @@ def test_a_lock_until_start_stays_with_who_took_it_meanwhile(bench: Bench) -> No
 
 
 def test_a_lock_until_start_is_held_again_after_a_restart(bench: Bench) -> None:
-    bench.push("a", links=lock(bench, freed=Freed.START))
-    bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    bench.push("a", links=lock(bench, freed=LockRelease.START))
+    bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))
     bench.restart()
     assert is_locked(bench)
 
 
 @pytest.mark.parametrize("back", ["restart", "give back", "one by one"])
 def test_a_lock_until_start_that_is_over_is_not_in_the_way_of_the_next_ones(bench: Bench, back: str) -> None:
-    bound = Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION)
-    bench.push("old", links=lock(bench, 10.0, Freed.START))
+    bound = LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION)
+    bench.push("old", links=lock(bench, 10.0, LockRelease.START))
     leases = [held(bench.lease(terms=bound))]
     bench.clock.pass_by(5.0)
-    [new] = bench.push("new", links=lock(bench, 600.0, Freed.START))
+    [new] = bench.push("new", links=lock(bench, 600.0, LockRelease.START))
     leases.append(held(bench.lease(terms=bound)))
     if back == "one by one":  # the first still has its time, when it comes back
         bench.give_back(leases.pop(0))

@@ -10,7 +10,7 @@ from crossdock.model.commands.core import Claim, Enqueue, Fail, ResolveDependent
 from crossdock.model.commands.qless import Pop, Put
 from crossdock.model.events import Failed, Readied, Scheduled
 from crossdock.model.job import Extra, Form, Links, Number, Spec
-from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.model.policies import Backoff, Disposition, Policy
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench, held
@@ -18,10 +18,12 @@ from tests.support.picture import picture
 from tests.support.steps import steps
 
 #: As Masenko's
-RULES = Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
+RULES = Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
 
 
-def push(bench: Bench, jid: str, *needs: Number, deadqueue: str = "", due: float = 0.0, rules: Rules = RULES) -> Number:
+def push(
+    bench: Bench, jid: str, *needs: Number, deadqueue: str = "", due: float = 0.0, rules: Policy = RULES
+) -> Number:
     extra = Extra(links=Links(needs=needs), deadqueue=deadqueue)
     bench.do(Enqueue("masenko", [Spec(jid, "default", "kind", b"", Form.NONE, 0, rules, due, extra)]))
     return bench.memory.counters.number
@@ -52,7 +54,7 @@ def test_a_job_waits_for_all_it_needs_and_then_stands_at_the_tail(bench: Bench) 
 
 
 def test_a_need_that_failed_with_tries_left_still_counts(bench: Bench) -> None:
-    a = push(bench, "a", rules=Rules(1, backoff=Backoff.QUARTIC))
+    a = push(bench, "a", rules=Policy(1, backoff=Backoff.QUARTIC))
     b = push(bench, "b", a)
     bench.lease()
     bench.fail("a")
@@ -81,9 +83,9 @@ def test_with_a_due_time_ahead_it_is_scheduled_then(bench: Bench) -> None:
 @pytest.mark.parametrize("how", ["never there", "gone", "complete", "failed", "dead", "in its dead queue"])
 def test_what_cannot_succeed_any_more_is_not_waited_for(bench: Bench, how: str) -> None:
     rules = {
-        "complete": Rules(0, success=Then.COMPLETE),
-        "failed": Rules(0, exhausted=Then.FAILED),
-        "dead": Rules(0, exhausted=Then.DEAD),
+        "complete": Policy(0, success=Disposition.COMPLETE),
+        "failed": Policy(0, exhausted=Disposition.FAILED),
+        "dead": Policy(0, exhausted=Disposition.DEAD),
     }.get(how, RULES)
     a = push(bench, "a", rules=rules, deadqueue="dead" if how == "in its dead queue" else "")
     bench.lease()
@@ -99,7 +101,7 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
     a = push(bench, "a", deadqueue="dead")
     b = push(bench, "b", a, deadqueue="dead")
     push(bench, "c", a, deadqueue="dead")
-    d = push(bench, "d", b, deadqueue="dead", rules=Rules(20, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE))
+    d = push(bench, "d", b, deadqueue="dead", rules=Policy(20, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
     push(bench, "e", a, d, deadqueue="dead")
     dropped = push(bench, "dropped", d)
     free = push(bench, "free")
@@ -119,7 +121,7 @@ def test_lost_needs_fail_depth_first_in_the_order_they_were_pushed(bench: Bench)
 
 
 def test_one_that_moved_to_its_dead_queue_is_as_if_new(bench: Bench) -> None:
-    a = push(bench, "a", deadqueue="dead", rules=Rules(1, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE))
+    a = push(bench, "a", deadqueue="dead", rules=Policy(1, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE))
     bench.lease()
     bench.fail("a")
     bench.after(1.0)

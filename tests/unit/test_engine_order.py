@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.model.commands.admin import ForgetQueue, PauseQueues, Requeue, ResumeQueues
-from crossdock.model.commands.core import Terms
-from crossdock.model.job import Bound
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.commands.core import LeaseTerms
+from crossdock.model.job import LeaseBinding
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
-RETURNS = Rules(3, 0, 0, Backoff.NONE, Then.DEAD, lapse=Lapse.RETURN)
+RETURNS = Policy(3, 0, 0, Backoff.NONE, Disposition.DEAD, lapse=LeaseExpiry.RETURN)
 
 
 def test_first_come_first_served(bench: Bench) -> None:
@@ -154,7 +154,7 @@ Bring = str
 
 def bring_back(bench: Bench, how: Bring) -> None:
     """Lease the next job and let it come back without a failure."""
-    terms = Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION if how == "restart" else Bound.NOBODY)
+    terms = LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION if how == "restart" else LeaseBinding.NOBODY)
     job = bench.lease(terms=terms)
     if how == "give back":
         bench.give_back(held(job))
@@ -193,7 +193,7 @@ def test_only_a_lease_that_was_worked_on_counts_as_an_attempt(bench: Bench, how:
 def test_what_comes_back_brings_its_queue_back(bench: Bench, how: Bring) -> None:
     """Its queue was forgotten while it was leased."""
     bench.push("a", rules=RETURNS)
-    job = bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))
     bench.do(ForgetQueue("default"))
     assert "default" not in bench.memory.queues
     if how == "give back":
@@ -216,7 +216,7 @@ def test_what_was_requeued_stands_at_the_end(bench: Bench) -> None:
 
 
 def test_a_retried_job_stands_where_its_due_time_puts_it(bench: Bench) -> None:
-    bench.push("a", rules=Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD))
+    bench.push("a", rules=Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD))
     bench.push("b")
     bench.lease()
     bench.fail("a")

@@ -11,9 +11,9 @@ from crossdock.model.commands import qless as m
 from crossdock.model.commands.admin import Bury, Flush, Remove, Reroute
 from crossdock.model.commands.core import Claim, Enqueue, Fail, ResolveDependents, Start, Succeed, Transaction
 from crossdock.model.events import DependentsPostponed, DependentsResolved, Failed, Readied, Succeeded
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from crossdock.model.job import Extra, Form, Links, Number, Spec
-from crossdock.model.policies import Backoff, Ending, Rules, Then
+from crossdock.model.policies import Backoff, Disposition, Ending, Policy
 from crossdock.model.states import State
 from tests.model import invariants
 from tests.model.bench import Bench, held
@@ -22,7 +22,7 @@ from tests.support.picture import picture
 from tests.support.steps import steps
 
 #: As Masenko's
-RULES = Rules(0, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
+RULES = Policy(0, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
 
 ANY = frozenset(State)
 
@@ -82,14 +82,14 @@ def test_a_success_with_many_dependents_is_a_batch_of_its_own(bench: Bench) -> N
     many = push(bench, "j", a, many=10)
     bench.lease()
     bench.succeed("a")
-    events = decode_batch(bench.batches[-1]).events
+    events = decode_entry(bench.batches[-1]).events
     assert [type(event) for event in events] == [DependentsPostponed, Succeeded]
     assert states(bench, many) == [State.BLOCKED] * 10
     assert bench.engine.due_in(bench.now) == 0.0, "the timer goes on with them"
     assert slice_of(bench) == 4
     assert states(bench, many) == [State.READY] * 4 + [State.BLOCKED] * 6
     assert bench.notices == ("default",), "those who wait for a job are asked"
-    events = decode_batch(bench.batches[-1]).events
+    events = decode_entry(bench.batches[-1]).events
     assert [type(event) for event in events] == [DependentsResolved, Readied]
     assert finish(bench) == 2
     assert bench.work_order() == [f"j{n}" for n in range(10)]
@@ -311,7 +311,7 @@ def test_needs_may_be_edited_before_the_dependent_knows(bench: Bench) -> None:
     for number, more in ((many[6], (other,)), (many[7], ())):
         unmet = dependents.unmet(bench.memory, bench.job(number))
         assert unmet == ()
-        bench.do(m.EditNeeds("qless", 4.0, number, (*unmet, *more)))
+        bench.do(m.EditDependencies("qless", 4.0, number, (*unmet, *more)))
         check(bench)
     bench.do(m.SetPriority("qless", 5.0, many[8], 7))
     check(bench)

@@ -6,12 +6,12 @@ import pytest
 
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.queue_counts import tally
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Bury, Flush, ForgetQueue, PauseQueues, Remove, Requeue, ResumeQueues
-from crossdock.model.commands.core import Enqueue, LeaseNext, Terms
+from crossdock.model.commands.core import Enqueue, LeaseNext, LeaseTerms
 from crossdock.model.events import QueuePaused, QueueSeen
 from crossdock.model.job import Form, Job, Number
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from tests.model.bench import TERMS, Bench, held
 
@@ -31,7 +31,7 @@ def test_naming_a_queue_makes_it_known_only_where_the_door_says_so(bench: Bench)
     assert bench.nothing_to_lease("a")
     assert bench.memory.queues == {}
     assert bench.events == [], "an idle poll costs nothing"
-    assert bench.nothing_to_lease("a", terms=Terms(1.0, 1.0, 1.0, registers=True))
+    assert bench.nothing_to_lease("a", terms=LeaseTerms(1.0, 1.0, 1.0, registers=True))
     assert list(bench.memory.queues) == ["a"]
     assert isinstance(bench.last, QueueSeen)
 
@@ -163,9 +163,9 @@ def test_what_a_queue_tells_of_its_row_agrees_with_a_look_at_every_job() -> None
         queue, jobs = Queue("q", 0.0), dict[int, Job]()
         for number in range(count):
             place = (-random.randrange(priorities), random.choice((0, 0, 1, 1, 2)), random.random(), b"", number)
-            jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Rules(), State.READY, 0.0, place[2])
+            jobs[number] = Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Policy(), State.READY, 0.0, place[2])
             queue.ready.add(place)
-        memory = Memory()
+        memory = EngineState()
         memory.queues["q"] = queue
         assert tally(memory, "q").overtaking == sum(place[1] == 0 for place in queue.ready)
         assert queue.oldest(jobs) == min((job.since for job in jobs.values()), default=None)

@@ -2,24 +2,24 @@
 
 import pytest
 
-from crossdock.model.commands.core import SetRecurrences
-from crossdock.model.job import Freed, Links, LockTerms
-from crossdock.model.records import Recurrence
+from crossdock.model.commands.core import SetSchedules
+from crossdock.model.job import Links, LockRelease, LockTerms
+from crossdock.model.records import Schedule
 from tests.model.bench import Bench, spec
 
 DAY = 86_400.0
 
 
-def cron(schedule: str = "0 * * * *", zone: str = "UTC", queue: str = "default") -> Recurrence:
-    return Recurrence("cron", "faktory", schedule, zone, spec("", queue), 0.0)
+def cron(schedule: str = "0 * * * *", zone: str = "UTC", queue: str = "default") -> Schedule:
+    return Schedule("cron", "faktory", schedule, zone, spec("", queue), 0.0)
 
 
 def lock(bench: Bench) -> Links:
-    return Links(LockTerms("lock", bench.now.steady + 9e9, Freed.SUCCESS))
+    return Links(LockTerms("lock", bench.now.steady + 9e9, LockRelease.SUCCESS))
 
 
 def test_a_job_at_each_time_of_the_schedule(bench: Bench) -> None:
-    bench.do(SetRecurrences([cron()]))
+    bench.do(SetSchedules([cron()]))
     first = (bench.now.wall // 3_600 + 1) * 3_600
     assert bench.after(first - bench.now.wall - 0.001).spawned == 0
     assert bench.after(0.001).spawned == 1
@@ -32,15 +32,15 @@ def test_a_job_at_each_time_of_the_schedule(bench: Bench) -> None:
 
 
 def test_runs_that_were_missed_are_made_up_for_once(bench: Bench) -> None:
-    bench.do(SetRecurrences([cron()]))
+    bench.do(SetSchedules([cron()]))
     assert bench.after(3 * DAY).spawned == 1
     assert bench.tick().spawned == 0
 
 
 def test_a_run_whose_lock_is_held_is_left_out(bench: Bench) -> None:
     [holder] = bench.push("a", links=lock(bench))
-    wanted = Recurrence("cron", "faktory", "0 * * * *", "UTC", spec("", links=lock(bench)), 0.0)
-    bench.do(SetRecurrences([wanted]))
+    wanted = Schedule("cron", "faktory", "0 * * * *", "UTC", spec("", links=lock(bench)), 0.0)
+    bench.do(SetSchedules([wanted]))
     bench.after(3_600.0)
     assert list(bench.memory.jobs) == [holder]
     assert bench.memory.locks["lock"].holder == holder
@@ -53,16 +53,14 @@ def test_a_run_whose_lock_is_held_is_left_out(bench: Bench) -> None:
 
 def test_of_two_runs_that_are_due_together_one_gets_the_lock(bench: Bench) -> None:
     links = lock(bench)
-    bench.do(
-        SetRecurrences([Recurrence(name, "faktory", "0 * * * *", "UTC", spec("", links=links), 0.0) for name in "ab"])
-    )
+    bench.do(SetSchedules([Schedule(name, "faktory", "0 * * * *", "UTC", spec("", links=links), 0.0) for name in "ab"]))
     bench.after(3_600.0)
     assert list(bench.memory.jobs) == [1]
     assert bench.push("next") == [2]
 
 
 def test_a_clock_set_back_runs_nothing_twice(bench: Bench) -> None:
-    bench.do(SetRecurrences([cron()]))
+    bench.do(SetSchedules([cron()]))
     assert bench.after(3_600.0).spawned == 1
     bench.clock.jump(-3_600.0)
     assert bench.tick().spawned == 0
@@ -70,28 +68,28 @@ def test_a_clock_set_back_runs_nothing_twice(bench: Bench) -> None:
 
 
 def test_what_did_not_change_keeps_its_next_run(bench: Bench) -> None:
-    bench.do(SetRecurrences([cron()]))
+    bench.do(SetSchedules([cron()]))
     so_far = len(bench.events)
     bench.clock.pass_by(3 * DAY)
-    bench.do(SetRecurrences([cron()]))
+    bench.do(SetSchedules([cron()]))
     assert len(bench.events) == so_far
     assert bench.tick().spawned == 1
 
 
 def test_another_job_at_the_same_times_keeps_its_next_run(bench: Bench) -> None:
-    bench.do(SetRecurrences([cron()]))
+    bench.do(SetSchedules([cron()]))
     bench.clock.pass_by(3 * DAY)
-    bench.do(SetRecurrences([cron(queue="other")]))
+    bench.do(SetSchedules([cron(queue="other")]))
     assert bench.tick().spawned == 1
     assert [job.queue for job in bench.memory.jobs.values()] == ["other"]
 
 
 @pytest.mark.parametrize("other", [cron("30 * * * *"), cron(zone="Asia/Kathmandu")])
-def test_other_times_begin_anew_and_what_is_left_out_ends(bench: Bench, other: Recurrence) -> None:
-    bench.do(SetRecurrences([cron()]))
+def test_other_times_begin_anew_and_what_is_left_out_ends(bench: Bench, other: Schedule) -> None:
+    bench.do(SetSchedules([cron()]))
     bench.clock.pass_by(3 * DAY)
-    bench.do(SetRecurrences([other]))
+    bench.do(SetSchedules([other]))
     assert bench.tick().spawned == 0
-    bench.do(SetRecurrences([]))
+    bench.do(SetSchedules([]))
     assert bench.after(3 * DAY).spawned == 0
     assert bench.engine.due_in(bench.now) is None

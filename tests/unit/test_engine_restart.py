@@ -3,9 +3,9 @@
 import pytest
 
 from crossdock.model.commands.admin import PauseQueues
-from crossdock.model.commands.core import Start, Terms
+from crossdock.model.commands.core import LeaseTerms, Start
 from crossdock.model.events import Started
-from crossdock.model.job import Bound
+from crossdock.model.job import LeaseBinding
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 from tests.model.rig import fold
@@ -19,8 +19,8 @@ def bench() -> Bench:
     return bench
 
 
-def terms(bound: Bound) -> Terms:
-    return Terms(1_800.0, 60.0, 86_400.0, bound)
+def terms(bound: LeaseBinding) -> LeaseTerms:
+    return LeaseTerms(1_800.0, 60.0, 86_400.0, bound)
 
 
 def test_a_restart_says_so_and_counts(bench: Bench) -> None:
@@ -32,7 +32,7 @@ def test_a_restart_says_so_and_counts(bench: Bench) -> None:
 
 def test_leases_are_kept_with_what_is_left_of_their_time(bench: Bench) -> None:
     bench.push("a", "b")
-    for bound in (Bound.NOBODY, Bound.WORKER):
+    for bound in (LeaseBinding.NOBODY, LeaseBinding.WORKER):
         bench.lease(terms=terms(bound))
     bench.clock.pass_by(1_000.0)
     bench.restart()
@@ -43,8 +43,8 @@ def test_leases_are_kept_with_what_is_left_of_their_time(bench: Bench) -> None:
 
 def test_leases_bound_to_a_connection_are_given_back(bench: Bench) -> None:
     bench.push("a", "b")
-    bound = held(bench.lease(terms=terms(Bound.CONNECTION)))
-    bench.lease(terms=terms(Bound.NOBODY))
+    bound = held(bench.lease(terms=terms(LeaseBinding.CONNECTION)))
+    bench.lease(terms=terms(LeaseBinding.NOBODY))
     bench.restart()
     assert bench.job(bound[0]).state is State.READY
     assert bench.job(bound[0]).attempts == 0

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from crossdock.engine.jobs.retry_policy import delay
 from crossdock.model.commands.admin import Bury, Requeue
-from crossdock.model.commands.core import Terms
-from crossdock.model.events import Failed, Lapsed
+from crossdock.model.commands.core import LeaseTerms
+from crossdock.model.events import Failed, LeaseExpired
 from crossdock.model.job import Failure
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 from tests.model.rig import Die
@@ -45,13 +45,13 @@ def test_other_delays(backoff: Backoff, count: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("rules", "failures", "end"), [
-    (Rules(5, backoff=Backoff.QUARTIC, exhausted=Then.DEAD), 5, State.DEAD),
-    (Rules(1, backoff=Backoff.QUARTIC, exhausted=Then.DEAD), 1, State.DEAD),
-    (Rules(2, backoff=Backoff.QUARTIC, exhausted=Then.GONE), 2, State.GONE),
-    (Rules(0, exhausted=Then.GONE), 0, State.GONE),  # Faktory `retry` 0
-    (Rules(-1, exhausted=Then.DEAD), 0, State.DEAD),  # Faktory `retry` below 0
+    (Policy(5, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD), 5, State.DEAD),
+    (Policy(1, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD), 1, State.DEAD),
+    (Policy(2, backoff=Backoff.QUARTIC, exhausted=Disposition.GONE), 2, State.GONE),
+    (Policy(0, exhausted=Disposition.GONE), 0, State.GONE),  # Faktory `retry` 0
+    (Policy(-1, exhausted=Disposition.DEAD), 0, State.DEAD),  # Faktory `retry` below 0
 ])  # fmt: skip
-def test_so_many_retries_and_no_more(bench: Bench, rules: Rules, failures: int, end: State) -> None:
+def test_so_many_retries_and_no_more(bench: Bench, rules: Policy, failures: int, end: State) -> None:
     [number] = bench.push("poison", rules=rules)
     bench.push("next in line")
     for attempt in range(1, failures + 1):
@@ -70,7 +70,7 @@ def test_so_many_retries_and_no_more(bench: Bench, rules: Rules, failures: int, 
 
 
 def test_a_dead_job_is_purged_after_180_days(bench: Bench) -> None:
-    [number] = bench.push("a", rules=Rules(-1, exhausted=Then.DEAD))
+    [number] = bench.push("a", rules=Policy(-1, exhausted=Disposition.DEAD))
     bench.lease()
     bench.fail("a")
     assert bench.after(180 * DAY - 0.001).purged == 0
@@ -89,7 +89,7 @@ def test_burying_again_keeps_a_dead_job_longer(bench: Bench) -> None:
 
 
 def test_a_dead_job_that_is_brought_back_and_fails_again_is_dead_again(bench: Bench) -> None:
-    [number] = bench.push("a", rules=Rules(0, exhausted=Then.DEAD))
+    [number] = bench.push("a", rules=Policy(0, exhausted=Disposition.DEAD))
     for failures in (1, 2):
         bench.lease()
         bench.fail("a")
@@ -101,7 +101,7 @@ def test_a_dead_job_that_is_brought_back_and_fails_again_is_dead_again(bench: Be
 def test_what_an_error_leaves_behind(bench: Bench) -> None:
     begin = bench.now.wall
     bench.die.value = 2
-    [number] = bench.push("a", rules=Rules(1, 0, 0, Backoff.POLYNOMIAL, Then.DEAD))
+    [number] = bench.push("a", rules=Policy(1, 0, 0, Backoff.POLYNOMIAL, Disposition.DEAD))
 
     def error() -> Failure:
         extra = bench.job(number).extra
@@ -144,8 +144,8 @@ def test_a_lease_ends_at_its_end_and_not_before(bench: Bench) -> None:
     ("own", "lasts"), [(0, 1_800.0), (1, 60.0), (59, 60.0), (60, 60.0), (90, 90.0), (1e9, 86_400.0)]
 )
 def test_a_lease_lasts_as_the_job_asks_within_what_the_door_allows(bench: Bench, own: float, lasts: float) -> None:
-    bench.push("a", rules=Rules(1, 0, own))
-    job = bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0))
+    bench.push("a", rules=Policy(1, 0, own))
+    job = bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0))
     assert job.lease is not None
     assert job.lease.end - bench.now.steady == lasts
 
@@ -163,29 +163,29 @@ def test_a_lease_that_ran_out_is_a_failure_that_nobody_reported(bench: Bench) ->
 
 
 def test_or_it_is_none_if_the_job_says_so(bench: Bench) -> None:
-    [number] = bench.push("a", rules=Rules(3, lapse=Lapse.RETURN))
+    [number] = bench.push("a", rules=Policy(3, lapse=LeaseExpiry.RETURN))
     bench.lease()
     bench.after(1_800.0)
-    assert isinstance(bench.last, Lapsed)
+    assert isinstance(bench.last, LeaseExpired)
     assert bench.job(number).state is State.READY
     assert (bench.job(number).attempts, bench.job(number).failures) == (1, 0)
     assert (bench.memory.counters.processed, bench.memory.counters.failures) == (0, 0)
 
 
-@pytest.mark.parametrize("lapse", [Lapse.FAILURE, Lapse.RETURN])
-def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lapse: Lapse) -> None:
-    [number] = bench.push("a", rules=Rules(9, 2, backoff=Backoff.QUARTIC, exhausted=Then.DEAD, lapse=lapse))
+@pytest.mark.parametrize("lapse", [LeaseExpiry.FAILURE, LeaseExpiry.RETURN])
+def test_leases_that_run_out_end_a_job_after_max_attempts(bench: Bench, lapse: LeaseExpiry) -> None:
+    [number] = bench.push("a", rules=Policy(9, 2, backoff=Backoff.QUARTIC, exhausted=Disposition.DEAD, lapse=lapse))
     states = []
     for _ in range(2):
         bench.lease()
         bench.after(1_800.0)
         states.append(bench.job(number).state)
         bench.after(1.0)
-    assert states == [State.RETRYING if lapse is Lapse.FAILURE else State.READY, State.DEAD]
+    assert states == [State.RETRYING if lapse is LeaseExpiry.FAILURE else State.READY, State.DEAD]
 
 
 def test_who_comes_after_the_lease_ran_out_has_lost_it(bench: Bench) -> None:
-    bench.push("a", rules=Rules(3, lapse=Lapse.RETURN))
+    bench.push("a", rules=Policy(3, lapse=LeaseExpiry.RETURN))
     late = held(bench.lease(worker="slow"))
     bench.after(1_800.0)
     bench.lease(worker="quick")

@@ -5,19 +5,19 @@ from typing import Final
 import pytest
 
 from crossdock.model.commands.admin import Bury, Remove
-from crossdock.model.commands.core import Terms
+from crossdock.model.commands.core import LeaseTerms
 from crossdock.model.events import Failed, Succeeded
-from crossdock.model.job import Bound
-from crossdock.model.policies import Rules, Then
+from crossdock.model.job import LeaseBinding
+from crossdock.model.policies import Disposition, Policy
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
 
-def terms(bound: Bound) -> Terms:
-    return Terms(1_800.0, 60.0, 86_400.0, bound)
+def terms(bound: LeaseBinding) -> LeaseTerms:
+    return LeaseTerms(1_800.0, 60.0, 86_400.0, bound)
 
 
-N, W, C = Bound.NOBODY, Bound.WORKER, Bound.CONNECTION
+N, W, C = LeaseBinding.NOBODY, LeaseBinding.WORKER, LeaseBinding.CONNECTION
 
 #: To whom the lease of worker "holder" is bound · who settles, under what name · with what token · may it
 FENCES: Final = [
@@ -50,7 +50,9 @@ FENCES: Final = [
 
 @pytest.mark.parametrize("success", [True, False], ids=["succeed", "fail"])
 @pytest.mark.parametrize(("bound", "name", "token", "may"), FENCES)
-def test_who_may_settle(bench: Bench, bound: Bound, name: str, token: str | None, may: bool, success: bool) -> None:
+def test_who_may_settle(
+    bench: Bench, bound: LeaseBinding, name: str, token: str | None, may: bool, success: bool
+) -> None:
     bench.push("gone")
     gone = held(bench.lease(worker="holder"))
     bench.succeed("gone", "holder", gone)
@@ -134,10 +136,11 @@ def test_giving_back_what_is_over_changes_nothing(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "state"), [(Then.GONE, None), (Then.COMPLETE, State.COMPLETE), (Then.DEAD, State.DEAD)]
+    ("then", "state"),
+    [(Disposition.GONE, None), (Disposition.COMPLETE, State.COMPLETE), (Disposition.DEAD, State.DEAD)],
 )
-def test_a_success_leads_where_the_rules_say(bench: Bench, then: Then, state: State | None) -> None:
-    [number] = bench.push("a", rules=Rules(success=then))
+def test_a_success_leads_where_the_rules_say(bench: Bench, then: Disposition, state: State | None) -> None:
+    [number] = bench.push("a", rules=Policy(success=then))
     mine = held(bench.lease())
     assert bench.succeed("a", "w", mine)
     assert [job.state for job in bench.memory.jobs.values()] == ([state] if state is not None else [])
@@ -147,9 +150,11 @@ def test_a_success_leads_where_the_rules_say(bench: Bench, then: Then, state: St
         assert bench.memory.jobs == {}
 
 
-@pytest.mark.parametrize(("then", "state"), [(Then.GONE, None), (Then.FAILED, State.FAILED), (Then.DEAD, State.DEAD)])
-def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Then, state: State | None) -> None:
-    [number] = bench.push("a", rules=Rules(-1, exhausted=then))
+@pytest.mark.parametrize(
+    ("then", "state"), [(Disposition.GONE, None), (Disposition.FAILED, State.FAILED), (Disposition.DEAD, State.DEAD)]
+)
+def test_a_last_failure_leads_where_the_rules_say(bench: Bench, then: Disposition, state: State | None) -> None:
+    [number] = bench.push("a", rules=Policy(-1, exhausted=then))
     bench.lease()
     assert bench.fail("a")
     assert [job.state for job in bench.memory.jobs.values()] == ([state] if state is not None else [])

@@ -3,11 +3,11 @@
 import pytest
 
 from crossdock.engine.records.throttles import throttles_set
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Flush, Remove
-from crossdock.model.commands.core import SetThrottles, Terms
+from crossdock.model.commands.core import LeaseTerms, SetThrottles
 from crossdock.model.events import ThrottlesSet
-from crossdock.model.job import Bound
+from crossdock.model.job import LeaseBinding
 from crossdock.model.records import OF_QUEUE, Per
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
@@ -65,7 +65,7 @@ def test_leases_from_before_the_throttle_count(bench: Bench) -> None:
 def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
     bench.do(SetThrottles([("default", 1, Per.QUEUE, 0.0)]))
     [number] = bench.push("a")
-    bench.lease(terms=Terms(1_800.0, 60.0, 86_400.0, Bound.CONNECTION))
+    bench.lease(terms=LeaseTerms(1_800.0, 60.0, 86_400.0, LeaseBinding.CONNECTION))
     if how == "flushed":
         bench.do(Flush("faktory"))
     elif how == "removed":
@@ -81,7 +81,7 @@ def test_a_lease_that_is_no_more_counts_no_more(bench: Bench, how: str) -> None:
 def test_throttles_that_are_waited_for_keep_their_order_when_the_configuration_drops_them() -> None:
     """Of a set it would differ from one process to the next, and so a recovered state from the live one."""
     queues = [f"q{n}" for n in range(20)]
-    memory = Memory()
+    memory = EngineState()
     throttles_set(memory, ThrottlesSet(1.0, [(queue, 1, Per.QUEUE, 0.0) for queue in queues]))
     for throttle in memory.throttles.values():
         throttle.pending["x"] = 1.0

@@ -3,11 +3,11 @@
 import pytest
 
 from crossdock.model.commands.admin import Requeue
-from crossdock.model.commands.core import SetTrack, Terms
-from crossdock.model.events import AnyEvent, TracksDated
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
-from crossdock.model.job import Bound, Links, Number
-from crossdock.model.policies import Lapse, Rules, Then
+from crossdock.model.commands.core import LeaseTerms, SetProgress
+from crossdock.model.events import AnyEvent, ProgressDated
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
+from crossdock.model.job import LeaseBinding, Links, Number
+from crossdock.model.policies import Disposition, LeaseExpiry, Policy
 from tests.model.bench import Bench, held
 
 DAY = 86_400.0
@@ -19,7 +19,7 @@ def shown(bench: Bench, jid: str = "a") -> str | None:
 
 
 def test_a_track_follows_its_job(bench: Bench) -> None:
-    rules = Rules(1, exhausted=Then.DEAD)
+    rules = Policy(1, exhausted=Disposition.DEAD)
     seen = [shown(bench)]
     bench.push("a", links=Links(tracked=True), rules=rules)
     seen.append(shown(bench))
@@ -38,8 +38,8 @@ def test_a_track_follows_its_job(bench: Bench) -> None:
 
 @pytest.mark.parametrize("how", ["given back", "lapsed", "restarted"])
 def test_a_track_follows_a_job_that_is_back_in_its_place(bench: Bench, how: str) -> None:
-    bench.push("a", links=Links(tracked=True), rules=Rules(1, lapse=Lapse.RETURN))
-    job = bench.lease(terms=Terms(60.0, 60.0, 60.0, Bound.CONNECTION))
+    bench.push("a", links=Links(tracked=True), rules=Policy(1, lapse=LeaseExpiry.RETURN))
+    job = bench.lease(terms=LeaseTerms(60.0, 60.0, 60.0, LeaseBinding.CONNECTION))
     if how == "given back":
         bench.give_back(held(job))
     elif how == "lapsed":
@@ -52,7 +52,7 @@ def test_a_track_follows_a_job_that_is_back_in_its_place(bench: Bench, how: str)
 def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> None:
     bench.push("a", links=Links(tracked=True))
     bench.clock.pass_by(1_000.0)
-    bench.do(SetTrack("a", 50, None))
+    bench.do(SetProgress("a", 50, None))
     bench.after(1_799.0)
     assert shown(bench) == "enqueued"
     assert bench.memory.tracks["a"].percent == 50
@@ -63,7 +63,7 @@ def test_a_track_is_kept_half_an_hour_after_its_last_change(bench: Bench) -> Non
 def test_a_track_is_forgotten_though_the_clock_was_set_back(bench: Bench) -> None:
     bench.push("dated by a wrong clock")
     bench.clock.jump(-DAY)
-    bench.do(SetTrack("a", 50, None))
+    bench.do(SetProgress("a", 50, None))
     bench.after(1_800.0)
     assert bench.memory.tracks == {}
 
@@ -80,8 +80,8 @@ def test_a_clock_set_forward_takes_no_track_away(bench: Bench) -> None:
 def test_a_track_of_an_old_journal_is_kept_half_an_hour_after_the_next_start(bench: Bench) -> None:
     """Its events did not say until when by the steady clock."""
     bench.push("a", links=Links(tracked=True))
-    old: list[AnyEvent] = [event for event in bench.events if not isinstance(event, TracksDated)]
-    bench.batches = [encode_batch(Batch(EVENT_VERSION, bench.now.wall, bench.now.steady, old))]
+    old: list[AnyEvent] = [event for event in bench.events if not isinstance(event, ProgressDated)]
+    bench.batches = [encode_entry(JournalEntry(EVENT_VERSION, bench.now.wall, bench.now.steady, old))]
     bench.clock.jump(-DAY)
     bench.restart()
     bench.after(1_799.0)
@@ -103,7 +103,7 @@ def test_a_track_outlives_the_lease_it_tells_of(bench: Bench) -> None:
 
 
 def test_anybody_may_track_any_name(bench: Bench) -> None:
-    bench.do(SetTrack("nobody", None, "text"))
+    bench.do(SetProgress("nobody", None, "text"))
     assert shown(bench, "nobody") == "unknown"
 
 
@@ -111,7 +111,7 @@ def test_anybody_may_track_any_name(bench: Bench) -> None:
 def test_a_lease_is_extended_never_cut_and_by_a_day_at_most(bench: Bench, until: float, end: float) -> None:
     bench.push("a")
     job = bench.lease()
-    bench.do(SetTrack("a", None, None, bench.now.wall + until))
+    bench.do(SetProgress("a", None, None, bench.now.wall + until))
     assert job.lease is not None
     assert job.lease.end - bench.now.steady == end
     assert bench.after(end - 0.001).lapsed == 0

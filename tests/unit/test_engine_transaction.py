@@ -9,20 +9,20 @@ from crossdock.model.commands.core import (
     DrawNumbers,
     Fail,
     LeaseNext,
+    LeaseTerms,
     Succeed,
-    Terms,
     Transacted,
     Transaction,
 )
 from crossdock.model.events import NumbersDrawn, Pushed, Succeeded
-from crossdock.model.events.codec import decode_batch
-from crossdock.model.job import Bound, Extra, Form, Job, Links, Number, Spec
-from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.model.events.codec import decode_entry
+from crossdock.model.job import Extra, Form, Job, LeaseBinding, Links, Number, Spec
+from crossdock.model.policies import Backoff, Disposition, Policy
 from crossdock.model.states import State
 from tests.model.bench import Bench, held
 
-RULES = Rules(3, 0, 0, Backoff.QUARTIC, Then.DEAD_QUEUE, due_band=0)
-FOR_EVER = Terms(float("inf"), float("inf"), float("inf"), Bound.CONNECTION)
+RULES = Policy(3, 0, 0, Backoff.QUARTIC, Disposition.DEAD_QUEUE, due_band=0)
+FOR_EVER = LeaseTerms(float("inf"), float("inf"), float("inf"), LeaseBinding.CONNECTION)
 
 
 def spec(jid: str, *needs: Number) -> Spec:
@@ -47,7 +47,7 @@ def test_the_steps_are_one_batch_in_their_order(bench: Bench) -> None:
     bench.do(Transaction("masenko", [spec("a")]))
     a = lease(bench)
     assert transact(bench, spec("b"), spec("c"), ack(a), spec("d")) == Transacted([2, 3, 4])
-    assert [type(event) for event in decode_batch(bench.batches[-1]).events] == [Pushed, Succeeded, Pushed]
+    assert [type(event) for event in decode_entry(bench.batches[-1]).events] == [Pushed, Succeeded, Pushed]
     assert bench.notices == ("q",)
     assert bench.work_order("q") == ["b", "c", "d"]
 

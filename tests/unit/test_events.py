@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import keyspace as k
-from crossdock.model.events.codec import decode_batch, encode_batch
-from crossdock.model.job import Call, Extra, Job, Lease, Links, Spec
-from crossdock.model.policies import Rules
+from crossdock.model.events.codec import decode_entry, encode_entry
+from crossdock.model.job import Callback, Extra, Job, Lease, Links, Spec
+from crossdock.model.policies import Policy
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from tests.model import invariants
@@ -48,7 +48,7 @@ def test_there_is_one_of_each_kind() -> None:
 @pytest.mark.parametrize("number", range(len(lines())))
 def test_each_batch_reads_as_it_was_written(number: int) -> None:
     line = lines()[number]
-    batch = decode_batch(line.batch)
+    batch = decode_entry(line.batch)
     assert batch.version == 1
     assert [tag(type(event)) for event in batch.events] == line.kinds
     for event, stored in zip(batch.events, line.events, strict=True):
@@ -56,7 +56,7 @@ def test_each_batch_reads_as_it_was_written(number: int) -> None:
 
 
 def test_the_old_journal_still_leads_where_it_led() -> None:
-    memory = Memory()
+    memory = EngineState()
     for event, _ in raw_events():
         apply(memory, event)
     invariants.check(memory)
@@ -131,7 +131,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
     }
     assert list(memory.resqu.deferred) == ["uid:handed"]
     assert {name: (group.total, group.pending, group.called) for name, group in memory.groups.items()} == {
-        "group": (1, 0, Call.SUCCESS)
+        "group": (1, 0, Callback.SUCCESS)
     }
     assert {jid: (track.state, track.percent, track.text) for jid, track in memory.tracks.items()} == {
         "leased": ("unknown", 75, None),
@@ -165,7 +165,7 @@ def test_the_old_journal_still_leads_where_it_led() -> None:
 def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
     """Going back a version: what this program does not know at the end of a struct, it does not miss."""
     for line in lines():
-        known = encode_batch(decode_batch(line.batch))  # with the fields added since
+        known = encode_entry(decode_entry(line.batch))  # with the fields added since
         version, wall, steady, events = msgspec.msgpack.decode(known)
         for event in events:
             if event[0] == "pushed":
@@ -173,7 +173,7 @@ def test_a_field_that_a_newer_program_added_is_passed_over() -> None:
                     each.append("newer")
             event.append({"newer": [1, 2]})
         newer = msgspec.msgpack.encode([version, wall, steady, events, "newer"])
-        assert decode_batch(newer) == decode_batch(line.batch)
+        assert decode_entry(newer) == decode_entry(line.batch)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=tag)
@@ -191,7 +191,7 @@ def test_a_field_added_at_the_end_with_a_default_reads_old_events(kind: type[e.E
     assert found
 
 
-@pytest.mark.parametrize("kind", [Job, Spec, Lease, Extra, Rules, Links])
+@pytest.mark.parametrize("kind", [Job, Spec, Lease, Extra, Policy, Links])
 def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) -> None:
     """Snapshots keep whole jobs."""
     bench = story()
@@ -201,7 +201,7 @@ def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) 
         Spec: spec("a"),
         Lease: job.lease,
         Extra: Extra(b"{}"),
-        Rules: job.rules,
+        Policy: job.rules,
         Links: Links(tracked=True),
     }
     newer: Any = msgspec.defstruct("Newer", [("added", int, 7)], bases=(kind,), array_like=True)
@@ -214,7 +214,7 @@ def test_so_does_one_added_to_what_jobs_are_made_of(kind: type[msgspec.Struct]) 
 def test_a_kind_that_is_not_known_is_an_error() -> None:
     """It is not passed over: it may have changed a job."""
     with pytest.raises(msgspec.ValidationError, match="Invalid value 'newer'"):
-        decode_batch(msgspec.msgpack.encode([1, 0.0, 0.0, [["newer", 1.0]]]))
+        decode_entry(msgspec.msgpack.encode([1, 0.0, 0.0, [["newer", 1.0]]]))
 
 
 def test_only_what_changes_nothing_for_a_job_is_soft() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor, digest
+from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol, digest
 from tests.support.conversation import Conversation, Door, worker
 from tests.support.desk import PlainDesk
 from tests.support.resp import body
@@ -26,7 +26,7 @@ def test_digest(password: str, salt: str, iterations: int, expected: str) -> Non
 def test_rounds_by_version(version: int) -> None:
     challenge = Challenge(7, "abc")
     for one_round in (True, False):
-        door = FaktoryDoor(password="pass", one_round=one_round)
+        door = FaktoryProtocol(password="pass", one_round=one_round)
         assert door.admits(challenge, version, digest(b"pass", "abc", 7)) is (version >= 2)
         assert door.admits(challenge, version, digest(b"pass", "abc", 1)) is (version < 2 and one_round)
         assert not door.admits(challenge, version, digest(b"Pass", "abc", 7 if version >= 2 else 1))
@@ -34,13 +34,13 @@ def test_rounds_by_version(version: int) -> None:
 
 
 def test_a_password_that_is_not_ascii() -> None:
-    door = FaktoryDoor(password="пароль")
+    door = FaktoryProtocol(password="пароль")
     assert door.admits(Challenge(2, "s"), 2, digest("пароль".encode(), "s", 2))
 
 
 def test_challenges() -> None:
     """4000 to 8095 rounds, a salt of 1 to 16 lower-case hex digits without padding, new for each second (2.1)."""
-    door = FaktoryDoor(password="pass", clock=map(float, range(500)).__next__)
+    door = FaktoryProtocol(password="pass", clock=map(float, range(500)).__next__)
     seen = {door.challenge() for _ in range(500)}
     assert len(seen) == 500
     for challenge in seen:
@@ -48,7 +48,7 @@ def test_challenges() -> None:
         assert 4_000 <= challenge.iterations <= 8_095
         assert re.fullmatch(r"0|[1-9a-f][0-9a-f]{0,15}", challenge.salt)
         assert int(challenge.salt, 16) < 2**63
-    assert FaktoryDoor().challenge() is None
+    assert FaktoryProtocol().challenge() is None
 
 
 def test_wrong_passwords_take_the_time_of_everybody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from crossdock.model.states import State
 from crossdock.protocols.base import Answer
 from crossdock.protocols.faktory.job import show
-from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from tests.support.house import House, Transport
 
 
@@ -26,7 +26,7 @@ def house(monkeypatch: pytest.MonkeyPatch) -> House:
         return show(job)
 
     monkeypatch.setattr("crossdock.protocols.faktory.session.show", faulty)
-    return House(FaktoryDoor())
+    return House(FaktoryProtocol())
 
 
 def worker(house: House) -> tuple[Any, Transport]:

@@ -3,13 +3,13 @@
 import pytest
 
 from crossdock.engine.keyspace import tombstones
-from crossdock.engine.keyspace.store import Entry, Keys
-from crossdock.engine.keyspace.tombstones import Gone
+from crossdock.engine.keyspace.store import Entry, KeyStore
+from crossdock.engine.keyspace.tombstones import Tombstones
 from crossdock.model.commands.keyspace import Kind
 
 
 def test_the_last_change_of_the_latest_ones_is_known() -> None:
-    keys = Gone()
+    keys = Tombstones()
     for change in range(1, tombstones.AT_MOST + 1):
         keys.note(b"key %d" % change, change)
     assert keys.last_change(b"key 1") == 1
@@ -17,7 +17,7 @@ def test_the_last_change_of_the_latest_ones_is_known() -> None:
 
 
 def test_of_older_ones_it_is_not_said_to_be_earlier_than_it_was() -> None:
-    keys = Gone()
+    keys = Tombstones()
     keys.note(b"kept by being noted again", 1)
     keys.note(b"old", 7)
     keys.note(b"older, changed before", 3)
@@ -31,7 +31,7 @@ def test_of_older_ones_it_is_not_said_to_be_earlier_than_it_was() -> None:
 @pytest.mark.parametrize("few", [True, False])
 def test_all_at_once(monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
     monkeypatch.setattr(tombstones, "AT_MOST", 2 if few else 1)
-    keys = Keys()
+    keys = KeyStore()
     for change, key in enumerate((b"a", b"b"), 1):
         keys.add(key, Entry(Kind.SET))
         keys.changes = keys.entries[key].version = change

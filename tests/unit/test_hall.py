@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server import connection_registry
 from crossdock.server.limits import PIECE, Limits
 from tests.support.house import House, Transport
@@ -18,7 +18,7 @@ HELLO = 'HELLO {"v":2}'
 
 @pytest.fixture
 def house() -> House:
-    return House(FaktoryDoor())
+    return House(FaktoryProtocol())
 
 
 def guest(house: House) -> tuple[Any, Transport]:

@@ -1,10 +1,10 @@
 """The numbers of a jid, and how its parts share them."""
 
-from crossdock.engine.index.job_table import Jids
+from crossdock.engine.index.job_table import JidIndex
 
 
 def test_one_number_of_a_jid() -> None:
-    jids = Jids()
+    jids = JidIndex()
     jids.add("a", 1)
     assert "a" in jids
     assert (jids.all("a"), jids.newest("a"), list(jids)) == ((1,), 1, ["a"])
@@ -14,7 +14,7 @@ def test_one_number_of_a_jid() -> None:
 
 
 def test_several_numbers_of_a_jid_are_told_oldest_first() -> None:
-    jids = Jids()
+    jids = JidIndex()
     for number in (2, 5, 3):  # 3 was pushed under another jid, and renamed
         jids.add("a", number)
     assert (jids.all("a"), jids.newest("a")) == ((2, 3, 5), 5)
@@ -25,7 +25,7 @@ def test_several_numbers_of_a_jid_are_told_oldest_first() -> None:
 
 
 def test_no_part_has_much_more_than_its_share() -> None:
-    jids = Jids()
+    jids = JidIndex()
     for number in range(64_000):
         jids.add(f"job-{number}", number)
     assert max(map(len, jids.parts)) < 1_500

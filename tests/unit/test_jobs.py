@@ -2,18 +2,18 @@
 
 import pytest
 
-from crossdock.engine.index.job_table import Jobs
+from crossdock.engine.index.job_table import JobTable
 from crossdock.model.job import Form, Job
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 
 
 def job(number: int) -> Job:
-    return Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Rules(), State.READY, 0.0, 0.0)
+    return Job(number, "j", "q", "k", "o", b"", Form.NONE, 0, Policy(), State.READY, 0.0, 0.0)
 
 
 def test_jobs_are_found_by_number_and_walked_in_its_order() -> None:
-    jobs = Jobs()
+    jobs = JobTable()
     numbers = [1, 2, 32_767, 32_768, 100_000]
     for number in numbers:
         jobs.add(job(number))
@@ -25,7 +25,7 @@ def test_jobs_are_found_by_number_and_walked_in_its_order() -> None:
 
 
 def test_what_is_not_there() -> None:
-    jobs = Jobs()
+    jobs = JobTable()
     jobs.add(job(7))
     for number in (8, 40_000):
         assert number not in jobs
@@ -38,7 +38,7 @@ def test_what_is_not_there() -> None:
 
 
 def test_an_empty_block_is_given_up() -> None:
-    jobs = Jobs()
+    jobs = JobTable()
     jobs.add(job(7))
     jobs.add(job(70_000))
     jobs.take(7)

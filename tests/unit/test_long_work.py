@@ -9,11 +9,11 @@ import pytest
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.job import Form, Spec
 from crossdock.protocols.admin.job_walk import PAUSE_S
-from crossdock.protocols.admin.protocol import ControlDoor
+from crossdock.protocols.admin.protocol import AdminProtocol
 from crossdock.protocols.base import Slices
-from crossdock.protocols.faktory.protocol import FaktoryDoor
-from crossdock.protocols.masenko.protocol import MasenkoDoor
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.connection import Connection
 from tests.support import control_peer
 from tests.support.house import House, Transport
@@ -32,7 +32,7 @@ def work_of(seconds: float, answer: bytes) -> Callable[..., Slices]:
 
 def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None:
     """It was: a request that is answered in slices did not count as its first word."""
-    house = House(ControlDoor(control_peer.House()))
+    house = House(AdminProtocol(control_peer.House()))
     house.turn.do(
         Enqueue("faktory", [Spec(f"job-{n:05d}", "q", "mail", b"[]", Form.JSON, 0, RULES) for n in range(20_000)])
     )
@@ -55,11 +55,11 @@ def test_the_control_connection_of_a_working_operator_is_cut_after_5_s() -> None
 
 @pytest.mark.parametrize(
     ("door", "first"),
-    [(FaktoryDoor(), b'HELLO {"v":2}\n'), (RedisDoor(password="x"), b"AUTH x\r\n")],
+    [(FaktoryProtocol(), b'HELLO {"v":2}\n'), (RedisProtocol(password="x"), b"AUTH x\r\n")],
     ids=["faktory", "redis"],
 )
 def test_a_first_request_that_is_worked_on_is_not_late(
-    door: FaktoryDoor | RedisDoor, first: bytes, monkeypatch: pytest.MonkeyPatch
+    door: FaktoryProtocol | RedisProtocol, first: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house = House(door)
     connection, transport = house.connect()
@@ -77,7 +77,7 @@ def test_a_first_request_that_is_worked_on_is_not_late(
 
 
 def test_a_peer_that_waited_long_for_its_answer_was_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House(MasenkoDoor(heartbeat_s=45.0))
+    house = House(MasenkoProtocol(heartbeat_s=45.0))
     connection, transport = house.connect()
     monkeypatch.setattr(connection._session, "handle", work_of(60.0, b"-late\n"))
     connection._handle = connection._session.handle

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from crossdock.protocols.masenko.atomic import LINES_AT_MOST, TEXT_BYTES, TOO_LONG
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
 
@@ -16,7 +16,7 @@ COMMIT = "commit transaction: write to WAL: serialize operation: "
 
 @pytest.fixture
 def peer(desk: PlainDesk) -> MasenkoPeer:
-    return MasenkoPeer(desk, MasenkoDoor())
+    return MasenkoPeer(desk, MasenkoProtocol())
 
 
 def refused(text: str) -> bytes:
@@ -82,7 +82,7 @@ class TestOneThatNeverEnds:
 
 
 def test_what_it_pushes_is_seen_when_it_is_done(desk: PlainDesk, peer: MasenkoPeer) -> None:
-    other = MasenkoPeer(desk, MasenkoDoor())
+    other = MasenkoPeer(desk, MasenkoProtocol())
     other.send(b"FETCH\n")
     peer.send(b'ATOMIC\nPUSH {"name":"a"}\n')
     assert other.take() == b""

@@ -3,14 +3,14 @@
 import pytest
 
 from crossdock.model.states import State
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.server.limits import Limits
 from tests.support.house import House
 
 
 @pytest.fixture
 def house() -> House:
-    return House(MasenkoDoor())
+    return House(MasenkoProtocol())
 
 
 def test_a_lease_nobody_heard_of_is_given_back_and_the_others_fail(house: House) -> None:

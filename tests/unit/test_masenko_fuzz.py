@@ -12,7 +12,7 @@ from uuid import UUID
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from tests.support.desk import PlainDesk
 from tests.support.masenko_lines import lines
 from tests.support.masenko_peer import MasenkoPeer
@@ -32,7 +32,7 @@ def talk(chunks: list[bytes]) -> Heard:
     jids = count(1)
     with patch("crossdock.protocols.masenko.push.new_jid", lambda: str(UUID(int=next(jids)))):
         desk = PlainDesk()
-        peer = MasenkoPeer(desk, MasenkoDoor(line_bytes=600))
+        peer = MasenkoPeer(desk, MasenkoProtocol(line_bytes=600))
         for chunk in chunks:
             peer.send(chunk)
         # Each FETCH among them may have waited; what then comes to its turn is no silence.

@@ -8,10 +8,10 @@ import pytest
 from crossdock.model.commands.admin import Remove
 from crossdock.model.commands.core import DrawNumbers, Enqueue
 from crossdock.model.job import Form, Spec
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from crossdock.protocols.masenko.info import SLICE as INFO_SLICE
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.masenko.session import SLICE
 from tests.support.desk import PlainDesk
 from tests.support.masenko_peer import MasenkoPeer
@@ -21,12 +21,12 @@ NOT_ACQUIRED = b'ERR {"msg":"task not acquired"}\n'
 
 
 @pytest.fixture
-def door() -> MasenkoDoor:
-    return MasenkoDoor()
+def door() -> MasenkoProtocol:
+    return MasenkoProtocol()
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: MasenkoDoor) -> MasenkoPeer:
+def peer(desk: PlainDesk, door: MasenkoProtocol) -> MasenkoPeer:
     return MasenkoPeer(desk, door)
 
 
@@ -52,7 +52,7 @@ class TestIds:
         assert peer.ask('ACK {"id":1}') == OK
         assert peer.ask('ACK {"id":1}') == NOT_ACQUIRED
 
-    def test_zero_is_skipped(self, desk: PlainDesk, door: MasenkoDoor, peer: MasenkoPeer) -> None:
+    def test_zero_is_skipped(self, desk: PlainDesk, door: MasenkoProtocol, peer: MasenkoPeer) -> None:
         door.tick(desk)
         assert desk.memory.counters.number == 0
         desk.do(DrawNumbers(2**32 - 10))
@@ -91,7 +91,9 @@ class TestLeases:
         assert peer.ask('ACK {"id":1}') == OK
 
     @pytest.mark.parametrize("end", ["quit", "lost", "silent"])
-    def test_many_are_let_go_in_slices(self, desk: PlainDesk, door: MasenkoDoor, peer: MasenkoPeer, end: str) -> None:
+    def test_many_are_let_go_in_slices(
+        self, desk: PlainDesk, door: MasenkoProtocol, peer: MasenkoPeer, end: str
+    ) -> None:
         count = 3 * SLICE + 7
         peer.ask("ATOMIC\n" + 'PUSH {"name":"a"}\n' * count + "DONE")
         for _ in range(count):
@@ -115,7 +117,7 @@ class TestLeases:
         assert peer.session.farewell() == b'ERR {"msg":"shutdown in progress"}\n'
         peer.close()
         again = desk.restarted()
-        assert told(MasenkoPeer(again, MasenkoDoor()).ask("FETCH")) == {"id": 1, "queue": "default", "name": "a"}
+        assert told(MasenkoPeer(again, MasenkoProtocol()).ask("FETCH")) == {"id": 1, "queue": "default", "name": "a"}
 
 
 class TestInfo:
@@ -131,7 +133,7 @@ class TestInfo:
 
     def test_other_doors_jobs_are_not_in_band_0(self, desk: PlainDesk, peer: MasenkoPeer) -> None:
         for priority in (-4, 0, 4):
-            desk.do(Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Rules())]))
+            desk.do(Enqueue("faktory", [Spec(f"job{priority:05}", "q", "T", b"[]", Form.JSON, priority, Policy())]))
         peer.ask('PUSH {"name":"a","queue":"q","execute_at":"2020-01-01T00:00:00Z"}')
         assert peer.ask("INFO") == b'OK {"queues":[{"name":"q","ready":3,"delayed":1,"to_ack":0}]}\n'
 
@@ -147,7 +149,7 @@ class TestInfo:
     ],
 )
 def test_payloads_of_other_doors(desk: PlainDesk, peer: MasenkoPeer, payload: bytes, form: Form, shown: bytes) -> None:
-    desk.do(Enqueue("workq", [Spec("some-jid", "q", "k", payload, form, 0, Rules())]))
+    desk.do(Enqueue("workq", [Spec("some-jid", "q", "k", payload, form, 0, Policy())]))
     assert peer.ask('FETCH {"queues":["q"]}') == b'OK {"id":1,"queue":"q","name":"k"%b}\n' % shown
 
 

@@ -22,7 +22,7 @@ from crossdock.journal.sqlite.journal import SqliteJournal, checksum
 from crossdock.lake import manifest
 from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Newer
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, encode_batch, refuse_newer_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, encode_entry, refuse_newer_entry
 from tests.model.bench import Bench, spec
 from tests.support.patience import PATIENCE_S
 
@@ -65,12 +65,12 @@ def newer_tables(data: Path) -> None:
 
 
 def newer_events(data: Path) -> None:
-    batch = encode_batch(Batch(EVENT_VERSION + 1, 1.0, 1.0, []))
+    batch = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
     change(data, "insert into journal values (6, ?, ?)", checksum(6, batch), batch)
 
 
 def newer_events_in_the_log(data: Path) -> None:
-    batch = encode_batch(Batch(EVENT_VERSION + 1, 1.0, 1.0, []))
+    batch = encode_entry(JournalEntry(EVENT_VERSION + 1, 1.0, 1.0, []))
     change(data, "insert into journal values (6, ?, ?)", checksum(6, batch), batch, in_log=True)
     assert (data / f"{DATABASE}-wal").stat().st_size
 
@@ -175,10 +175,10 @@ def test_a_folder_of_this_version_is_signed_and_opened_again(data: Path) -> None
 
 
 def test_what_is_no_batch_is_not_called_newer() -> None:
-    refuse_newer_batch(1, b"")
-    refuse_newer_batch(1, b"\xc1\xff")
-    refuse_newer_batch(1, encode_batch(Batch(EVENT_VERSION, 1.0, 1.0, [])))
-    batch = encode_batch(Batch(EVENT_VERSION + 3, 1.0, 1.0, []))
-    assert decode_batch(batch).version == EVENT_VERSION + 3
+    refuse_newer_entry(1, b"")
+    refuse_newer_entry(1, b"\xc1\xff")
+    refuse_newer_entry(1, encode_entry(JournalEntry(EVENT_VERSION, 1.0, 1.0, [])))
+    batch = encode_entry(JournalEntry(EVENT_VERSION + 3, 1.0, 1.0, []))
+    assert decode_entry(batch).version == EVENT_VERSION + 3
     with pytest.raises(Newer, match=f"batch 9, of event version {EVENT_VERSION + 3} was written by Crossdock 7.0.0"):
-        refuse_newer_batch(9, batch, "7.0.0")
+        refuse_newer_entry(9, batch, "7.0.0")

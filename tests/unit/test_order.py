@@ -1,4 +1,4 @@
-"""`Order` beside a plain sorted list, however its ways are mixed: the quick ones must agree with the slow ones."""
+"""`SortedList` beside a plain sorted list, however its ways are mixed: the quick ones must agree with the slow ones."""
 
 from bisect import bisect_left, bisect_right, insort
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 
 Key = tuple[int]
 
@@ -22,13 +22,13 @@ class OrderBesideList(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.order: Order[Key] = Order()
+        self.order: SortedList[Key] = SortedList()
         self.plain: list[Key] = []
         self.highest = 40
 
     @initialize(load=st.sampled_from([4, 5, 8, 1_000]), start=st.lists(small, max_size=30))
     def start(self, load: int, start: list[Key]) -> None:
-        self.order = Order(start)
+        self.order = SortedList(start)
         self.order._reset(load)
         self.plain = sorted(start)
 
@@ -131,7 +131,7 @@ TestOrder.settings = settings(stateful_step_count=40)
 
 
 def test_many_of_which_one_is_not_there_are_refused() -> None:
-    order: Order[Key] = Order((number,) for number in range(100))
+    order: SortedList[Key] = SortedList((number,) for number in range(100))
     with pytest.raises(ValueError, match="not all"):
         order.take_all([(number,) for number in range(1, 101)])
     assert len(order) == 100
@@ -139,19 +139,19 @@ def test_many_of_which_one_is_not_there_are_refused() -> None:
 
 def test_a_value_that_is_not_there_is_refused_and_nothing_is_lost() -> None:
     """Recovery turns these errors into `Damaged`."""
-    order: Order[Key] = Order([(1,), (3,), (5,)])
+    order: SortedList[Key] = SortedList([(1,), (3,), (5,)])
     for value in (0, 2, 4, 6):
         with pytest.raises(ValueError, match="not in list"):
             order.take((value,))
     assert list(order) == [(1,), (3,), (5,)]
     with pytest.raises((ValueError, LookupError)):
-        Order[Key]().take((1,))
+        SortedList[Key]().take((1,))
     with pytest.raises(LookupError):
-        Order[Key]().first()
+        SortedList[Key]().first()
 
 
 def test_many_values_through_the_front() -> None:
-    order: Order[Key] = Order()
+    order: SortedList[Key] = SortedList()
     for value in range(20_000):
         order.add((value,))
     taken = []

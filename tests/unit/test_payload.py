@@ -3,13 +3,13 @@
 import pytest
 
 from crossdock.model.job import Form, Job
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from crossdock.protocols.payload import as_args, as_bytes, as_value
 
 
 def job(payload: bytes, form: Form) -> Job:
-    return Job(1, "j", "q", "k", "elsewhere", payload, form, 0, Rules(), State.READY, 0.0, 0.0)
+    return Job(1, "j", "q", "k", "elsewhere", payload, form, 0, Policy(), State.READY, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Flush
 from crossdock.model.commands.core import Enqueue
 from crossdock.protocols.admin.server_status import Rates, Sync
 from crossdock.server import metrics
 from crossdock.server.clock import Clock
-from crossdock.server.group_commit import Turn
-from crossdock.server.journal_writer import Scribe
-from crossdock.server.metrics import LATELY_S, Pulse, sync_times
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.journal_writer import JournalWriter
+from crossdock.server.metrics import LATELY_S, Metrics, sync_times
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -40,7 +40,7 @@ def test_sync_times_are_of_the_last_seconds() -> None:
 
 def test_the_scribe_measures_each_batch(tmp_path: Path) -> None:
     loop = HandLoop()
-    scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    scribe = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
     for _ in range(3):
         scribe.append(b"x", lambda: None)
     assert len(scribe.took) == 3
@@ -51,9 +51,9 @@ def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     now = 100.0
     monkeypatch.setattr(metrics, "time", SimpleNamespace(monotonic=lambda: now))
     loop = HandLoop()
-    scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    turn = Turn(Engine(Memory(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
-    beats = Pulse(tmp_path, "always", turn=turn, scribe=scribe, connections=[1, 2])
+    scribe = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    turn = GroupCommit(Engine(EngineState(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
+    beats = Metrics(tmp_path, "always", turn=turn, scribe=scribe, connections=[1, 2])
     assert beats.rates() == Rates()
     turn.do(Enqueue("faktory", [spec(f"job-{n}") for n in range(30)]))
     for _ in range(2):
@@ -71,10 +71,10 @@ def test_rates_and_vitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_flush_makes_no_negative_rates(tmp_path: Path) -> None:
     loop = HandLoop()
-    scribe = Scribe(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
-    turn = Turn(Engine(Memory(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
+    scribe = JournalWriter(Journal(), tmp_path / "ballast", loop.as_loop(), lambda error: None)  # type: ignore[arg-type]
+    turn = GroupCommit(Engine(EngineState(), Random(1)), scribe, Clock(), loop.as_loop(), 100)
     turn.memory.counters.processed = 50
-    beats = Pulse(tmp_path, "always", turn=turn, scribe=scribe, connections=[])
+    beats = Metrics(tmp_path, "always", turn=turn, scribe=scribe, connections=[])
     turn.do(Flush("faktory"))
     beats.beat()
     assert beats.rates().processed == 0.0

@@ -1,13 +1,13 @@
 """How a connection reads: what came in one read is cut piece by piece, between the turns of others."""
 
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.limits import PIECE
 from tests.support.house import House
 from tests.unit.test_redis_fuzz import wire
 
 
 def test_a_pipeline_is_cut_piece_by_piece_between_the_turns_of_others() -> None:
-    house = House(RedisDoor())
+    house = House(RedisProtocol())
     (flood, answers), (other, answer) = house.connect(), house.connect()
     reading: list[bool] = []
     answers.pause_reading = lambda: reading.append(False)  # type: ignore[method-assign]
@@ -24,7 +24,7 @@ def test_a_pipeline_is_cut_piece_by_piece_between_the_turns_of_others() -> None:
 
 
 def test_what_is_sent_behind_the_last_word_is_read_piece_by_piece() -> None:
-    house = House(RedisDoor())
+    house = House(RedisProtocol())
     connection, transport = house.connect()
     connection.data_received(b"*x\r\n")
     house.sync()

@@ -12,7 +12,7 @@ from crossdock.journal.snapshot import file
 from crossdock.journal.sqlite.journal import SqliteJournal
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Leased
-from crossdock.model.events.codec import EVENT_VERSION, decode_batch
+from crossdock.model.events.codec import EVENT_VERSION, decode_entry
 from tests.support.states import Story, eventful, picture
 
 
@@ -40,9 +40,9 @@ def test_the_fold_is_the_state(journal: SqliteJournal) -> None:
     found = recover(journal)
     assert picture(found.memory) == picture(story.memory)
     assert found.seq == len(story.batches)
-    assert found.events == sum(len(decode_batch(batch).events) for batch in story.batches)
+    assert found.events == sum(len(decode_entry(batch).events) for batch in story.batches)
     assert found.bytes == sum(map(len, story.batches))
-    last = decode_batch(story.batches[-1])
+    last = decode_entry(story.batches[-1])
     assert (found.wall, found.steady) == (last.wall, last.steady)
 
 
@@ -82,7 +82,7 @@ def test_bytes_that_are_no_batch_are_damage(journal: SqliteJournal, batch: bytes
 def test_a_newer_version_is_refused_by_name(journal: SqliteJournal) -> None:
     story = Story()
     story.push("job-0001")
-    events = decode_batch(story.batches[0]).events
+    events = decode_entry(story.batches[0]).events
     journal.append(story.batch(events, EVENT_VERSION + 1))
     with pytest.raises(Damaged, match="newer Crossdock"):
         recover(journal)
@@ -92,7 +92,7 @@ def test_an_event_about_an_unknown_job_is_damage(journal: SqliteJournal) -> None
     story = Story()
     story.push("job-0001")
     story.lease()
-    [leased] = decode_batch(story.batches[1]).events
+    [leased] = decode_entry(story.batches[1]).events
     assert isinstance(leased, Leased)
     journal.append(story.batches[1])
     with pytest.raises(Damaged, match="batch 1 does not fit"):

@@ -8,7 +8,7 @@ import pytest
 from crossdock.protocols.redis import scripts
 from crossdock.protocols.redis.commands import transaction
 from crossdock.protocols.redis.keys import generic, values
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.redis_parts import ECHOES
@@ -18,7 +18,7 @@ from tests.unit.test_redis_fuzz import wire
 
 class Talk:
     def __init__(self) -> None:
-        self.peer = Peer(PlainDesk(), RedisDoor(libraries=(ECHOES,)))
+        self.peer = Peer(PlainDesk(), RedisProtocol(libraries=(ECHOES,)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(words[0], list(words[1:])))

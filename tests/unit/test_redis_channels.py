@@ -6,14 +6,14 @@ from typing import Any, cast
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.protocols.glob import Glob
 from crossdock.protocols.redis.channels import Channels
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.clock import Clock
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import Hall
-from crossdock.server.group_commit import Turn
+from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import PUSHED_UNREAD, Limits
 from tests.support.hand_loop import HandLoop
 from tests.unit.test_turn import HeldScribe
@@ -47,13 +47,13 @@ class Transport:
         return self.is_cut
 
 
-class House(Hall):
+class House(ConnectionRegistry):
     def __init__(self) -> None:
         super().__init__(Limits(unread_bytes=UNREAD))
         self.loop = HandLoop()
         self.scribe = HeldScribe()
-        self.turn = Turn(Engine(Memory(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), 1_000)
-        self.door = RedisDoor()
+        self.turn = GroupCommit(Engine(EngineState(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), 1_000)
+        self.door = RedisProtocol()
 
     def connect(self) -> tuple[Connection, Transport]:
         connection, transport = Connection(self, self.door, self.turn, self.loop.as_loop()), Transport()

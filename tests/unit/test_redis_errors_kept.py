@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import crossdock.protocols.redis
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.values import Error
 from tests.support.conversation import Peer
@@ -46,7 +46,7 @@ def constants() -> Iterator[tuple[str, Error]]:
 
 def test_constants_keep_nothing() -> None:
     qless = Qless()
-    door = RedisDoor(libraries=(qless.library,), views=(qless.view,))
+    door = RedisProtocol(libraries=(qless.library,), views=(qless.view,))
     peer = Peer(PlainDesk(), door)
     for request in REQUESTS:
         peer.send(request)
@@ -60,7 +60,7 @@ def test_constants_keep_nothing() -> None:
 def test_nothing_is_left_to_the_garbage_collector(data: bytes) -> None:
     """Beside peers that err all the time it took 20 ms at a go."""
     qless = Qless()
-    peer = Peer(PlainDesk(), RedisDoor(libraries=(qless.library,), views=(qless.view,)))
+    peer = Peer(PlainDesk(), RedisProtocol(libraries=(qless.library,), views=(qless.view,)))
     gc.collect()
     gc.disable()
     try:

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.protocols.redis.commands.table import COMMANDS
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk, stored
 from tests.support.picture import picture
@@ -38,7 +38,7 @@ def wire(name: bytes, args: list[bytes]) -> bytes:
 class Talk:
     def __init__(self, resp3: bool) -> None:
         self.desk = PlainDesk()
-        door = RedisDoor(libraries=(ECHOES,), views=(MIRROR,))
+        door = RedisProtocol(libraries=(ECHOES,), views=(MIRROR,))
         self.peer = Peer(self.desk, door)
         if resp3:
             self.ask(b"HELLO", [b"3"])
@@ -64,7 +64,7 @@ def test_one_reply_a_request_and_the_same_state_after_a_restart(
         talk.ask(name, args)
         if talk.peer.is_closed:
             break
-    memory = Memory()
+    memory = EngineState()
     for event in stored(talk.desk.events):
         apply(memory, event)
     assert picture(memory) == picture(talk.desk.memory)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from crossdock.protocols.redis.bulk import library
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.five_jobs import flood
@@ -17,7 +17,7 @@ from tests.unit.test_redis_fuzz import wire
 class Talk:
     def __init__(self) -> None:
         self.desk = PlainDesk()
-        self.peer = Peer(self.desk, RedisDoor(libraries=(library.LIBRARY,)))
+        self.peer = Peer(self.desk, RedisProtocol(libraries=(library.LIBRARY,)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", *words]))
@@ -82,6 +82,6 @@ def test_what_is_no_request_is_told(talk: Talk, words: tuple[bytes, ...], why: s
 
 
 def test_who_has_not_said_the_password_sees_nothing() -> None:
-    peer = Peer(PlainDesk(), RedisDoor(libraries=(library.LIBRARY,), password="secret"))
+    peer = Peer(PlainDesk(), RedisProtocol(libraries=(library.LIBRARY,), password="secret"))
     peer.send(wire(b"FCALL", [b"crossdock.jobs", b"0", b"{}"]))
     assert peer.take().startswith(b"-NOAUTH ")

@@ -10,7 +10,7 @@ from crossdock.model.commands.bulk import IDLE_S
 from crossdock.model.job import Form
 from crossdock.protocols.redis.bulk import jobs as wire_jobs
 from crossdock.protocols.redis.bulk import library
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.support.resp_values import read
@@ -20,7 +20,7 @@ from tests.unit.test_redis_fuzz import wire
 class Talk:
     def __init__(self) -> None:
         self.desk = PlainDesk()
-        self.peer = Peer(self.desk, RedisDoor(libraries=(library.LIBRARY,)))
+        self.peer = Peer(self.desk, RedisProtocol(libraries=(library.LIBRARY,)))
 
     def ask(self, *words: bytes) -> Any:
         self.peer.send(wire(words[0], list(words[1:])))

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from crossdock.protocols.base import Keeps
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.base import ReplyMemory
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.resp.encode import encode
 from crossdock.protocols.redis.resp.parts import MANY
 from crossdock.protocols.redis.resp.values import Value
@@ -45,7 +45,7 @@ COMMANDS: Final = (
 
 
 def session(elements: int, *, resp3: bool = False) -> RedisSession:
-    made = RedisDoor(keys_bytes=1 << 30).session(PlainDesk(), lambda: None)
+    made = RedisProtocol(keys_bytes=1 << 30).session(PlainDesk(), lambda: None)
     assert isinstance(made, RedisSession)
     made.resp3 = resp3
     for n in range(elements):
@@ -115,7 +115,7 @@ def test_the_elements_are_those_of_the_moment() -> None:
     assert next(work) is None
     made.handle([b"DEL", b"set"])
     for step in work:
-        if isinstance(step, Keeps):
+        if isinstance(step, ReplyMemory):
             kept += step.size
         else:
             said += step

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from crossdock.protocols.base import Door
-from crossdock.protocols.faktory.protocol import FaktoryDoor
-from crossdock.protocols.masenko.protocol import MasenkoDoor
+from crossdock.protocols.base import WireProtocol
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
+from crossdock.protocols.masenko.protocol import MasenkoProtocol
 from crossdock.protocols.redis.bulk.library import LIBRARY
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.protocols.redis.qless.service import Qless
 from crossdock.protocols.redis.resp.decode import WORDS_AT_MOST
 from crossdock.protocols.rejection_delay import LARGE
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Peer
 from tests.support.desk import PlainDesk
 from tests.unit.test_redis_fuzz import wire
@@ -23,8 +23,8 @@ SLOW_S = 0.02
 LATE_S = 200 * SLOW_S
 
 
-def redis() -> Door:
-    return RedisDoor(libraries=(Qless().library,))
+def redis() -> WireProtocol:
+    return RedisProtocol(libraries=(Qless().library,))
 
 
 def call(*words: bytes) -> bytes:
@@ -45,12 +45,12 @@ def told(peer: Peer, data: bytes) -> tuple[float, bytes]:
     return rests, answer if isinstance(answer, bytes) else answer.reply
 
 
-def told_slowly(door: Callable[[], Door], line: bytes, full: str | None = None) -> tuple[float, bytes]:
+def told_slowly(door: Callable[[], WireProtocol], line: bytes, full: str | None = None) -> tuple[float, bytes]:
     """Where each look at a request takes a while; `full`: why there is no room."""
     desk = PlainDesk()
     desk.slowness, desk.full = SLOW_S, full
     peer = Peer(desk, door())
-    if door is FaktoryDoor:
+    if door is FaktoryProtocol:
         peer.send(b'HELLO {"v":2}\r\n')
     return told(peer, line)
 
@@ -62,18 +62,18 @@ REFUSED = [
     (redis, wire(b"EVAL", [b"a" * 2 * 1024 * 1024, b"0"]), b"-ERR unknown script "),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b"[" * LARGE, b"0"), b"-ERR user_function:1: Found too many"),
     (redis, call(b"cancel", b"x", *[b"j"] * 2_000), b'-ERR user_function:1: Arg "now" missing'),
-    (MasenkoDoor, b"NONSENSE " + b"a" * LARGE + b"\n", b'ERR {"msg":"unknown verb NONSENSE"}'),
-    (MasenkoDoor, b'PUSH {"payload":"' + b"a" * LARGE + b"\n", b'ERR {"msg":'),
-    (MasenkoDoor, b"PUSH {" + b'"a":1,' * 900 + b'"queue":7}\n', b'ERR {"msg":'),
-    (MasenkoDoor, b"ATOMIC\nPUSH " + b"a" * LARGE + b"\nDONE\n", b'ERR {"msg":"message 0: PUSH'),
-    (WorkqDoor, b"nonsense " + b"a" * LARGE + b"\r\n", b"-CLIENT-ERROR Unknown command"),
-    (WorkqDoor, b"lease" + b" a" * LARGE + b" 1\r\n", b"-CLIENT-ERROR Invalid command args"),
-    (WorkqDoor, b"complete %b 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-NOT-FOUND"),
+    (MasenkoProtocol, b"NONSENSE " + b"a" * LARGE + b"\n", b'ERR {"msg":"unknown verb NONSENSE"}'),
+    (MasenkoProtocol, b'PUSH {"payload":"' + b"a" * LARGE + b"\n", b'ERR {"msg":'),
+    (MasenkoProtocol, b"PUSH {" + b'"a":1,' * 900 + b'"queue":7}\n', b'ERR {"msg":'),
+    (MasenkoProtocol, b"ATOMIC\nPUSH " + b"a" * LARGE + b"\nDONE\n", b'ERR {"msg":"message 0: PUSH'),
+    (WorkqProtocol, b"nonsense " + b"a" * LARGE + b"\r\n", b"-CLIENT-ERROR Unknown command"),
+    (WorkqProtocol, b"lease" + b" a" * LARGE + b" 1\r\n", b"-CLIENT-ERROR Invalid command args"),
+    (WorkqProtocol, b"complete %b 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-NOT-FOUND"),
 ]
 
 
 @pytest.mark.parametrize(("door", "line", "said"), REFUSED)
-def test_what_is_refused(door: Callable[[], Door], line: bytes, said: bytes) -> None:
+def test_what_is_refused(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
     rests, answer = told_slowly(door, line)
     assert answer.startswith(said)
     assert rests == pytest.approx(LATE_S, rel=0.2)
@@ -83,39 +83,39 @@ TAKEN = [
     (redis, wire(b"SET", [b"k", b"a" * LARGE]), b"+OK"),
     (redis, wire(b"NONSENSE", [b"a" * 100]), b"-ERR unknown command"),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"$1\r\nj"),
-    (MasenkoDoor, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'OK {"id":1}'),
-    (MasenkoDoor, b"NONSENSE\n", b"ERR "),
-    (MasenkoDoor, b'ATOMIC\nPUSH {"name":"n","payload":"%b"}\nDONE\n' % (b"a" * LARGE), b'OK {"ids":[1]}'),
-    (WorkqDoor, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"+OK"),
-    (WorkqDoor, b"lease %b 0\r\n" % b" ".join(b"%0200d" % n for n in range(100)), b"-TIMEOUT"),
-    (WorkqDoor, b"nonsense\r\n", b"-CLIENT-ERROR"),
+    (MasenkoProtocol, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'OK {"id":1}'),
+    (MasenkoProtocol, b"NONSENSE\n", b"ERR "),
+    (MasenkoProtocol, b'ATOMIC\nPUSH {"name":"n","payload":"%b"}\nDONE\n' % (b"a" * LARGE), b'OK {"ids":[1]}'),
+    (WorkqProtocol, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"+OK"),
+    (WorkqProtocol, b"lease %b 0\r\n" % b" ".join(b"%0200d" % n for n in range(100)), b"-TIMEOUT"),
+    (WorkqProtocol, b"nonsense\r\n", b"-CLIENT-ERROR"),
 ]
 
 
 @pytest.mark.parametrize(("door", "line", "said"), TAKEN)
-def test_what_is_taken_or_small_is_told_at_once(door: Callable[[], Door], line: bytes, said: bytes) -> None:
+def test_what_is_taken_or_small_is_told_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
     rests, answer = told_slowly(door, line)
     assert answer.startswith(said)
     assert rests == 0.0
 
 
-def loads() -> Door:
-    return RedisDoor(libraries=(LIBRARY,))
+def loads() -> WireProtocol:
+    return RedisProtocol(libraries=(LIBRARY,))
 
 
 JOBS = b'[{"jid":"j","kind":"k","args":["%b"]}]' % (b"a" * LARGE)
 
 FULL = [
     (loads, wire(b"FCALL", [b"crossdock.load", b"0", b"r", JOBS]), b"-OOM "),
-    (FaktoryDoor, b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}\r\n' % (b"a" * LARGE), b"-ERR "),
+    (FaktoryProtocol, b'PUSH {"jid":"12345678","jobtype":"T","args":["%b"]}\r\n' % (b"a" * LARGE), b"-ERR "),
     (redis, call(b"put", b"1", b"w", b"q", b"j", b"k", b'["%b"]' % (b"a" * LARGE), b"0"), b"-ERR user_function:1: "),
-    (MasenkoDoor, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'ERR {"msg":"'),
-    (WorkqDoor, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-SERVER-ERROR "),
+    (MasenkoProtocol, b'PUSH {"name":"n","payload":"%b"}\n' % (b"a" * LARGE), b'ERR {"msg":"'),
+    (WorkqProtocol, b"add %b q 1000 60000 20000\r\n%b\r\n" % (ID, b"a" * 20_000), b"-SERVER-ERROR "),
 ]
 
 
 @pytest.mark.parametrize(("door", "line", "said"), FULL)
-def test_that_there_is_no_room_is_told_at_once(door: Callable[[], Door], line: bytes, said: bytes) -> None:
+def test_that_there_is_no_room_is_told_at_once(door: Callable[[], WireProtocol], line: bytes, said: bytes) -> None:
     """Who brings jobs asks again, and gives up when there is no answer."""
     rests, answer = told_slowly(door, line, "the disk is nearly full")
     assert answer.startswith(said + b"the disk is nearly full")
@@ -152,14 +152,14 @@ def test_a_transaction_that_has_popped_is_told_at_once() -> None:
     ],
 )
 def test_what_breaks_the_grammar_with_much_behind_it(data: bytes, text: bytes) -> None:
-    peer = Peer(PlainDesk(), RedisDoor(request_bytes=64 * 1024))
+    peer = Peer(PlainDesk(), RedisProtocol(request_bytes=64 * 1024))
     rests, answer = told(peer, data)
     assert answer == b"-ERR Protocol error: %b\r\n" % text
     assert rests > 0.01
 
 
 def test_a_line_that_is_too_long_for_masenko() -> None:
-    peer = Peer(PlainDesk(), MasenkoDoor(line_bytes=1_000_000))
+    peer = Peer(PlainDesk(), MasenkoProtocol(line_bytes=1_000_000))
     assert peer.session.receive(b"a" * 1_000_002) == []
     work = peer.session.broken()
     assert next(work) == pytest.approx(0.2)

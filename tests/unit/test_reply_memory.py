@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
-from crossdock.protocols.faktory.protocol import FaktoryDoor
-from crossdock.protocols.redis.protocol import RedisDoor
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
+from crossdock.protocols.redis.protocol import RedisProtocol
 from crossdock.server.limits import LARGE_REPLY, Limits
 from tests.support.house import House, Transport
 
@@ -15,7 +15,7 @@ BUDGET = 1_050_000
 
 @pytest.fixture
 def house() -> House:
-    made = House(RedisDoor())
+    made = House(RedisProtocol())
     made.limits = Limits(reply_bytes=BUDGET)
     return made
 
@@ -111,7 +111,7 @@ def test_subscribers_that_do_not_read_count(house: House) -> None:
 
 
 def test_a_lease_whose_reply_was_dropped_is_given_back() -> None:
-    house = House(FaktoryDoor())
+    house = House(FaktoryProtocol())
     house.limits = Limits(reply_bytes=60_000)
     pusher, _ = house.connect()
     house.say(pusher, 'HELLO {"v":2}')

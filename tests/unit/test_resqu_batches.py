@@ -10,8 +10,8 @@ from crossdock.model.commands import core as c
 from crossdock.model.commands import qless as m
 from crossdock.model.commands import resqu as r
 from crossdock.model.commands.resqu import SetMapping
-from crossdock.model.events.resqu import StageCommitted
-from crossdock.model.job import Held
+from crossdock.model.events.resqu import ResquBatchCommitted
+from crossdock.model.job import LeaseRef
 from crossdock.model.states import State
 from tests.lake.ledger import rows_of
 from tests.model.bench import TERMS, held
@@ -37,7 +37,7 @@ def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> 
     assert lease(bench) is None
     assert queries.committed(bench.memory, "b") is None
     assert queries.length(bench.memory, "b") == 3
-    assert bench.do(r.CommitStage("b")) == 3
+    assert bench.do(r.CommitResquBatch("b")) == 3
     assert bench.notices == ("batch",)
     assert queries.length(bench.memory, "b") == 3
     assert [lease(bench) for _ in range(4)] == ["1", "2", "3", None]
@@ -47,8 +47,8 @@ def test_nothing_is_seen_of_a_batch_until_it_is_committed(bench: ResquBench) -> 
 def test_a_commit_is_one_event_however_many_jobs(bench: ResquBench) -> None:
     bench.batch("b", *map(str, range(50)), commit=False)
     so_far = len(bench.events)
-    bench.do(r.CommitStage("b"))
-    assert [type(event) for event in bench.events[so_far:]] == [StageCommitted]
+    bench.do(r.CommitResquBatch("b"))
+    assert [type(event) for event in bench.events[so_far:]] == [ResquBatchCommitted]
 
 
 def test_the_lake_has_the_jobs_of_a_batch_where_they_are_worked(bench: ResquBench) -> None:
@@ -61,28 +61,28 @@ def test_the_lake_has_the_jobs_of_a_batch_where_they_are_worked(bench: ResquBenc
 
 def test_a_commit_comes_once_and_only_of_what_is_there(bench: ResquBench) -> None:
     bench.batch("b", "1")
-    assert bench.do(r.CommitStage("b")) == 0
-    assert bench.do(r.CommitStage("unknown")) == 0
-    assert bench.do(r.PushStage("resqu", "b", job_spec("2"))) == 0
-    assert not bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("3")))
+    assert bench.do(r.CommitResquBatch("b")) == 0
+    assert bench.do(r.CommitResquBatch("unknown")) == 0
+    assert bench.do(r.PushToResquBatch("resqu", "b", job_spec("2"))) == 0
+    assert not bench.do(r.OpenResquBatch("resqu", "b", "acc", "Import", job_spec("3")))
 
 
 def test_a_repeated_push_adds_nothing(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
-    assert bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("1")))
-    assert not bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("other")))
-    assert bench.do(r.PushStage("resqu", "b", job_spec("2"))) == 2
-    assert bench.do(r.PushStage("resqu", "b", job_spec("2"))) == 2
+    assert bench.do(r.OpenResquBatch("resqu", "b", "acc", "Import", job_spec("1")))
+    assert not bench.do(r.OpenResquBatch("resqu", "b", "acc", "Import", job_spec("other")))
+    assert bench.do(r.PushToResquBatch("resqu", "b", job_spec("2"))) == 2
+    assert bench.do(r.PushToResquBatch("resqu", "b", job_spec("2"))) == 2
 
 
 def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquBench) -> None:
     bench.batch("b", *map(str, range(5)), commit=False)
-    assert bench.do(r.KeepStage("b", bench.now.steady + 10))
+    assert bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     assert bench.engine.due_in(bench.now) == pytest.approx(10)
     bench.clock.pass_by(10)
-    assert bench.do(r.PushStage("resqu", "b", job_spec("late"))) == 0
-    assert bench.do(r.CommitStage("b")) == 0
-    assert not bench.do(r.KeepStage("b", bench.now.steady + 10))
+    assert bench.do(r.PushToResquBatch("resqu", "b", job_spec("late"))) == 0
+    assert bench.do(r.CommitResquBatch("b")) == 0
+    assert not bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     bench.tick(3)
     assert len(bench.memory.jobs) == 2
     bench.sound()
@@ -95,12 +95,12 @@ def test_an_abandoned_batch_ends_at_once_and_its_jobs_go_in_slices(bench: ResquB
 
 def test_each_push_may_keep_it_longer(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
-    bench.do(r.KeepStage("b", bench.now.steady + 10))
+    bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     bench.after(9)
-    bench.do(r.PushStage("resqu", "b", job_spec("2")))
-    bench.do(r.KeepStage("b", bench.now.steady + 10))
+    bench.do(r.PushToResquBatch("resqu", "b", job_spec("2")))
+    bench.do(r.KeepResquBatch("b", bench.now.steady + 10))
     bench.after(9)
-    assert bench.do(r.CommitStage("b")) == 2
+    assert bench.do(r.CommitResquBatch("b")) == 2
     bench.after(1e7)
     assert queries.length(bench.memory, "b") == 2, "a committed one does not expire"
 
@@ -164,8 +164,8 @@ def test_a_failed_job_leaves_its_batch(bench: ResquBench) -> None:
 
 def test_batches_look_at_no_unique_id(bench: ResquBench) -> None:
     bench.enqueue("j", "u")
-    assert bench.do(r.OpenStage("resqu", "b", "acc", "Import", job_spec("1", "u")))
-    bench.do(r.CommitStage("b"))
+    assert bench.do(r.OpenResquBatch("resqu", "b", "acc", "Import", job_spec("1", "u")))
+    bench.do(r.CommitResquBatch("b"))
     assert lease(bench) == "1"
     bench.succeed("1")
     assert bench.state("u") == "queued"
@@ -209,7 +209,7 @@ def test_workq_leases_at_random_from_pools_with_batches(bench: ResquBench) -> No
 def test_waiting_counts_from_the_commit(bench: ResquBench) -> None:
     bench.batch("b", "1", commit=False)
     bench.clock.pass_by(100)
-    bench.do(r.CommitStage("b"))
+    bench.do(r.CommitResquBatch("b"))
     bench.clock.pass_by(7)
     job = bench.lease("batch")
     assert job.lease is not None
@@ -231,11 +231,11 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     bench.batch("a2", "3", source="a")
     assert list(bench.notices) == []
     assert lease(bench) is None
-    assert bench.do(r.AssignStage("a1", "batch")) is None
+    assert bench.do(r.AssignResquBatch("a1", "batch")) is None
     assert list(bench.notices) == ["batch"]
-    assert bench.do(r.AssignStage("a2", "batch")) == 1
-    assert bench.do(r.AssignStage("a2", "batch")) == 0
-    assert bench.do(r.AssignStage("unknown", "batch")) == 0
+    assert bench.do(r.AssignResquBatch("a2", "batch")) == 1
+    assert bench.do(r.AssignResquBatch("a2", "batch")) == 0
+    assert bench.do(r.AssignResquBatch("unknown", "batch")) == 0
     job = bench.pop_staged("a1")
     assert job is not None
     assert job.jid == "1"
@@ -243,18 +243,18 @@ def test_an_allocator_assigns_and_finishes(by_hand: ResquBench) -> None:
     assert lease(bench) == "2"
     assert bench.pop_staged("a1", "w2") is None
     assert "a1" in bench.memory.resqu.stages, "until its allocator says that it is finished"
-    assert bench.do(r.FinishStage("a1")) == "a2"
-    assert bench.do(r.FinishStage("a1")) is None
+    assert bench.do(r.FinishResquBatch("a1")) == "a2"
+    assert bench.do(r.FinishResquBatch("a1")) is None
     assert lease(bench) is None
-    assert bench.do(r.AssignStage("a2", "batch")) is None
+    assert bench.do(r.AssignResquBatch("a2", "batch")) is None
     assert lease(bench) == "3"
-    assert bench.do(r.FinishStage("a2")) is None
+    assert bench.do(r.FinishResquBatch("a2")) is None
 
 
 def test_what_is_left_of_a_finished_batch_is_the_queues(by_hand: ResquBench) -> None:
     by_hand.batch("b", "1", "2")
-    by_hand.do(r.AssignStage("b", "batch"))
-    by_hand.do(r.FinishStage("b"))
+    by_hand.do(r.AssignResquBatch("b", "batch"))
+    by_hand.do(r.FinishResquBatch("b"))
     assert by_hand.jids("batch") == ["1", "2"]
 
 
@@ -276,8 +276,8 @@ def test_one_that_an_allocator_had_assigned_before_is_finished_by_itself(by_hand
     bench = by_hand
     for name in ("b1", "b2"):
         bench.batch(name, name)
-        bench.do(r.AssignStage(name, "units"))
-    assert bench.do(r.FinishStage("b1")) == "b2"
+        bench.do(r.AssignResquBatch(name, "units"))
+    assert bench.do(r.FinishResquBatch("b1")) == "b2"
     bench.mapped()
     assert lease(bench) == "b2"
     assert "b2" not in bench.memory.resqu.stages
@@ -297,7 +297,7 @@ def test_a_flush_leaves_nothing_of_it(bench: ResquBench) -> None:
 def test_after_a_restart_turns_go_on(bench: ResquBench) -> None:
     bench.batch("a", "a-1", "a-2", source="a")
     bench.batch("b", "b-1", "b-2", source="b")
-    given: list[Held] = [held(bench.lease("batch"))]
+    given: list[LeaseRef] = [held(bench.lease("batch"))]
     bench.adopt(bench.through_snapshot())
     bench.do(c.Start())
     assert [lease(bench) for _ in range(3)] == ["b-1", "a-2", "b-2"]

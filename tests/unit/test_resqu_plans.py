@@ -189,7 +189,7 @@ def test_where_there_is_no_room_runs_are_left_out(bench: ResquBench) -> None:
 
 def test_the_configurations_recurrences_and_a_flush_leave_plans_as_they_should(bench: ResquBench) -> None:
     plan(bench)
-    bench.do(c.SetRecurrences([]))
+    bench.do(c.SetSchedules([]))
     assert queries.plan(bench.memory, "acc_p") is not None
     bench.do(admin.Flush("faktory"))
     assert queries.plan(bench.memory, "acc_p") is None

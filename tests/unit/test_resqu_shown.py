@@ -19,9 +19,9 @@ def desk() -> PlainDesk:
     desk.do(resqu.SetMapping({"default": {"default": "static"}}, {"default": {"default": "batch"}}))
     for name in ("b1", "b2"):
         spec = job_spec(f"{name}-0", source=name, name="Import")
-        desk.do(r.OpenStage("resqu", name, name, "Import", spec))
+        desk.do(r.OpenResquBatch("resqu", name, name, "Import", spec))
         for index in (1, 2):
-            desk.do(r.PushStage("resqu", name, job_spec(f"{name}-{index}", source=name, name="Import")))
+            desk.do(r.PushToResquBatch("resqu", name, job_spec(f"{name}-{index}", source=name, name="Import")))
     return desk
 
 
@@ -42,9 +42,9 @@ def held(peer: ControlPeer, **rest: Any) -> list[str]:
 def test_jobs_of_a_batch_are_listed_once_it_is_committed(desk: PlainDesk, peer: ControlPeer) -> None:
     assert held(peer) == []
     assert peer.ask("count", states=["held"])["count"] == 0
-    desk.do(r.CommitStage("b2"))
+    desk.do(r.CommitResquBatch("b2"))
     assert held(peer) == ["b2-0", "b2-1", "b2-2"]
-    desk.do(r.CommitStage("b1"))
+    desk.do(r.CommitResquBatch("b1"))
     assert held(peer) == ["b1-0", "b1-1", "b1-2", "b2-0", "b2-1", "b2-2"]
     assert peer.ask("count", states=["held"])["count"] == 6
 
@@ -52,7 +52,7 @@ def test_jobs_of_a_batch_are_listed_once_it_is_committed(desk: PlainDesk, peer: 
 def test_page_by_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_walk, "SLICE", 2)
     for name in ("b1", "b2"):
-        desk.do(r.CommitStage(name))
+        desk.do(r.CommitResquBatch(name))
     found: list[str] = []
     after: str | None = None
     for _ in range(10):
@@ -65,14 +65,14 @@ def test_page_by_page(desk: PlainDesk, peer: ControlPeer, monkeypatch: pytest.Mo
 
 
 def test_an_operator_may_delete_one(desk: PlainDesk, peer: ControlPeer) -> None:
-    desk.do(r.CommitStage("b1"))
+    desk.do(r.CommitResquBatch("b1"))
     assert peer.ask("delete", ids=["b1-1"])["done"] == 1
     assert held(peer) == ["b1-0", "b1-2"]
 
 
 def test_faktory_counts_fetches_and_clears_them(desk: PlainDesk, client: Conversation, peer: ControlPeer) -> None:
     for name in ("b1", "b2"):
-        desk.do(r.CommitStage(name))
+        desk.do(r.CommitResquBatch(name))
     assert {row["queue"]: row["ready"] for row in peer.ask("queues")["queues"]} == {"batch": 6}
     assert b'"batch":6' in client.ask("INFO").replace(b" ", b"")
     assert b'"jid":"b1-0"' in client.ask("FETCH batch")

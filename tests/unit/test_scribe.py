@@ -8,14 +8,14 @@ from random import Random
 import pytest
 
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.port import JournalFailed, Snapshot
 from crossdock.journal.sqlite.journal import DiskFull
 from crossdock.model.commands.core import Enqueue
-from crossdock.model.job import Held
+from crossdock.model.job import LeaseRef
 from crossdock.server.clock import Clock
-from crossdock.server.group_commit import Turn
-from crossdock.server.journal_writer import Scribe
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.journal_writer import JournalWriter
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
@@ -85,7 +85,7 @@ class Desk:
         self.failures: list[Exception] = []
         self.durable: list[str] = []
         self.looks = 0
-        self.scribe = Scribe(self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._look)
+        self.scribe = JournalWriter(self.journal, self.ballast, self.loop.as_loop(), self.failures.append, self._look)
 
     def _look(self) -> None:
         self.looks += 1
@@ -114,7 +114,7 @@ def test_a_batch_is_durable_when_it_is_written(desk: Desk) -> None:
 
 async def _synced(journal: ListJournal, folder: Path) -> list[Exception]:
     failures: list[Exception] = []
-    scribe = Scribe(journal, folder / "ballast", asyncio.get_running_loop(), failures.append)
+    scribe = JournalWriter(journal, folder / "ballast", asyncio.get_running_loop(), failures.append)
     scribe.sync()
     scribe.sync()  # while the first one is not done: one is enough
     await scribe.stop()
@@ -183,11 +183,11 @@ def test_a_failure_is_final_and_nothing_after_it_is_answered(
 
 def test_no_reply_of_a_failed_batch_leaves(desk: Desk) -> None:
     """The turn behind it: neither what changed something nor what was read after it is ever answered."""
-    turn = Turn(Engine(Memory(), Random(1)), desk.scribe, Clock(), desk.loop.as_loop(), 10)
+    turn = GroupCommit(Engine(EngineState(), Random(1)), desk.scribe, Clock(), desk.loop.as_loop(), 10)
     heard: list[bytes] = []
 
     class Peer:
-        def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+        def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
             heard.append(reply)
 
     desk.journal.trouble = [FULL]

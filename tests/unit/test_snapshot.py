@@ -17,7 +17,7 @@ from crossdock.model.commands.core import Enqueue
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Configured
 from crossdock.model.job import Extra, Failure, Result
-from crossdock.model.protocol_data import Entry, ResquFace, What
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind, ResquData
 from crossdock.protocols.faktory.job import read_one, spec
 from tests.support.states import Story, eventful, picture
 
@@ -83,8 +83,8 @@ def test_whatever_a_job_carries_counts() -> None:
         Extra(custom=b"x" * 1_000_000),
         Extra(result=Result(True, b"x" * 1_000_000)),
         Extra(error=Failure("", "x" * 500_000, ("x" * 500_000,), 0.0, 0.0, 0.0, lost=False)),
-        Extra(history=(Entry(0.0, What.SAID, "x" * 500_000, data=b"x" * 500_000),)),
-        Extra(face=ResquFace(b"x" * 1_000_000, "", "")),
+        Extra(history=(HistoryEntry(0.0, HistoryKind.SAID, "x" * 500_000, data=b"x" * 500_000),)),
+        Extra(face=ResquData(b"x" * 1_000_000, "", "")),
     ]
     for extra in extras:
         story = Story()

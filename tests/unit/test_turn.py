@@ -9,26 +9,26 @@ from msgspec.structs import replace
 
 from crossdock.engine import engine
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, Succeed, Terms
+from crossdock.model.commands.core import Claim, Enqueue, LeaseNext, LeaseTerms, Succeed
 from crossdock.model.commands.qless import Put, SetInterval
 from crossdock.model.commands.resqu import Buffer
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import DependentsPostponed, Leased, Pushed, QueueSeen, Readied, Succeeded
-from crossdock.model.events.codec import decode_batch
-from crossdock.model.job import Extra, Form, Held, Links
+from crossdock.model.events.codec import decode_entry
+from crossdock.model.job import Extra, Form, LeaseRef, Links
 from crossdock.model.records import Interval
-from crossdock.protocols.base import Answer, Ended, Wait
+from crossdock.protocols.base import Answer, JobResult, Wait
 from crossdock.server import admission
 from crossdock.server.clock import Clock
-from crossdock.server.group_commit import Turn
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.pending import WaitingRequest
 from crossdock.server.timer import TICK_DEPENDENTS, TICK_JOBS
 from tests.support.hand_loop import HandLoop
 from tests.support.states import spec
 
-REGISTERS = Terms(default_s=60.0, least_s=1.0, most_s=60.0, registers=True)
+REGISTERS = LeaseTerms(default_s=60.0, least_s=1.0, most_s=60.0, registers=True)
 
 
 class HeldScribe:
@@ -57,7 +57,7 @@ class Peer:
     def __init__(self) -> None:
         self.heard: list[bytes] = []
 
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
         self.heard.append(reply)
 
 
@@ -65,7 +65,7 @@ class Desk:
     def __init__(self, max_jobs: int = 100_000) -> None:
         self.loop = HandLoop()
         self.scribe = HeldScribe()
-        self.turn = Turn(Engine(Memory(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), max_jobs)
+        self.turn = GroupCommit(Engine(EngineState(), Random(1)), self.scribe, Clock(), self.loop.as_loop(), max_jobs)
 
     def push(self, peer: Peer, jid: str, due: float = 0.0) -> None:
         self.turn.begin()
@@ -162,7 +162,7 @@ def test_all_connections_of_one_turn_share_one_batch(desk: Desk) -> None:
     desk.scribe.synced()
     desk.loop.run()
     assert len(desk.scribe.batches) == 2
-    assert len(decode_batch(desk.scribe.batches[1]).events) == 50
+    assert len(decode_entry(desk.scribe.batches[1]).events) == 50
 
 
 class Stopped:
@@ -184,7 +184,7 @@ def test_a_batch_stays_open_while_each_pass_brings_more(desk: Desk) -> None:
         desk.loop.step()
         assert desk.scribe.batches == [], "another look whether there is more"
     desk.loop.step()
-    assert len(decode_batch(desk.scribe.batches[0]).events) == 5
+    assert len(decode_entry(desk.scribe.batches[0]).events) == 5
 
 
 def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(desk: Desk) -> None:
@@ -196,7 +196,7 @@ def test_a_batch_does_not_stay_open_for_one_who_sends_without_waiting(desk: Desk
     desk.push(flooder, "job-0001")
     desk.turn.overlook(before)
     desk.loop.step()
-    assert len(decode_batch(desk.scribe.batches[0]).events) == 2
+    assert len(decode_entry(desk.scribe.batches[0]).events) == 2
 
 
 def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(desk: Desk) -> None:
@@ -210,7 +210,7 @@ def test_a_batch_is_closed_after_two_milliseconds_though_there_is_more(desk: Des
         desk.loop.step()
         assert pushed < 100, "it is never closed"
     assert clock.at == pytest.approx(0.002_5, abs=0.000_6)
-    assert len(decode_batch(desk.scribe.batches[0]).events) == pushed
+    assert len(decode_entry(desk.scribe.batches[0]).events) == pushed
 
 
 def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(desk: Desk) -> None:
@@ -224,7 +224,7 @@ def test_a_soft_event_costs_no_batch_and_goes_with_the_next_one(desk: Desk) -> N
     assert "seen" in desk.turn.memory.queues, "applied at once"
     desk.push(peer, "job-0001")
     desk.loop.run()
-    events = decode_batch(desk.scribe.batches[0]).events
+    events = decode_entry(desk.scribe.batches[0]).events
     assert [type(event) for event in events] == [QueueSeen, Pushed]
 
 
@@ -285,7 +285,7 @@ def test_a_flood_of_due_jobs_moves_in_slices_with_others_in_between(desk: Desk) 
     moved = [
         len(event.rows)
         for batch in desk.scribe.batches
-        for event in decode_batch(batch).events
+        for event in decode_entry(batch).events
         if isinstance(event, Readied)
     ]
     assert sum(moved) == 20_000
@@ -311,7 +311,7 @@ def test_very_many_dependents_follow_in_slices_with_others_in_between(desk: Desk
     desk.turn.do(Succeed("job-0000", Claim("faktory", "", free=True)))
     desk.turn.reply(peer, b"done", None)
     desk.loop.run()
-    last = decode_batch(desk.scribe.batches[-1]).events
+    last = decode_entry(desk.scribe.batches[-1]).events
     assert [type(event) for event in last] == [DependentsPostponed, Succeeded]
     desk.scribe.synced()
     assert peer.heard[-1] == b"done"
@@ -352,9 +352,9 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> Non
     desk.push(worker, "job-0001")
     desk.loop.run()
     desk.scribe.synced()
-    told: list[Ended] = []
+    told: list[JobResult] = []
 
-    def tell(how: Ended) -> bytes:
+    def tell(how: JobResult) -> bytes:
         told.append(how)
         return b"told"
 
@@ -362,7 +362,7 @@ def test_who_waits_on_a_job_is_told_in_the_step_that_ended_it(desk: Desk) -> Non
     desk.turn.waits.add(wait, lambda answer: desk.turn.reply(waiter, b"told", None))
     desk.turn.begin()
     desk.turn.do(Succeed("job-0001", Claim("faktory", "", free=True), b"result"))
-    assert told == [Ended(settled=True, ok=True, body=b"result")]
+    assert told == [JobResult(settled=True, ok=True, body=b"result")]
     desk.loop.run()
     assert waiter.heard == [], "it is not durable yet"
     desk.scribe.synced()
@@ -448,7 +448,7 @@ def test_after_a_change_that_failed_in_the_middle_nothing_is_decided_written_or_
     peer = Peer()
     desk.push(peer, "job-0001")
 
-    def broken(memory: Memory, event: Leased) -> None:
+    def broken(memory: EngineState, event: Leased) -> None:
         raise KeyError("on purpose")
 
     monkeypatch.setattr(engine, "_APPLY", dict(engine._APPLY))
@@ -515,7 +515,7 @@ def test_what_is_too_long_for_one_row_becomes_several_and_all_replies_wait_for_t
     desk.turn.begin()
     desk.turn.do(Enqueue("faktory", [spec(f"bulk-{number:04}") for number in range(20)]))
     desk.loop.run()
-    found = [decode_batch(batch).events for batch in desk.scribe.batches]
+    found = [decode_entry(batch).events for batch in desk.scribe.batches]
     assert len(found) > 2
     pushes = [event for events in found for event in events]
     assert [len(event.specs) for event in pushes if isinstance(event, Pushed)] == [1] * 8 + [20], "commands are whole"
@@ -556,5 +556,5 @@ def test_polls_that_nobody_waits_for_are_written_before_they_are_too_many(
         desk.loop.run()
         assert len(desk.scribe.batches) == (number == 5)
     desk.scribe.synced()
-    [events] = [decode_batch(batch).events for batch in desk.scribe.batches]
+    [events] = [decode_entry(batch).events for batch in desk.scribe.batches]
     assert [type(event) for event in events] == [QueueSeen] * 6 and len(peer.heard) == 6

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crossdock.model.states import State
-from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.server.limits import Limits
 from tests.support.house import House
 
@@ -15,7 +15,7 @@ UNREAD = 800
 
 @pytest.fixture
 def house() -> House:
-    made = House(FaktoryDoor())
+    made = House(FaktoryProtocol())
     made.limits = Limits(unread_bytes=UNREAD)
     return made
 

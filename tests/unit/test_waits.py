@@ -5,18 +5,18 @@ from collections import Counter
 import pytest
 
 from crossdock.model.commands.admin import Bury, Flush, Remove
-from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed
 from crossdock.model.job import Extra, Form, Links, Number, Spec
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.model.states import State
-from crossdock.protocols.base import Answer, Ended, Wait
-from crossdock.server.waiters import Waiter, Waits
+from crossdock.protocols.base import Answer, JobResult, Wait
+from crossdock.server.waiters import Waiter, Waiters
 from tests.support.desk import PlainDesk
 
 FREE = Claim("workq", "", free=True)
-KEPT = Rules(0, 0, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
-ONCE = Rules(0, 1, 60.0, Backoff.NONE, Then.FAILED, Then.COMPLETE, Lapse.RETURN)
-FOREGROUND = Rules(0, 0, 60.0, lapse=Lapse.DROP)
+KEPT = Policy(0, 0, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
+ONCE = Policy(0, 1, 60.0, Backoff.NONE, Disposition.FAILED, Disposition.COMPLETE, LeaseExpiry.RETURN)
+FOREGROUND = Policy(0, 0, 60.0, lapse=LeaseExpiry.DROP)
 
 
 class Hall:
@@ -24,7 +24,7 @@ class Hall:
 
     def __init__(self) -> None:
         self.ready: Counter[str | bytes] = Counter()
-        self.waits = Waits(lambda queue: self.ready[queue] > 0)
+        self.waits = Waiters(lambda queue: self.ready[queue] > 0)
         self.served: list[str] = []
         self.quiet: set[str] = set()
 
@@ -164,16 +164,16 @@ class Ear:
         self.desk = PlainDesk()
         self.heard: list[tuple[str, Answer]] = []
 
-    def push(self, jid: str, rules: Rules = KEPT, *, due: float = 0.0, ttl: float = 0.0) -> Number:
+    def push(self, jid: str, rules: Policy = KEPT, *, due: float = 0.0, ttl: float = 0.0) -> Number:
         extra = Extra(links=Links(ttl_s=ttl))
         self.desk.do(Enqueue("workq", [Spec(jid, "q", "q", b"", Form.RAW, 0, rules, due, extra)]))
         return self.desk.memory.counters.number
 
     def lease(self, via: str = "workq") -> None:
-        self.desk.do(LeaseNext(via, ("q",), "w", Terms(60.0, 0.001, 99.0)))
+        self.desk.do(LeaseNext(via, ("q",), "w", LeaseTerms(60.0, 0.001, 99.0)))
 
     def wait(self, name: str, job: Number) -> Waiter:
-        def told(how: Ended) -> Answer:
+        def told(how: JobResult) -> Answer:
             return b"%d %d %b" % (how.settled, how.ok, how.body)
 
         wait = Wait((), 0.0, lambda late: b"late", job, told)
@@ -235,7 +235,7 @@ def test_how_it_ended(ear: Ear, how: str, heard: bytes) -> None:
 
 
 def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
-    job = ear.push("a", Rules(1, exhausted=Then.FAILED))
+    job = ear.push("a", Policy(1, exhausted=Disposition.FAILED))
     ear.wait("me", job)
     ear.lease()
     ear.desk.do(Fail("a", FREE, "", "", (), b"first"))
@@ -248,7 +248,7 @@ def test_a_failure_with_tries_left_is_no_end(ear: Ear) -> None:
 def test_who_is_told_may_give_commands_and_wait_again(ear: Ear) -> None:
     first, second = ear.push("a"), ear.push("b")
 
-    def told(how: Ended) -> Answer:
+    def told(how: JobResult) -> Answer:
         ear.desk.do(Succeed("b", FREE, b"too"))
         return Wait((), 0.0, lambda late: b"late", second, lambda how: b"done")
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from crossdock.model.states import State
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from crossdock.server.limits import PASS_S, REQUESTS_A_PASS
 from tests.support.house import House
 
@@ -17,7 +17,7 @@ ADD = "add 61a444a0-6128-41c0-8078-cc757d3bd2d8 q 60000 60000 4\r\npong"
 
 @pytest.fixture
 def house() -> House:
-    return House(WorkqDoor())
+    return House(WorkqProtocol())
 
 
 def test_a_lease_nobody_heard_of_is_given_back_to_who_waits(house: House) -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from crossdock.protocols.workq import inspect
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from crossdock.server.connection import Connection
 from tests.support.house import House, Transport
 
@@ -17,7 +17,7 @@ IDENT = "61a444a0-6128-41c0-8078-cc757d3b%04x"
 
 @pytest.fixture
 def house() -> House:
-    house = House(WorkqDoor())
+    house = House(WorkqProtocol())
     adds, told = house.connect()
     for number in range(JOBS):
         house.say(adds, f"add {IDENT % number} q 60000 60000 {SIZE}", "x" * SIZE)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crossdock.model.commands.admin import ForgetQueue
 from crossdock.model.states import State
 from crossdock.protocols.workq import inspect, session
-from crossdock.protocols.workq.protocol import WorkqDoor
+from crossdock.protocols.workq.protocol import WorkqProtocol
 from tests.support.conversation import Conversation, Door, Peer, run_out, worker
 from tests.support.desk import PlainDesk, StoringEngine
 
@@ -24,12 +24,12 @@ def ident(number: int) -> str:
 
 
 @pytest.fixture
-def door() -> WorkqDoor:
-    return WorkqDoor()
+def door() -> WorkqProtocol:
+    return WorkqProtocol()
 
 
 @pytest.fixture
-def peer(desk: PlainDesk, door: WorkqDoor) -> Peer:
+def peer(desk: PlainDesk, door: WorkqProtocol) -> Peer:
     return Peer(desk, door)
 
 
@@ -91,7 +91,7 @@ class TestBounds:
         assert peer.ask(f"add {ident(1)} q 1000 18446744073709551615 0\r\n") == OK
         desk.advance(100 * 365 * 86_400.0)
         assert b"ttl 18446744073709551615\r\n" in peer.ask(f"inspect job {ident(1)}")
-        assert ident(1).encode() in Peer(desk.restarted(), WorkqDoor()).ask("lease q 0")
+        assert ident(1).encode() in Peer(desk.restarted(), WorkqProtocol()).ask("lease q 0")
 
 
 class TestFencing:
@@ -113,7 +113,7 @@ class TestFencing:
         assert peer.ask(f"complete {ident(1)} 0\r\n") == b"-NOT-FOUND\r\n"
 
     def test_one_that_was_given_nothing_may_settle_what_is_bound_to_nobody(
-        self, desk: PlainDesk, door: WorkqDoor, peer: Peer, faktory: Conversation
+        self, desk: PlainDesk, door: WorkqProtocol, peer: Peer, faktory: Conversation
     ) -> None:
         faktory.ask(f'PUSH {{"jid":"{ident(1)}","jobtype":"T","queue":"q","args":[]}}')
         peer.ask("lease q 0")
@@ -146,7 +146,7 @@ def test_a_lease_goes_past_any_number_of_expired_jobs(desk: PlainDesk, peer: Pee
 
 
 def test_a_long_list_of_queues_is_made_in_slices(
-    desk: PlainDesk, door: WorkqDoor, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    desk: PlainDesk, door: WorkqProtocol, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others are served in between; one that is forgotten meanwhile has no row."""
     monkeypatch.setattr(inspect, "SLICE", 3)
@@ -163,7 +163,7 @@ def test_a_long_list_of_queues_is_made_in_slices(
     assert [line[:1] for line in answer.split(b"\r\n") if line.endswith(b" 2")] == [b"a", b"b", b"d", b"e", b"f", b"g"]
 
 
-def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqDoor, peer: Peer) -> None:
+def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqProtocol, peer: Peer) -> None:
     waiting = [Peer(desk, door) for _ in range(50)]
     for each in waiting:
         each.send(b"lease q 60000\r\n")
@@ -174,7 +174,7 @@ def test_many_waiters_and_one_job(desk: PlainDesk, door: WorkqDoor, peer: Peer) 
     assert desk.waits.asked == 1
 
 
-def test_every_waiter_of_a_result_is_told(desk: PlainDesk, door: WorkqDoor, peer: Peer) -> None:
+def test_every_waiter_of_a_result_is_told(desk: PlainDesk, door: WorkqProtocol, peer: Peer) -> None:
     add(peer, 1)
     waiting = [Peer(desk, door) for _ in range(50)]
     for each in waiting:
@@ -223,7 +223,7 @@ LINES = st.lists(WORDS, max_size=8).map(b" ".join) | st.sampled_from(
 def test_whatever_comes_is_answered_in_whole_replies(lines: list[tuple[bytes, bytes, float]]) -> None:
     """No command raises, nothing is left waiting for ever, and a restart finds the same jobs."""
     desk = PlainDesk()
-    peer = Peer(desk, WorkqDoor())
+    peer = Peer(desk, WorkqProtocol())
     said = b""
     for line, end, seconds in lines:
         peer.send(line + end)

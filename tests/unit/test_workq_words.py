@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossdock.model.job import Form, Job
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.model.states import State
 from crossdock.protocols.workq import ids, timestamps, words
 
@@ -15,7 +15,7 @@ ID = "61a444a0-6128-41c0-8078-cc757d3bd2d8"
 
 
 def job(jid: str, number: int = 1) -> Job:
-    return Job(number, jid, "q", "k", "elsewhere", b"", Form.RAW, 0, Rules(), State.READY, 0.0, 0.0)
+    return Job(number, jid, "q", "k", "elsewhere", b"", Form.RAW, 0, Policy(), State.READY, 0.0, 0.0)
 
 
 class TestIds:

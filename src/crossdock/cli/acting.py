@@ -8,7 +8,7 @@ import click
 from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import Name, chosen, expect, filtered
 from crossdock.cli.show import clean, some
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.base import ClientError
 from crossdock.model.errors import CrossdockError
 
@@ -56,7 +56,7 @@ def acting(verb: Verb) -> click.Command:
     return command
 
 
-def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], more: dict[str, Any], as_json: bool) -> None:
+def _by_id(client: AdminClient, verb: Verb, ids: tuple[str, ...], more: dict[str, Any], as_json: bool) -> None:
     done, unknown, refused = 0, [], []
     cut: NothingDone | None = None
     try:
@@ -82,7 +82,7 @@ def _by_id(client: ControlClient, verb: Verb, ids: tuple[str, ...], more: dict[s
         raise NothingDone("; ".join(words[:10]) + (f"; and {len(words) - 10} more" if len(words) > 10 else ""))
 
 
-def _by_filter(client: ControlClient, verb: Verb, filters: dict[str, Any], yes: bool, as_json: bool) -> None:
+def _by_filter(client: AdminClient, verb: Verb, filters: dict[str, Any], yes: bool, as_json: bool) -> None:
     """Acts on those alone that were counted: what comes meanwhile is left for another time."""
     steps = list(client.steps(verb.do, dry=True, **filters))
     matched, as_of = sum(step["count"] for step in steps), steps[0]["as_of"]
@@ -111,7 +111,7 @@ def agreed(question: str) -> bool:
 
 
 def _act(
-    client: ControlClient, verb: Verb, filters: dict[str, Any], matched: int, as_of: float | None
+    client: AdminClient, verb: Verb, filters: dict[str, Any], matched: int, as_of: float | None
 ) -> tuple[int, NothingDone | None]:
     """How many jobs were acted on, and what ended it before all were."""
     done = 0

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from crossdock.cli.options import loaded
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.base import NoServer
 from crossdock.journal.data_dir import in_use_by
 from crossdock.settings.loading import Loaded
@@ -42,11 +42,11 @@ def settings_of(values: dict[str, Any]) -> Loaded:
 
 
 @contextmanager
-def server(values: dict[str, Any]) -> Iterator[ControlClient]:
+def server(values: dict[str, Any]) -> Iterator[AdminClient]:
     """The running server these flags mean. Raises NoServer with what to do."""
     folder = settings_of(values).settings.server.data
     try:
-        client = ControlClient(folder)
+        client = AdminClient(folder)
     except NoServer as error:
         holder = in_use_by(folder)
         if holder:

@@ -10,7 +10,7 @@ from crossdock.client.faktory import FaktoryClient
 from crossdock.client.masenko import MasenkoClient
 from crossdock.client.qless import QlessClient
 from crossdock.client.workq import WorkqClient
-from crossdock.server import endpoints
+from crossdock.settings.address import Address, parse_address
 from crossdock.settings.schema import Settings
 
 
@@ -44,7 +44,7 @@ def redis(values: dict[str, Any]) -> Where:
     return _open("redis", values, _redis)
 
 
-def _redis(at: endpoints.Address, settings: Settings) -> Where:
+def _redis(at: Address, settings: Settings) -> Where:
     return Where(at.host, at.port, at.path, settings.redis.password)
 
 
@@ -60,15 +60,15 @@ WORKERS: Final[dict[str, Callable[[dict[str, Any]], Worker]]] = {
 T = TypeVar("T")
 
 
-def _open(door: str, values: dict[str, Any], connect: Callable[[endpoints.Address, Settings], T]) -> T:
+def _open(door: str, values: dict[str, Any], connect: Callable[[Address, Settings], T]) -> T:
     settings = settings_of(values).settings
-    where = endpoints.parse(getattr(settings.listen, door))
+    where = parse_address(getattr(settings.listen, door))
     title = door.capitalize()
     if where is None:
         raise Refused(f"the {title} door is closed: listen.{door} is off; open it, and start the server anew")
     if not where.path and not where.port:  # the server took one that was free; it knows which
         with server(values) as control:
-            where = endpoints.parse(control.ask("status")["status"]["doors"].get(door, "off"))
+            where = parse_address(control.ask("status")["status"]["doors"].get(door, "off"))
     if where is None:
         raise Refused(f"the server has no {title} door")
     try:

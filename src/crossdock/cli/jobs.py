@@ -7,7 +7,7 @@ import click
 from crossdock.cli.control import OperatorCommand, print_json, server, tell
 from crossdock.cli.filters import STATES, chosen, expect, filtered
 from crossdock.cli.show import age, columns, cut, number, some
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 
 _EXAMPLES = """\b
 Examples:
@@ -72,7 +72,7 @@ def jobs(as_json: bool, limit: int, after: str | None, count: bool, **values: An
 
 
 def _page(
-    client: ControlClient, limit: int, after: str | None, filters: dict[str, Any]
+    client: AdminClient, limit: int, after: str | None, filters: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], str | None]:
     """So many rows, however many requests they take: the server looks at a bounded number of jobs for each."""
     rows: list[dict[str, Any]] = []

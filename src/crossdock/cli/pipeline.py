@@ -19,7 +19,7 @@ from crossdock.pipeline.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from crossdock.pipeline.context import Progress, Works
+    from crossdock.pipeline.context import PipelineContext, Progress
     from crossdock.pipeline.status import Status
 
 _EXAMPLES = """\b
@@ -62,13 +62,12 @@ def session(values: dict[str, Any], progress: "Progress") -> "SparkSession":
     return start(values.pop("master"), conf, values.pop("cds", None))
 
 
-def _works(values: dict[str, Any], progress: "Progress") -> "Works":
+def _works(values: dict[str, Any], progress: "Progress") -> "PipelineContext":
     """Raises NoLake before anything is made: a folder mistyped must not become one of empty tables."""
     lake, tables = folders(values)
     spark = session(values, progress)
-    from crossdock.pipeline.context import Works
 
-    return Works(spark, lake, tables, progress=progress)
+    return PipelineContext(spark, lake, tables, progress=progress)
 
 
 @pipeline.command("run", cls=SparkCommand, epilog=_EXAMPLES)
@@ -96,7 +95,7 @@ def run(as_json: bool, wait: float, **values: Any) -> int:
     return 1 if aside or missing else 0
 
 
-def _lacks(works: "Works") -> tuple[dict[str, str], list[str]]:
+def _lacks(works: "PipelineContext") -> tuple[dict[str, str], list[str]]:
     """What of the lake is set aside, and what is missing: told each time, until it is put back."""
     from crossdock.pipeline.segments import set_aside, survey
 

@@ -16,7 +16,7 @@ from rich.live import Live
 from crossdock.cli.control import OperatorCommand, print_json, server
 from crossdock.cli.filters import Seconds
 from crossdock.cli.top_view import Seen, view
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 
 _EXAMPLES = """\b
 Examples:
@@ -49,7 +49,7 @@ def top(every: float, once: bool, as_json: bool, **values: Any) -> None:
             _watch(client, every)
 
 
-def _seen(client: ControlClient) -> Seen:
+def _seen(client: AdminClient) -> Seen:
     """Three cheap requests; none of them walks over queued jobs."""
     return Seen(
         client.ask("status")["status"],
@@ -58,7 +58,7 @@ def _seen(client: ControlClient) -> Seen:
     )
 
 
-def _watch(client: ControlClient, every: float) -> None:
+def _watch(client: AdminClient, every: float) -> None:
     console = Console()
     with _keys() as keyboard, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:

@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 60.0
 _PAGE: Final = 200
 
 
-class ControlClient(Closes):
+class AdminClient(Closes):
     def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
         """Raises NoServer if none runs on that data folder."""
         sock = socket.socket(socket.AF_UNIX)

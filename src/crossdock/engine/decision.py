@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, nextafter
 from typing import TypeVar
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent
 
@@ -18,7 +18,7 @@ Topic = str | bytes
 Decision = tuple[Sequence[AnyEvent], T, Sequence[Topic]]
 
 
-def later(memory: Memory, now: Now) -> float:
+def later(memory: EngineState, now: Now) -> float:
     """An event's `at`: the wall clock, but never before the event before it."""
     last = memory.counters.at
     return now.wall if now.wall > last else last
@@ -30,7 +30,7 @@ def just_after(at: float) -> float:
     return nextafter(at, inf)
 
 
-def purge_clock(memory: Memory, now: Now) -> float:
+def purge_clock(memory: EngineState, now: Now) -> float:
     """The steady time that purges go by. It stands still while they are held."""
     counters = memory.counters
     return counters.held_at if now.steady < counters.held_until else now.steady

@@ -30,7 +30,7 @@ from crossdock.engine.records import (
 )
 from crossdock.engine.redaction import Redact
 from crossdock.engine.resqu import table as resqu
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import admin, bulk
@@ -50,12 +50,12 @@ from crossdock.model.events.keyspace import (
 
 T = TypeVar("T")
 
-_APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
+_APPLY: dict[type[e.Event], Callable[[EngineState, Any], None]] = {
     e.Pushed: enqueue.pushed,
     e.Leased: lease.leased,
     e.Succeeded: complete.succeeded,
     e.Failed: fail.failed,
-    e.Lapsed: fail.lapsed,
+    e.LeaseExpired: fail.lapsed,
     e.Returned: release.returned,
     e.Readied: jobs_admin.readied,
     e.Scheduled: dependencies.scheduled,
@@ -71,17 +71,17 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Flushed: queues.flushed,
     e.Started: timers.started,
     e.Expired: timers.expired,
-    e.GroupOpened: batches.group_opened,
-    e.GroupCommitted: batches.group_committed,
-    e.GroupCalled: batches.group_called,
-    e.GroupFinished: batches.group_finished,
-    e.Tracked: progress.tracked,
+    e.BatchOpened: batches.group_opened,
+    e.BatchCommitted: batches.group_committed,
+    e.BatchCallbackPushed: batches.group_called,
+    e.BatchFinished: batches.group_finished,
+    e.ProgressSet: progress.tracked,
     e.Renewed: progress.renewed,
     e.ThrottlesSet: throttles.throttles_set,
-    e.RecurrencesSet: schedules.recurrences_set,
+    e.SchedulesSet: schedules.recurrences_set,
     e.Spawned: schedules.spawned,
     e.NumbersDrawn: transaction.numbers_drawn,
-    e.TracksDated: progress.tracks_dated,
+    e.ProgressDated: progress.tracks_dated,
     KeySet: commands.key_set,
     KeysDropped: commands.keys_dropped,
     KeyKept: commands.key_kept,
@@ -96,7 +96,7 @@ _APPLY: dict[type[e.Event], Callable[[Memory, Any], None]] = {
     e.Revived: edit.revived,
     e.Reprioritised: edit.reprioritised,
     e.Tagged: edit.tagged,
-    e.NeedsEdited: edit.needs_edited,
+    e.DependenciesEdited: edit.needs_edited,
     e.Noted: edit.noted,
     e.Configured: settings.configured,
     e.Watched: settings.watched,
@@ -121,11 +121,11 @@ _POSTPONE = frozenset({c.Transaction, c.ResolveDependents})
 
 
 class Engine:
-    def __init__(self, memory: Memory, random: Random, conceal: Redact | None = None) -> None:
+    def __init__(self, memory: EngineState, random: Random, conceal: Redact | None = None) -> None:
         """`conceal` says how words about a job go into history, where its payload has secrets."""
         self.memory = memory
         #: What decides a command; None is said of one that has to be carried out in steps
-        self._decide: dict[type[c.Command[Any]], Callable[[Memory, Any, Now], Decision[Any] | None]] = {
+        self._decide: dict[type[c.Command[Any]], Callable[[EngineState, Any, Now], Decision[Any] | None]] = {
             c.Enqueue: enqueue.enqueue,
             c.LeaseNext: partial(lease.lease_next, random),
             c.Succeed: complete.succeed,
@@ -142,16 +142,16 @@ class Engine:
             admin.Flush: queues.flush,
             c.Tick: lambda memory, command, now: self._tick(command, now, random),
             c.Start: timers.start,
-            c.OpenGroup: batches.open_group,
-            c.CommitGroup: batches.commit_group,
+            c.OpenBatch: batches.open_group,
+            c.CommitBatch: batches.commit_group,
             c.Follow: batches.follow,
             c.Resolve: dependencies.resolve,
             c.ResolveDependents: postponed.resolve_dependents,
             c.Transaction: transaction.transact,
             c.DrawNumbers: transaction.draw_numbers,
-            c.SetTrack: progress.set_track,
+            c.SetProgress: progress.set_track,
             c.SetThrottles: throttles.set_throttles,
-            c.SetRecurrences: schedules.set_recurrences,
+            c.SetSchedules: schedules.set_recurrences,
             k.SetKey: commands.set_key,
             k.DropKeys: commands.drop_keys,
             k.KeepKey: commands.keep_key,
@@ -172,7 +172,7 @@ class Engine:
             m.Cancel: edit.cancel,
             m.SetPriority: edit.set_priority,
             m.EditTags: edit.edit_tags,
-            m.EditNeeds: edit.edit_needs,
+            m.EditDependencies: edit.edit_needs,
             m.Note: partial(edit.note, conceal=conceal),
             m.Configure: settings.configure,
             m.Watch: settings.watch,
@@ -275,7 +275,7 @@ class Engine:
         return events, done, stirred
 
 
-def apply(memory: Memory, event: e.AnyEvent) -> None:
+def apply(memory: EngineState, event: e.AnyEvent) -> None:
     """Fold one event into the state. Nothing else changes it, live or at recovery."""
     memory.counters.at = event.at
     _APPLY[type(event)](memory, event)

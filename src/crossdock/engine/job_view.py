@@ -5,23 +5,23 @@ from math import inf
 from msgspec.structs import replace
 
 from crossdock.model.errors import Damaged
-from crossdock.model.events import Ended, Row
-from crossdock.model.job import Extra, Job, Lease, Number, Place
-from crossdock.model.protocol_data import QlessFace
+from crossdock.model.events import EndedLease, JobRow
+from crossdock.model.job import Extra, Job, Lease, Number, SortKey
+from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import BLOCKED, DEAD, FAILED, OVER, RETRYING, SCHEDULED
 
 
-def needs_of(job: Job) -> tuple[Number, ...]:
+def dependencies_of(job: Job) -> tuple[Number, ...]:
     """What a blocked job still waits for."""
     return job.extra.links.needs if job.extra is not None and job.extra.links is not None else ()
 
 
 def edges_of(job: Job) -> tuple[Number, ...]:
     """The needs that are to be told when they are met: of a blocked job, and of one whose script never forgets them."""
-    needs = needs_of(job)
+    needs = dependencies_of(job)
     if not needs or job.state is BLOCKED:
         return needs
-    face = face_of(job)
+    face = qless_data(job)
     return needs if face is not None and face.old else ()
 
 
@@ -35,18 +35,18 @@ def listed_in(job: Job) -> str:
     return job.extra.error.listed_in if job.extra is not None and job.extra.error is not None else ""
 
 
-def face_of(job: Job) -> QlessFace | None:
+def qless_data(job: Job) -> QlessData | None:
     """qless' face, of a job that has that one."""
     face = job.extra.face if job.extra is not None else None
-    return face if type(face) is QlessFace else None
+    return face if type(face) is QlessData else None
 
 
-def shelf_key(job: Job) -> tuple[float, Number]:
+def state_index_key(job: Job) -> tuple[float, Number]:
     """Where a job that is neither ready nor leased stands on its shelf: by wall, retrying and dead ones by steady. One
     that waits lazily is behind all timers, and one of an older journal until the next start dates it."""
     state = job.state
     if state is SCHEDULED or state is RETRYING:
-        face = face_of(job)
+        face = qless_data(job)
         if face is not None and face.due is not None:
             return inf, job.number
     if state is RETRYING or state is DEAD:
@@ -55,16 +55,16 @@ def shelf_key(job: Job) -> tuple[float, Number]:
 
 
 def blocked_key(job: Job) -> tuple[float, str, Number]:
-    face = face_of(job)
+    face = qless_data(job)
     return job.created if face is None else face.time, job.jid, job.number
 
 
 def held_key(job: Job) -> tuple[float, str, Number]:
-    face = face_of(job)
+    face = qless_data(job)
     return job.created if face is None else face.held, job.jid, job.number
 
 
-def place_of(job: Job) -> Place:
+def place_of(job: Job) -> SortKey:
     if job.place is None:
         raise Damaged(f"job {job.number} is ready and has no place")
     return job.place
@@ -76,12 +76,12 @@ def lease_of(job: Job) -> Lease:
     return job.lease
 
 
-def row(job: Job, ended: Ended | None = None) -> Row:
+def row(job: Job, ended: EndedLease | None = None) -> JobRow:
     extra, failed, over = job.extra, None, False
     face = extra.face if extra is not None else None
     if job.state in OVER:
         failed, over = failed_at(job), True
-    return Row(
+    return JobRow(
         job.number,
         job.jid,
         job.queue,
@@ -91,7 +91,7 @@ def row(job: Job, ended: Ended | None = None) -> Row:
         job.priority,
         len(job.payload),
         ended,
-        face.worker if type(face) is QlessFace else "",
+        face.worker if type(face) is QlessData else "",
         failed,
         over,
     )
@@ -99,14 +99,14 @@ def row(job: Job, ended: Ended | None = None) -> Row:
 
 def failed_at(job: Job) -> float | None:
     """When a failure that is kept was booked as failed; it is taken off that day's count when it is one no longer."""
-    if job.state is not FAILED or face_of(job) is None or job.extra is None or job.extra.error is None:
+    if job.state is not FAILED or qless_data(job) is None or job.extra is None or job.extra.error is None:
         return None
     error = job.extra.error
     return error.at if error.when is None else error.when
 
 
-def without_needs(extra: Extra) -> Extra:
+def without_dependencies(extra: Extra) -> Extra:
     """Without what it waited for: a job that lost a need and failed still names it."""
     links = extra.links
-    kept = isinstance(extra.face, QlessFace) and extra.face.old
+    kept = isinstance(extra.face, QlessData) and extra.face.old
     return extra if links is None or not links.needs or kept else replace(extra, links=replace(links, needs=()))

@@ -8,24 +8,24 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from crossdock.engine.index import lists
-from crossdock.engine.index.bulk_loads import Loads
-from crossdock.engine.index.dependents import Key, Unresolved
-from crossdock.engine.index.failures import Failures
-from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, Jids, Jobs
+from crossdock.engine.index.bulk_loads import BulkLoads
+from crossdock.engine.index.dependents import Key, PostponedDependents
+from crossdock.engine.index.failures import FailureIndex
+from crossdock.engine.index.job_table import BLOCK_BITS, PART_MASK, JidIndex, JobTable
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.index.sorted_list import Order
-from crossdock.engine.index.tags import Tags
-from crossdock.engine.index.workers import Workers
-from crossdock.engine.job_view import face_of
-from crossdock.engine.keyspace.store import Keys
-from crossdock.engine.qless.lazy_deadlines import ByCaller, Lazy
-from crossdock.engine.qless.quirks.stray_entries import Stale, Strays
+from crossdock.engine.index.sorted_list import SortedList
+from crossdock.engine.index.tags import TagIndex
+from crossdock.engine.index.workers import WorkerIndex
+from crossdock.engine.job_view import qless_data
+from crossdock.engine.keyspace.store import KeyStore
+from crossdock.engine.qless.lazy_deadlines import ByCaller, LazyDeadlines
+from crossdock.engine.qless.quirks.stray_entries import StaleListings, StrayEntries
 from crossdock.engine.records.stats import Stats
-from crossdock.engine.resqu.state import Resqu
-from crossdock.model.commands.core import Touched
+from crossdock.engine.resqu.state import ResquState
+from crossdock.model.commands.core import FollowUp
 from crossdock.model.job import Extra, Job, Number
-from crossdock.model.protocol_data import FaktoryFace, QlessFace, ResquFace
-from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
+from crossdock.model.protocol_data import FaktoryData, QlessData, ResquData
+from crossdock.model.records import Batch, Interval, Progress, Schedule, Throttle
 from crossdock.model.states import HELD, SHELVED, State
 
 #: Names (kinds, workers) worth sharing between jobs; beyond this many distinct ones each job keeps its own.
@@ -37,7 +37,7 @@ _SHARED_LENGTH: Final = 255  #: characters; the class of a qless job may have mo
 Waiting = tuple[int | float, float, Number]
 
 #: Containers that nobody needs any more.
-Discarded = dict[Any, Any] | Order[Any] | set[bytes]
+Discarded = dict[Any, Any] | SortedList[Any] | set[bytes]
 
 
 class Lock(NamedTuple):
@@ -47,7 +47,7 @@ class Lock(NamedTuple):
     end: float  #: steady
 
 
-class Memory:
+class EngineState:
     # Beyond 30 attributes an object without slots finds each of them in a dict: a fifth slower on every path.
     __slots__ = (
         "blocked_in",
@@ -105,11 +105,11 @@ class Memory:
         self.counters = Counters()
         self.throttles: dict[str, Throttle] = {}
         self.configured: list[str] = []  #: of them: those of the configuration
-        self.recurrences: dict[str, Recurrence] = {}
-        self.recurring: Order[tuple[float, str]] = Order()
+        self.recurrences: dict[str, Schedule] = {}
+        self.recurring: SortedList[tuple[float, str]] = SortedList()
         self.scripts: dict[str, str] = {}  #: SHA-1 of a loaded script and what it stands for; a flush spares them
-        self.keys = Keys()
-        self.resqu = Resqu()
+        self.keys = KeyStore()
+        self.resqu = ResquState()
         self.discarded: list[Discarded] = []
         self.room = inf  #: jobs that may yet come in unasked; the server says it, no event does
         self._empty()
@@ -141,53 +141,55 @@ class Memory:
             self.loads.once,
         )
         self.recurrences = {name: each for name, each in self.recurrences.items() if not each.plan}
-        self.recurring = Order((each.next, name) for name, each in self.recurrences.items())
+        self.recurring = SortedList((each.next, name) for name, each in self.recurrences.items())
         self._empty()
 
     def _empty(self) -> None:
-        self.jobs = Jobs()
-        self.jids = Jids()
+        self.jobs = JobTable()
+        self.jids = JidIndex()
         self.queues: dict[str, Queue] = {}
-        self.shelves: dict[State, Order[tuple[float, Number]]] = {state: Order() for state in SHELVED}
+        self.shelves: dict[State, SortedList[tuple[float, Number]]] = {state: SortedList() for state in SHELVED}
         self.locks: dict[str, Lock] = {}
-        self.groups: dict[str, Group] = {}
-        self.tracks: dict[str, Track] = {}
+        self.groups: dict[str, Batch] = {}
+        self.tracks: dict[str, Progress] = {}
         # With the holder before the name: locks of one turn end together, and are added at the end all the same.
-        self.lock_ends: Order[tuple[float, Number, str]] = Order()
-        self.group_ends: Order[tuple[float, str]] = Order()
-        self.track_ends: Order[tuple[float, str]] = Order()  #: of those that are dated
-        self.job_ends: Order[tuple[float, Number]] = Order()
+        self.lock_ends: SortedList[tuple[float, Number, str]] = SortedList()
+        self.group_ends: SortedList[tuple[float, str]] = SortedList()
+        self.track_ends: SortedList[tuple[float, str]] = SortedList()  #: of those that are dated
+        self.job_ends: SortedList[tuple[float, Number]] = SortedList()
         self.throttles = {name: each for name, each in self.throttles.items() if each.queue}
         for throttle in self.throttles.values():
             throttle.holders, throttle.pending = {}, {}
-        self.pending: dict[str, Order[tuple[float, str]]] = {}  #: by throttle: since when, and who
+        self.pending: dict[str, SortedList[tuple[float, str]]] = {}  #: by throttle: since when, and who
         self.owed: dict[str, tuple[int, float]] = {}  #: by throttle: how many more have room, by their caller's time
         self.keys = self.keys.emptied()
-        self.touched: list[Touched] = []  #: to look at before the command is over; empty between commands
+        self.touched: list[FollowUp] = []  #: to look at before the command is over; empty between commands
         self.loose: list[tuple[Number, bool]] = []  #: as `touched`, for `Resolve`
         self.needed_by: dict[Number, dict[Number, None]] = {}  #: who waits for that job, in the order they came
         self.strict: dict[Number, int] = {}  #: how many of them fail with it even if it is kept
-        self.unresolved: dict[Key, Unresolved] = {}  #: dependents of ended jobs; the last ones are resolved first
+        self.unresolved: dict[
+            Key, PostponedDependents
+        ] = {}  #: dependents of ended jobs; the last ones are resolved first
         self.foreground: dict[Number, None] = {}  #: jobs that end with the server's run
         self.leased_in: defaultdict[str, int] = defaultdict(int)  #: by queue, known or not
-        self.retrying_in: dict[str, Order[tuple[float, Number]]] = {}
-        self.scheduled_in: dict[str, Order[Waiting]] = {}
-        self.blocked_in: dict[str, Order[ByCaller]] = {}
-        self.held_in: dict[str, Order[ByCaller]] = {}
-        self.lazy = Lazy()
-        self.failed_in: dict[str, Order[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
-        self.failures = Failures()
-        self.completed: Order[ByCaller] = Order()  #: kept successes with qless' face
-        self.stale = Stale()
-        self.strays = Strays()
-        self.tags = Tags()
-        self.workers = Workers()
+        self.retrying_in: dict[str, SortedList[tuple[float, Number]]] = {}
+        self.scheduled_in: dict[str, SortedList[Waiting]] = {}
+        self.blocked_in: dict[str, SortedList[ByCaller]] = {}
+        self.held_in: dict[str, SortedList[ByCaller]] = {}
+        self.lazy = LazyDeadlines()
+        self.failed_in: dict[str, SortedList[tuple[int, Number]]] = {}  #: by group: kept failures with qless' face
+        self.failures = FailureIndex()
+        self.completed: SortedList[ByCaller] = SortedList()  #: kept successes with qless' face
+        self.stale = StaleListings()
+        self.strays = StrayEntries()
+        self.tags = TagIndex()
+        self.workers = WorkerIndex()
         self.watched: dict[str, float] = {}  #: jids, alive or not, and since when
         self.config: dict[str, str] = {}
         self.limits: dict[str, float] = {}  #: of it: how many leases a queue may have at a time
         self.intervals: dict[str, Interval] = {}
-        self.resqu = Resqu(self.resqu.mapping)
-        self.loads = Loads()
+        self.resqu = ResquState(self.resqu.mapping)
+        self.loads = BulkLoads()
         self.stats = Stats()
         self.names: dict[str, str] = {}
         self.counters.processed = self.counters.failures = self.counters.evicted = 0
@@ -225,7 +227,7 @@ class Memory:
 
     def stand_in(self, job: Job, at: float) -> Queue:
         """The queue a job comes back to. A forgotten one is known again, but to qless it stays forgotten."""
-        return self.queue(job.queue, at) if face_of(job) is None else self.standing(job.queue, at)
+        return self.queue(job.queue, at) if qless_data(job) is None else self.standing(job.queue, at)
 
     def share(self, name: str) -> str:
         """The one string object of that text that all jobs point to."""
@@ -259,16 +261,16 @@ class Memory:
                 self.foreground.pop(job.number, None)
             if extra.tags:
                 self.tags.drop(job.number, job.jid, extra.tags, clean=bool(extra.throttles))
-            if type(extra.face) is not FaktoryFace:  # what most have
+            if type(extra.face) is not FaktoryData:  # what most have
                 self._leave(job, extra)
         self.jids.take(job.jid, job.number)
 
     def _leave(self, job: Job, extra: Extra) -> None:
         """What is remembered of a job that had that face."""
         face = extra.face
-        if type(face) is QlessFace:
+        if type(face) is QlessData:
             lists.forget(self, job)
-        elif type(face) is ResquFace and job.state is not HELD:  # what nobody saw was not pushed
+        elif type(face) is ResquData and job.state is not HELD:  # what nobody saw was not pushed
             self.resqu.once.mark(job.jid, self.counters.at)
 
     def rename(self, job: Job, jid: str) -> None:

@@ -13,7 +13,7 @@ from random import Random
 
 from crossdock.engine.decision import Decision, later, purge_clock
 from crossdock.engine.index import placement
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.job_view import row
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.fail import lapse, stirred_by
@@ -23,17 +23,17 @@ from crossdock.engine.records import batches as records_batches
 from crossdock.engine.records import links, progress, schedules, throttles
 from crossdock.engine.resqu import batches as resqu_batches
 from crossdock.engine.resqu import mapping, unique_ids
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import PURGE_HOLD_S, Now
 from crossdock.model.commands.core import Start, Tick, Ticked
-from crossdock.model.events import AnyEvent, Expired, LoadClosed, Readied, Removed, Row, Spawned, Started
+from crossdock.model.events import AnyEvent, Expired, JobRow, LoadClosed, Readied, Removed, Spawned, Started
 from crossdock.model.events.keyspace import KeysDropped
-from crossdock.model.job import Bound, Job, Number
+from crossdock.model.job import Job, LeaseBinding, Number
 from crossdock.model.policies import DEAD_FOR
 from crossdock.model.states import DEAD, LEASED, RETRYING, SCHEDULED, State
 
 
-def due_in(memory: Memory, now: Now) -> float | None:
+def due_in(memory: EngineState, now: Now) -> float | None:
     """Seconds until something is due (0: it is already), None while nothing waits for time."""
     shelves = memory.shelves
     wall = [each.first()[0] for each in (shelves[SCHEDULED], memory.recurring) if each]
@@ -55,12 +55,14 @@ def due_in(memory: Memory, now: Now) -> float | None:
     return max(0.0, wait) if wait < inf else None
 
 
-def _purged_at(memory: Memory, end: float, now: Now) -> float:
+def _purged_at(memory: EngineState, end: float, now: Now) -> float:
     """Steady: when what ends then is purged."""
     return end if end <= purge_clock(memory, now) else max(end, memory.counters.held_until)
 
 
-def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], until: float, limit: int) -> list[str]:
+def _names(
+    order: SortedList[tuple[float, str]] | SortedList[tuple[float, Number, str]], until: float, limit: int
+) -> list[str]:
     names: list[str] = []
     for end, *_, name in order.front(limit):
         if end > until:
@@ -69,7 +71,7 @@ def _names(order: Order[tuple[float, str]] | Order[tuple[float, Number, str]], u
     return names
 
 
-def _due(memory: Memory, state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
+def _due(memory: EngineState, state: State, until: float, limit: int, ended: Collection[Number]) -> list[Job]:
     shelf = memory.shelves[state]
     jobs: list[Job] = []
     for due, number in shelf.front(limit + len(ended)):
@@ -80,7 +82,7 @@ def _due(memory: Memory, state: State, until: float, limit: int, ended: Collecti
     return jobs
 
 
-def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ticked]:
+def tick(memory: EngineState, command: Tick, now: Now, random: Random) -> Decision[Ticked]:
     at, purge = later(memory, now), purge_clock(memory, now)
     left = command.limit
     events: list[AnyEvent] = []
@@ -136,7 +138,9 @@ def tick(memory: Memory, command: Tick, now: Now, random: Random) -> Decision[Ti
     return events, done, tuple(stirred)
 
 
-def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
+def _forget(
+    memory: EngineState, at: float, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]
+) -> int:
     """Locks, groups, tracks and places in a throttle whose time is over."""
     purge = purge_clock(memory, now)
     names = (
@@ -151,7 +155,7 @@ def _forget(memory: Memory, at: float, now: Now, limit: int, events: list[AnyEve
     return sum(map(len, names)) + len(holders)
 
 
-def _resqu(memory: Memory, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
+def _resqu(memory: EngineState, now: Now, limit: int, events: list[AnyEvent], stirred: dict[str, None]) -> int:
     """Batches that were abandoned; jobs whose pool is known by now."""
     if not memory.resqu.stages and not memory.resqu.mapping.static:
         return 0
@@ -162,7 +166,7 @@ def _resqu(memory: Memory, now: Now, limit: int, events: list[AnyEvent], stirred
     return done + sum(len(each.rows) for each in assigned)
 
 
-def expired(memory: Memory, event: Expired) -> None:
+def expired(memory: EngineState, event: Expired) -> None:
     """An event of the same tick may have given one of them a new end."""
     for name in event.locks:
         if name in memory.locks and memory.locks[name].end <= event.steady:
@@ -172,7 +176,7 @@ def expired(memory: Memory, event: Expired) -> None:
     progress.forget(memory, event)
 
 
-def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
+def start(memory: EngineState, command: Start, now: Now) -> Decision[None]:
     at = later(memory, now)
     fallen = [job for _, number in memory.shelves[LEASED] if _falls_back(job := memory.jobs[number])]
     counters = memory.counters
@@ -187,17 +191,17 @@ def start(memory: Memory, command: Start, now: Now) -> Decision[None]:
     return events, None, ()
 
 
-def _after_start(memory: Memory, at: float) -> list[Row]:
+def _after_start(memory: EngineState, at: float) -> list[JobRow]:
     """The foreground jobs, each with its lease; one bound to a connection has fallen back with the start."""
     jobs = [memory.jobs[number] for number in memory.foreground]
     return [row(job) if _falls_back(job) else last_rows([job], at)[0] for job in jobs]
 
 
 def _falls_back(job: Job) -> bool:
-    return job.lease is not None and job.lease.bound is Bound.CONNECTION
+    return job.lease is not None and job.lease.bound is LeaseBinding.CONNECTION
 
 
-def started(memory: Memory, event: Started) -> None:
+def started(memory: EngineState, event: Started) -> None:
     counters = memory.counters
     counters.epoch = event.epoch
     counters.first_token = counters.token + 1
@@ -216,7 +220,7 @@ def started(memory: Memory, event: Started) -> None:
     progress.keep(memory, progress.undated(memory), event.steady + links.TRACK_S)
 
 
-def _date(memory: Memory, event: Started) -> None:
+def _date(memory: EngineState, event: Started) -> None:
     """Give retrying and dead jobs of an older journal their time on the steady clock. How much of it has passed is not
     known for certain: a dead one is kept for the whole of it."""
     for state in (RETRYING, DEAD):

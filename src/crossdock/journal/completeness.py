@@ -14,7 +14,7 @@ from crossdock.journal.durable_mark import MARK, RESTORED, UNSYNCED, Found, read
 from crossdock.journal.snapshot import file as snapshot_file
 from crossdock.journal.sqlite import schema, wal
 from crossdock.model.errors import Damaged, Newer
-from crossdock.model.events.codec import refuse_newer_batch
+from crossdock.model.events.codec import refuse_newer_entry
 
 CURE: Final = "nothing was changed. Restore a backup, or copy what can be read with `crossdock salvage`"
 
@@ -95,6 +95,6 @@ def look(db: apsw.Connection, folder: Path) -> None:
         raise Newer("the journal's format", meta["format"], schema.FORMAT, by)
     for seq, batch in db.execute("select seq, batch from journal order by seq desc limit 1"):
         if isinstance(batch, bytes):
-            refuse_newer_batch(seq, batch, by)
+            refuse_newer_entry(seq, batch, by)
     if meta.get("snapshot"):
         snapshot_file.refuse_newer(folder / snapshot_name(meta["snapshot"]), by)

@@ -5,16 +5,16 @@ from collections.abc import Iterable
 import msgspec
 
 from crossdock.engine.engine import apply
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.port import Journal
 from crossdock.journal.snapshot import file
 from crossdock.model.errors import Damaged, UsageError
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, refuse_newer_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, refuse_newer_entry
 
 
 class Recovered(msgspec.Struct):
-    memory: Memory
+    memory: EngineState
     seq: int  #: the last batch folded in
     wall: float  #: when it was written, on both clocks
     steady: float
@@ -26,7 +26,7 @@ def recover(journal: Journal, until: int | None = None) -> Recovered:
     """Fold everything up to batch `until` (None: all)."""
     base = journal.snapshot()
     if base is None:
-        found = Recovered(Memory(), 0, 0.0, 0.0)
+        found = Recovered(EngineState(), 0, 0.0, 0.0)
     else:
         loaded = file.load(base.path)
         if loaded.seq != base.seq:
@@ -45,19 +45,19 @@ def _fold(found: Recovered, seq: int, data: bytes) -> None:
     found.bytes += len(data)
 
 
-def decoded(seq: int, data: bytes) -> Batch:
+def decoded(seq: int, data: bytes) -> JournalEntry:
     """Raises Damaged, also for a batch of a newer version."""
     try:
-        batch = decode_batch(data)
+        batch = decode_entry(data)
     except msgspec.MsgspecError as error:
-        refuse_newer_batch(seq, data)
+        refuse_newer_entry(seq, data)
         raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
     if batch.version > EVENT_VERSION:
-        refuse_newer_batch(seq, data)
+        refuse_newer_entry(seq, data)
     return batch
 
 
-def fold(found: Recovered, seq: int, batch: Batch, events: Iterable[AnyEvent]) -> None:
+def fold(found: Recovered, seq: int, batch: JournalEntry, events: Iterable[AnyEvent]) -> None:
     """Apply these events of the batch. Raises Damaged if one does not fit; the state is of no use then."""
     memory = found.memory
     try:

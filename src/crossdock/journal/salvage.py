@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.backup import PARTIAL, removed_on_failure, verify
 from crossdock.journal.copy import Progress, write_journal
 from crossdock.journal.data_dir import DATABASE, in_use_by, snapshot_name, snapshot_numbers
@@ -25,7 +25,7 @@ from crossdock.journal.sqlite import pages
 from crossdock.journal.sqlite.schema import FORMAT, SCHEMA
 from crossdock.model.errors import CrossdockError, Damaged
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import Batch
+from crossdock.model.events.codec import JournalEntry
 
 REPORT: Final = "salvage.json"
 
@@ -139,7 +139,7 @@ class _Fold:
     without the events of its kind about jobs that are unknown: it starts again once for each kind, not for each job.
     """
 
-    def __init__(self, source: Path, base: int, batches: dict[int, Batch], report: Salvaged) -> None:
+    def __init__(self, source: Path, base: int, batches: dict[int, JournalEntry], report: Salvaged) -> None:
         self._source = source
         self._base = base
         self._batches = batches
@@ -156,11 +156,11 @@ class _Fold:
 
     def _begin(self) -> Recovered:
         if not self._base:
-            return Recovered(Memory(), 0, 0.0, 0.0)
+            return Recovered(EngineState(), 0, 0.0, 0.0)
         loaded = file.load(self._source / snapshot_name(self._base))
         return Recovered(loaded.memory, loaded.seq, loaded.wall, loaded.steady)
 
-    def _fits(self, found: Recovered, seq: int, batch: Batch) -> bool:
+    def _fits(self, found: Recovered, seq: int, batch: JournalEntry) -> bool:
         try:
             fold(found, seq, batch, self._events(found, seq, batch))
         except Exception:  # noqa: BLE001 a state with gaps may break any assumption
@@ -171,7 +171,7 @@ class _Fold:
             return False
         return True
 
-    def _events(self, found: Recovered, seq: int, batch: Batch) -> Iterator[AnyEvent]:
+    def _events(self, found: Recovered, seq: int, batch: JournalEntry) -> Iterator[AnyEvent]:
         for at, event in enumerate(batch.events):
             self._at = at
             if (seq, at) in self._unfit or (type(event) in self._need_job and _about_unknown(found, event)):

@@ -12,7 +12,7 @@ from crossdock.lake import manifest
 from crossdock.lake.journal_tail import OF_ANOTHER, Tail, is_of
 from crossdock.lake.segments import Look
 from crossdock.model.errors import Damaged
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 
 
 class Lag(msgspec.Struct):
@@ -72,6 +72,6 @@ def lag(tail: Tail, position: int) -> Lag:
 
 def _wall(seq: int, batch: bytes) -> float:
     try:
-        return decode_batch(batch).wall
+        return decode_entry(batch).wall
     except msgspec.MsgspecError as error:
         raise Damaged(f"batch {seq} cannot be read: {error}; use a newer Crossdock, or restore a backup") from error

@@ -11,22 +11,22 @@ from typing import TypeAlias
 import msgspec
 
 from crossdock.model.error_groups import error_group, has_type
-from crossdock.model.policies import Rules
-from crossdock.model.protocol_data import Entry, QlessFace, Tag
-from crossdock.model.protocol_data import FaktoryFace as FaktoryFace
-from crossdock.model.protocol_data import ResquFace as ResquFace
-from crossdock.model.protocol_data import WorkqFace as WorkqFace
+from crossdock.model.policies import Policy
+from crossdock.model.protocol_data import FaktoryData as FaktoryData
+from crossdock.model.protocol_data import HistoryEntry, QlessData, Tag
+from crossdock.model.protocol_data import ResquData as ResquData
+from crossdock.model.protocol_data import WorkqData as WorkqData
 from crossdock.model.states import State
 
 Number: TypeAlias = int  #: the engine's key of a job: 1, 2, 3 …, never reused
 Token: TypeAlias = int  #: names one lease; a settlement that names an older one changes nothing
 
 #: A lease somebody was given: of which job, and which one
-Held = tuple[Number, Token]
+LeaseRef = tuple[Number, Token]
 
 #: (-priority, band, stamp, tie, number): the order of ready jobs within a queue (MODEL section 5). The tie is empty but
 #: for qless, where it is made of the jid.
-Place = tuple[int | float, int, float, bytes, int]
+SortKey = tuple[int | float, int, float, bytes, int]
 
 BAND_OVERTAKES, BAND_NORMAL, BAND_SCHEDULED = 0, 1, 2
 
@@ -52,7 +52,7 @@ def form_of(payload: bytes) -> Form:
     return Form.JSON
 
 
-class Bound(IntEnum):
+class LeaseBinding(IntEnum):
     """To whom a lease is bound: who else may settle it."""
 
     NOBODY = 0
@@ -93,7 +93,7 @@ class Result(msgspec.Struct, array_like=True, frozen=True, gc=False):
     body: bytes = b""
 
 
-class Freed(IntEnum):
+class LockRelease(IntEnum):
     """What frees a lock, besides its own end and the end of its holder."""
 
     START = 0  #: the holder's first lease
@@ -106,10 +106,10 @@ class LockTerms(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     name: str
     end: float  #: steady
-    freed: Freed
+    freed: LockRelease
 
 
-class Call(IntEnum):
+class Callback(IntEnum):
     """Which of a group's two callbacks a job is."""
 
     COMPLETE = 1  #: every member was executed
@@ -122,7 +122,7 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
     lock: LockTerms | None = None
     group: str = ""  #: it is a member of
     calls: str = ""  #: it is a callback of
-    call: Call | None = None
+    call: Callback | None = None
     expires: float = 0.0  #: wall; gone if it is about to be leased later than this
     tracked: bool = False
     needs: tuple[Number, ...] = ()  #: it waits for these. In a transaction -n is the n-th spec before this one
@@ -133,14 +133,14 @@ class Links(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 class Extra(msgspec.Struct, array_like=True, frozen=True, gc=False):
     custom: bytes = b""  #: JSON object as pushed
-    face: FaktoryFace | WorkqFace | QlessFace | ResquFace | None = None
+    face: FaktoryData | WorkqData | QlessData | ResquData | None = None
     error: Failure | None = None
     links: Links | None = None
     result: Result | None = None
     deadqueue: str = ""  #: where it goes when its tries end; cleared by going there
     spent: bool = False  #: its tries ended and it went there: nobody waits for it any more
     tags: tuple[Tag, ...] = ()
-    history: tuple[Entry, ...] = ()  #: of a job with qless' face all of it, of others what was added by hand
+    history: tuple[HistoryEntry, ...] = ()  #: of a job with qless' face all of it, of others what was added by hand
     warned: bool = False  #: its worker was told that the lease ran out; the next time it is taken away
     throttles: tuple[str, ...] = ()  #: names of those it takes a place in while it is leased (reqless)
     stage: str = ""  #: the batch it came with, until it is retried
@@ -155,7 +155,7 @@ class Lease(msgspec.Struct, array_like=True, gc=False):
     began: float  #: steady
     end: float  #: steady
     wait_s: float
-    bound: Bound = Bound.NOBODY
+    bound: LeaseBinding = LeaseBinding.NOBODY
     beats: int = 0
     until: float | None = None  #: the end by its caller's clock, if it was leased by one
     late: float | None = None  #: steady; then it may be taken away, by whoever leases next. `end` is infinite
@@ -171,12 +171,12 @@ class Job(msgspec.Struct, array_like=True, gc=False):
     payload: bytes
     form: Form
     priority: int | float  #: higher first, 0 is normal
-    rules: Rules
+    rules: Policy
     state: State
     created: float  #: wall
     since: float  #: wall; when it last became ready (Faktory enqueued_at)
     due: float = 0.0  #: wall; when a scheduled or retrying job becomes ready, when a dead one is purged
-    place: Place | None = None  #: kept while leased: a lease given back returns to it
+    place: SortKey | None = None  #: kept while leased: a lease given back returns to it
     attempts: int = 0  #: leases, never reset
     failures: int = 0
     lease: Lease | None = None
@@ -200,7 +200,7 @@ class Spec(msgspec.Struct, array_like=True, frozen=True, gc=False):
     payload: bytes
     form: Form
     priority: int | float  #: higher first, 0 is normal
-    rules: Rules
+    rules: Policy
     due: float = 0.0  #: wall; 0 or past: ready at once
     extra: Extra | None = None
     failures: int = 0

@@ -1,6 +1,6 @@
 """Policies as data on the job (MODEL section 6): what differs between protocols is a value here, never a branch.
 
-A `Rules` value is interned: a million jobs pushed alike share one object.
+A `Policy` value is interned: a million jobs pushed alike share one object.
 """
 
 from enum import IntEnum
@@ -19,7 +19,7 @@ class Backoff(IntEnum):
     QUARTIC = 2  #: Masenko: failures⁴ s
 
 
-class Then(IntEnum):
+class Disposition(IntEnum):
     """Where a job goes when it has succeeded, or has used up its tries."""
 
     GONE = 0
@@ -29,7 +29,7 @@ class Then(IntEnum):
     DEAD_QUEUE = 4  #: moved to the job's dead queue as if new; without one it is gone (Masenko)
 
 
-class Lapse(IntEnum):
+class LeaseExpiry(IntEnum):
     """What a lease that ran out means for its job."""
 
     FAILURE = 0  #: a failure that is not final (Faktory, Masenko)
@@ -38,7 +38,7 @@ class Lapse(IntEnum):
     LAZY = 3  #: nothing by itself: whoever leases next warns the holder, and the next time takes it away (qless)
 
 
-class Lost(IntEnum):
+class DependencyLoss(IntEnum):
     """What becomes of a job when one that it needs can never succeed."""
 
     FAILS_TOO = 0  #: its tries are over, as are its dependents' (Masenko)
@@ -60,22 +60,22 @@ DEAD_FOR: Final = 180 * 86_400.0
 _INTERNED_AT_MOST: Final = 4_096
 
 
-class Rules(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=True):
+class Policy(msgspec.Struct, array_like=True, frozen=True, gc=False, cache_hash=True):
     max_failures: int = -1  #: failures after which another one ends the job; below 0: the first ends it
     max_attempts: int = 0  #: leases after which a failure or a lapse ends the job; 0: no limit
     lease_s: float = 0  #: as the creator gave it, 0: not given. The leasing door clamps it to its own range
     backoff: Backoff = Backoff.NONE
-    exhausted: Then = Then.GONE
-    success: Then = Then.GONE
-    lapse: Lapse = Lapse.FAILURE
+    exhausted: Disposition = Disposition.GONE
+    success: Disposition = Disposition.GONE
+    lapse: LeaseExpiry = LeaseExpiry.FAILURE
     due_band: int = 1  #: the band of a job made ready by its due time: Masenko 0, Workq 2
-    lost: Lost = Lost.FAILS_TOO
+    lost: DependencyLoss = DependencyLoss.FAILS_TOO
 
 
-_interned: dict[Rules, Rules] = {}
+_interned: dict[Policy, Policy] = {}
 
 
-def intern(rules: Rules) -> Rules:
+def intern(rules: Policy) -> Policy:
     known = _interned.get(rules)
     if known is not None:
         return known
@@ -85,4 +85,9 @@ def intern(rules: Rules) -> Rules:
     return rules
 
 
-STATE_AFTER = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.COMPLETE: State.COMPLETE, Then.FAILED: State.FAILED}
+STATE_AFTER = {
+    Disposition.GONE: State.GONE,
+    Disposition.DEAD: State.DEAD,
+    Disposition.COMPLETE: State.COMPLETE,
+    Disposition.FAILED: State.FAILED,
+}

@@ -12,7 +12,7 @@ import msgspec
 Tag: TypeAlias = str | int | float | bool
 
 
-class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="faktory"):
+class FaktoryData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="faktory"):
     """What the Faktory door shows again and no rule reads."""
 
     created_at: str = ""  #: as the client wrote it; empty: the server's time
@@ -21,7 +21,7 @@ class FaktoryFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="f
     priority: bool = False  #: the client sent one, so it is shown
 
 
-class WorkqFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="workq"):
+class WorkqData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="workq"):
     """What `inspect job` shows again and no rule reads."""
 
     ttl_ms: int = 0
@@ -29,7 +29,7 @@ class WorkqFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="wor
     max_fails: int = 0
 
 
-class What(IntEnum):
+class HistoryKind(IntEnum):
     """The entries of a job's history (protocol page, qless 4, P1)."""
 
     PUT = 0
@@ -42,9 +42,9 @@ class What(IntEnum):
     THROTTLED = 7  #: a throttle was full
 
 
-class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class HistoryEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     when: float  #: whole seconds
-    what: What
+    what: HistoryKind
     #: PUT, THROTTLED: the queue; POPPED, FAILED: the worker, empty when the tries were over; SAID: the text
     name: str = ""
     group: str = ""  #: FAILED, EXHAUSTED
@@ -55,7 +55,7 @@ class Entry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 AS_CONFIGURED: Final = -1.0
 
 
-class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qless"):
+class QlessData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qless"):
     """What qless shows, and its callers' clock: times here are theirs."""
 
     retries: int | float = 5  #: as given; `Rules.max_failures` is this, rounded down
@@ -78,7 +78,7 @@ class QlessFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="qle
     parked: tuple[float, float] | None = None  #: when it is due once it needs nothing: by its caller's clock, and wall
 
 
-class ResquFace(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="resqu"):
+class ResquData(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="resqu"):
     """A Resqu job as its lists show it. Source and name give its pool."""
 
     text: bytes  #: JSON as it was pushed; without an id and a time of its own unless `stamped`

@@ -10,7 +10,7 @@ from crossdock.model.job import Form, Number, Spec, Token
 from crossdock.model.protocol_data import Tag
 
 
-class Group(msgspec.Struct, array_like=True):
+class Batch(msgspec.Struct, array_like=True):
     """Jobs that run at once and are counted; what `complete` and `success` name follows them.
 
     A member that failed, was removed or killed is in `bad` until it succeeds after all: it was executed, and
@@ -88,7 +88,7 @@ class Throttle(msgspec.Struct, array_like=True):
         return self.per is Per.QUEUE and self.full("", steady)
 
 
-class Track(msgspec.Struct, array_like=True):
+class Progress(msgspec.Struct, array_like=True):
     """What is known of a job under its jid, for a while after it is gone."""
 
     state: str
@@ -100,7 +100,7 @@ class Track(msgspec.Struct, array_like=True):
     keep_s: float = 0.0  #: after its last change; 0: half an hour
 
 
-class Recurrence(msgspec.Struct, array_like=True, frozen=True):
+class Schedule(msgspec.Struct, array_like=True, frozen=True):
     """A job pushed again and again. `next` is the wall time of its next run."""
 
     name: str
@@ -123,7 +123,7 @@ class Phase(IntEnum):
     ACTIVE = 3  #: a lane of its pool
 
 
-class Stage(msgspec.Struct, array_like=True):
+class ResquBatch(msgspec.Struct, array_like=True):
     """A batch of Resqu's: jobs that become visible all at once or never, and are worked in order."""
 
     name: str

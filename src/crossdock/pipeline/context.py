@@ -21,7 +21,7 @@ def unheard(what: str, done: int, of: int) -> None:
     pass
 
 
-class Works:
+class PipelineContext:
     def __init__(self, spark: SparkSession, lake: Path, tables: Path, *, progress: Progress = unheard) -> None:
         self.spark = spark
         self.lake = lake.absolute()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.delta import Table
 from crossdock.pipeline.transforms.components import components
 from crossdock.pipeline.transforms.flows import about_node, flows, mentioned, ties
@@ -24,7 +24,7 @@ class _Touched(NamedTuple):
 
 
 def follow(
-    works: Works, table: Table, dirty: Collection[dt.date] | None, expired: dt.date
+    works: PipelineContext, table: Table, dirty: Collection[dt.date] | None, expired: dt.date
 ) -> tuple[DataFrame | None, set[dt.date]]:
     """The rows of days on which flows changed with the facts of these (None: of all), and of which days. None: none."""
     links, attempts = (_kept(works.catalog[name], expired) for name in ("links", "attempts"))
@@ -52,7 +52,9 @@ def _kept(table: Table, expired: dt.date) -> set[dt.date]:
     return {file.date for file in table.files() if file.date > expired}
 
 
-def _touched(works: Works, links: set[dt.date], attempts: set[dt.date], dirty: set[dt.date]) -> _Touched | None:
+def _touched(
+    works: PipelineContext, links: set[dt.date], attempts: set[dt.date], dirty: set[dt.date]
+) -> _Touched | None:
     """All jobs and groups of flows that these days have a part in; None: there are none."""
     table, spark = works.catalog["links"], works.spark
     if links <= dirty:  # nobody is left to look for

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from crossdock.lake.segments import damage
 from crossdock.pipeline.catalog import FACTS, Fact
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ledger import BATCH
 from crossdock.pipeline.segments import Segment, faulty, new, survey
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
     faults: int
 
 
-def take_in(works: Works) -> Batch | None:
+def take_in(works: PipelineContext) -> Batch | None:
     """Finish the batch that was begun, or make one of new segments; None: there are none."""
     finished = finish(works)
     if finished is not None:
@@ -43,7 +43,7 @@ def take_in(works: Works) -> Batch | None:
     return Batch(number, len(sound), sum(each.rows for each in sound), len(segments) - len(sound))
 
 
-def finish(works: Works) -> Batch | None:
+def finish(works: PipelineContext) -> Batch | None:
     """Give the newest batch to every table that does not have it yet; None: all have it.
 
     It was broken off, and its files may have changed since: they are checked again, and while no table has any of it,
@@ -66,7 +66,7 @@ def finish(works: Works) -> Batch | None:
     return Batch(ledger.newest, len(sound), sum(each.rows for each in sound), 0)  # the next look finds what is faulty
 
 
-def _lacking(works: Works) -> list[Fact]:
+def _lacking(works: PipelineContext) -> list[Fact]:
     """Those tables that do not have the newest batch. Raises PipelineError if they are not of this ledger."""
     batch, lacking = works.ledger.newest, []
     for fact in FACTS:
@@ -86,7 +86,7 @@ def _lacking(works: Works) -> list[Fact]:
     return lacking
 
 
-def _give(works: Works, batch: int, lacking: list[Fact]) -> None:
+def _give(works: PipelineContext, batch: int, lacking: list[Fact]) -> None:
     """Spark writes them side by side, since none has work for all processors all the time; then they are committed,
     always in this order."""
     stem, events = f"b{batch:08d}", works.events(works.ledger.of_batch(batch))
@@ -109,7 +109,7 @@ def _rows(fact: Fact, events: DataFrame) -> DataFrame:
     return rows if fact.merge is None else rows.repartition(F.col("date"))
 
 
-def _checked(works: Works, segments: list[Segment]) -> Iterator[Segment]:
+def _checked(works: PipelineContext, segments: list[Segment]) -> Iterator[Segment]:
     """Spark reads a page whatever its checksum says. One that was found to be damaged before is not told of again."""
     for at, each in enumerate(segments):
         works.progress("checking segments", at, len(segments))

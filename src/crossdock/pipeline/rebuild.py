@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pyspark.sql import functions as F
 
 from crossdock.pipeline.catalog import FACTS
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.errors import PipelineError
 from crossdock.pipeline.ingest import finish
 from crossdock.pipeline.ledger import BATCH
@@ -23,7 +23,7 @@ class Rebuilt(NamedTuple):
     damaged: dict[str, str]  #: segments that are there and cannot be read, and why
 
 
-def rebuild(works: Works, days: Collection[dt.date] | None = None) -> Rebuilt:
+def rebuild(works: PipelineContext, days: Collection[dt.date] | None = None) -> Rebuilt:
     """The facts of these days, or of all, from the segments in the ledger; then the tables made of them.
 
     What a day held is replaced by one commit a table, so it is never there twice; and a segment that is not in the
@@ -61,11 +61,11 @@ def _wanted(segment: Segment, days: Collection[dt.date] | None) -> bool:
     return days is None or any(segment.covers(day) for day in days)
 
 
-def _damaged(works: Works, gone: Collection[Segment]) -> dict[str, str]:
+def _damaged(works: PipelineContext, gone: Collection[Segment]) -> dict[str, str]:
     return {each.name: each.fault for each in gone if (works.lake / each.name).exists()}
 
 
-def _covered(works: Works, gone: Collection[Segment], days: Collection[dt.date] | None) -> set[dt.date]:
+def _covered(works: PipelineContext, gone: Collection[Segment], days: Collection[dt.date] | None) -> set[dt.date]:
     """Those of these days, or of all that the facts have, that these segments may have had a part in."""
     if days is None:
         days = {file.date for fact in FACTS for file in works.catalog[fact.name].files()}

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from crossdock.pipeline.catalog import FORECASTS, VIEWS, View
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.flows import follow
 from crossdock.pipeline.retention import kept, let_go
 
 VIEW: Final = "crossdock-view"
 
 
-def refresh(works: Works, again: Collection[dt.date] | None = ()) -> int:
+def refresh(works: PipelineContext, again: Collection[dt.date] | None = ()) -> int:
     """Bring every table in step with its facts, and make these days (None: all) again; how many days were made."""
     batch, made, expired = works.ledger.newest, 0, works.expired
     for done, view in enumerate(VIEWS):
@@ -49,7 +49,7 @@ def _sources(view: View) -> tuple[str, ...]:
     return ("links", "attempts") if view.name == "flows" else (view.fact,)
 
 
-def _made(works: Works, view: View, dirty: set[dt.date]) -> tuple[DataFrame | None, set[dt.date]]:
+def _made(works: PipelineContext, view: View, dirty: set[dt.date]) -> tuple[DataFrame | None, set[dt.date]]:
     """The rows of these days, and of which days they are in the end. None: nothing changes."""
     facts, table = works.catalog[view.fact], works.catalog[view.name]
     if not dirty:

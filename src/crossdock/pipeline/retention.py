@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from crossdock.pipeline import stats_retention
 from crossdock.pipeline.catalog import FACTS, VIEWS, Keep
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.delta import File, Table
 
 #: A day of a table with more files than this is written anew as fewer.
@@ -24,7 +24,7 @@ _FILE_BYTES: Final = 128 << 20
 _BY_PAGE: Final = {Keep.PAGES: "pages", Keep.HISTOGRAM: "histograms"}
 
 
-def kept(works: Works, keep: Keep, rows: DataFrame, days: Collection[dt.date]) -> DataFrame:
+def kept(works: PipelineContext, keep: Keep, rows: DataFrame, days: Collection[dt.date]) -> DataFrame:
     """Those rows, all of these days, that are not too old."""
     if keep in _BY_PAGE:
         return _kept_pages(works, keep, rows) if _aged(works, days) else rows
@@ -35,12 +35,12 @@ def kept(works: Works, keep: Keep, rows: DataFrame, days: Collection[dt.date]) -
     )
 
 
-def let_go(works: Works, expired: dt.date) -> int:
+def let_go(works: PipelineContext, expired: dt.date) -> int:
     """What the lake no longer has, up to this date. Only after a refresh, which makes flows of what is left."""
     return sum(_drop(works.catalog[each.name], expired) for each in (*FACTS, *VIEWS) if each.keep is Keep.LAKE)
 
 
-def forget(works: Works) -> int:
+def forget(works: PipelineContext) -> int:
     """Take rows that are too old out of all other tables; of how many days there were some."""
     forgotten, gone = 0, stats_retention.gone(works, stats_retention.held(works))
     for each in (*FACTS, *VIEWS):
@@ -61,7 +61,7 @@ def _drop(table: Table, last: dt.date) -> int:
     return len({file.date for file in files})
 
 
-def _forget_pages(works: Works, keep: Keep, table: Table) -> int:
+def _forget_pages(works: PipelineContext, keep: Keep, table: Table) -> int:
     dates = by_date(table)
     aged = _aged(works, dates)
     if not aged:
@@ -76,14 +76,14 @@ def _forget_pages(works: Works, keep: Keep, table: Table) -> int:
     return len(changed)
 
 
-def _aged(works: Works, days: Collection[dt.date]) -> list[dt.date]:
+def _aged(works: PipelineContext, days: Collection[dt.date]) -> list[dt.date]:
     """Those of which something may be too old: a queue that rests keeps what it has."""
     newest = max((file.date for file in works.catalog["bookings"].files()), default=works.today)
     least = min(min(each.stats, each.histogram) for each in stats_retention.held(works))
     return sorted(date for date in set(days) if (max(newest, works.today) - date).days >= least)
 
 
-def _kept_pages(works: Works, keep: Keep, rows: DataFrame) -> DataFrame:
+def _kept_pages(works: PipelineContext, keep: Keep, rows: DataFrame) -> DataFrame:
     """Pages of an era that was flushed are gone with the dates, too: nobody books there any more."""
     held = stats_retention.held(works)
     over = (F.col("era") < held[-1].era) & (F.col("date") <= F.lit(stats_retention.gone(works, held)))
@@ -97,7 +97,7 @@ def _kept_pages(works: Works, keep: Keep, rows: DataFrame) -> DataFrame:
     return rows.join(F.broadcast(old), ["era", "queue", "date"], "left_anti").select(*rows.columns)
 
 
-def compact(works: Works) -> int:
+def compact(works: PipelineContext) -> int:
     """Write days of many files anew as fewer, with the same rows or their sums; how many days that were.
 
     Only after a refresh: the file that is left names the newest batch of those it replaces.

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.ingest import take_in
 from crossdock.pipeline.refresh import refresh
 from crossdock.pipeline.retention import compact, forget
@@ -16,7 +16,7 @@ class Ran(NamedTuple):
     days: int  #: made anew, over all tables
 
 
-def run(works: Works) -> Ran:
+def run(works: PipelineContext) -> Ran:
     """The caller has the lock."""
     works.prepare()
     batches = []
@@ -33,7 +33,7 @@ def run(works: Works) -> Ran:
     )
 
 
-def tidy(works: Works) -> None:
+def tidy(works: PipelineContext) -> None:
     """Forget what is too old, and make few files of many."""
     forget(works)
     compact(works)

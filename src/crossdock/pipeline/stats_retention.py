@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from crossdock.model import stats_retention
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 
 #: Behind all events.
 _NEVER: Final = 2**63 - 1
@@ -28,7 +28,7 @@ class Term(NamedTuple):
     histogram: float
 
 
-def held(works: Works) -> list[Term]:
+def held(works: PipelineContext) -> list[Term]:
     """Those that count, oldest first. The last one holds."""
     config: dict[str, str | None] = {}
     found, era = [], 0
@@ -43,7 +43,7 @@ def held(works: Works) -> list[Term]:
     return _few([*found, Term(era, _NEVER, None, *stats_retention.of(config))])
 
 
-def _told(works: Works) -> list[dict[str, Any]]:
+def _told(works: PipelineContext) -> list[dict[str, Any]]:
     table = works.catalog["settings"]
     dataset = table.dataset(table.files())
     rows: list[dict[str, Any]] = [] if dataset is None else dataset.to_table().to_pylist()
@@ -62,7 +62,7 @@ def _few(found: list[Term]) -> list[Term]:
     return few[::-1]
 
 
-def gone(works: Works, held: list[Term]) -> dt.date:
+def gone(works: PipelineContext, held: list[Term]) -> dt.date:
     """By the server's clock: this date, and all before it."""
     today = works.today
     return max(_before(each.date or today, each.stats) for each in held)
@@ -73,7 +73,7 @@ def _before(date: dt.date, days: float) -> dt.date:
     return date - dt.timedelta(days=min(ceil(days), (date - dt.date.min).days))
 
 
-def pages_gone(works: Works, held: list[Term]) -> DataFrame:
+def pages_gone(works: PipelineContext, held: list[Term]) -> DataFrame:
     """Of each era and queue: days since 1970, up to which `pages` and `histograms` are gone."""
     columns = {"era": [], "until": [], "stats": [], "histogram": []}  # type: dict[str, list[Any]]
     for each in held:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from crossdock.lake.manifest import EVENTS_FOLDER, expect
-from crossdock.pipeline.context import Works
+from crossdock.pipeline.context import PipelineContext
 from crossdock.pipeline.errors import PipelineError, cause
 from crossdock.pipeline.ingest import Batch, take_in
 from crossdock.pipeline.lock import writing
@@ -30,7 +30,7 @@ _LOOK_S: Final = 0.2
 class Stream:
     """`every_s`: how often new segments are looked for; `refresh_s`: how often tables follow the facts."""
 
-    def __init__(self, works: Works, *, every_s: float, refresh_s: float, wait_s: float = 600.0) -> None:
+    def __init__(self, works: PipelineContext, *, every_s: float, refresh_s: float, wait_s: float = 600.0) -> None:
         self._works = works
         self._every_s, self._refresh_s, self._wait_s = every_s, refresh_s, wait_s
         self._turn = threading.Lock()  #: batches come in a thread of Spark's own

@@ -4,21 +4,21 @@ from collections.abc import Callable, Generator, Sequence, Sized
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.events import AnyEvent
-from crossdock.model.job import Held, Number
+from crossdock.model.job import LeaseRef, Number
 from crossdock.protocols.redis.channels import Channels
 
 
-class Bye(NamedTuple):
+class Close(NamedTuple):
     """A last reply (maybe none), then the connection is closed."""
 
     reply: bytes
 
 
-class Ended(NamedTuple):
+class JobResult(NamedTuple):
     """How a job ended that somebody waited for: it may be gone by the time it is told."""
 
     settled: bool  #: for good; False: it is gone without a settlement
@@ -35,10 +35,10 @@ class Wait(NamedTuple):
     until: float  #: steady
     ask: "Callable[[bool], Answer]"
     job: Number = 0
-    told: "Callable[[Ended], Answer] | None" = None
+    told: "Callable[[JobResult], Answer] | None" = None
 
 
-class Keeps(NamedTuple):
+class ReplyMemory(NamedTuple):
     """So many bytes more are kept for the answer. They count as a reply that has not left until it is told."""
 
     size: int
@@ -47,16 +47,16 @@ class Keeps(NamedTuple):
 #: Work on many jobs: one slice a step, and in the end what else could have been answered at once. Other connections are
 #: served between the steps. Work that others must not feel yields the seconds (float) to rest before the next step;
 #: None: go on once they were served. Bytes are a part of a long reply; the next step follows once the peer has them.
-#: `Keeps` tells what grows meanwhile.
-Slices: TypeAlias = Generator[Any, None, bytes | Bye | Wait]
+#: `ReplyMemory` tells what grows meanwhile.
+Slices: TypeAlias = Generator[Any, None, bytes | Close | Wait]
 
-Answer: TypeAlias = bytes | Bye | Wait | Slices
+Answer: TypeAlias = bytes | Close | Wait | Slices
 
 
 T = TypeVar("T")
 
 
-class Desk(Protocol):
+class Dispatcher(Protocol):
     @property
     def now(self) -> Now:
         """The instant of the request in hand."""
@@ -65,7 +65,7 @@ class Desk(Protocol):
         """Seconds since then, in which nobody else was served: what lies between two of them is somebody's doing."""
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> EngineState:
         """The engine's state, to read."""
 
     @property
@@ -93,18 +93,18 @@ class Desk(Protocol):
         """Why so many new jobs cannot be taken in now, None if they can."""
 
 
-def again(desk: Desk, until: float, ask: Callable[[bool], Answer]) -> Slices:
+def again(desk: Dispatcher, until: float, ask: Callable[[bool], Answer]) -> Slices:
     """`ask(late)`, as a `Wait` has it, until it answers at once or would wait."""
     while True:
         yield
         answer = ask(desk.now.steady >= until)
-        if isinstance(answer, bytes | Bye | Wait):
+        if isinstance(answer, bytes | Close | Wait):
             return answer
 
 
 class Session(Protocol):
     identified: bool  #: past the handshake; until then the door's deadline runs
-    granted: list[Held] | None  #: leases the answer in hand tells of; the connection takes them over with it
+    granted: list[LeaseRef] | None  #: leases the answer in hand tells of; the connection takes them over with it
 
     def greeting(self) -> bytes: ...
 
@@ -118,7 +118,7 @@ class Session(Protocol):
     def broken(self) -> Answer | None:
         """The peer broke the grammar for good: what to say before closing. None: it did not."""
 
-    def crowded(self, connections: int) -> Bye | None:
+    def crowded(self, connections: int) -> Close | None:
         """The server has too many connections; this one, just identified, must go. None: it may stay all the same."""
 
     def farewell(self) -> bytes:
@@ -129,35 +129,35 @@ class Session(Protocol):
 
 
 @runtime_checkable
-class Watched(Protocol):
+class IdleLimited(Protocol):
     """A session whose peer may not be silent for long."""
 
     silence_s: float  #: how long, while it is owed no reply
     heard: float  #: steady; when it last spoke, or was answered
 
-    def silent(self) -> Bye:
+    def silent(self) -> Close:
         """It was."""
 
 
 @runtime_checkable
-class Told(Protocol):
+class Subscriber(Protocol):
     """A session that tells its peer things it did not ask for (pub/sub)."""
 
     push: Callable[[bytes], None]  #: set by the connection; a peer that does not read is cut off
 
 
 @runtime_checkable
-class Herald(Protocol):
+class EventPublisher(Protocol):
     """A door that publishes what events mean to those who subscribed."""
 
-    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None: ...
+    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None: ...
 
 
-class Door(Protocol):
+class WireProtocol(Protocol):
     name: str
     handshake_s: float  #: deadline for becoming identified; 0: a connection is, from its beginning
 
-    def session(self, desk: Desk, hang_up: Callable[[], None]) -> Session: ...
+    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> Session: ...
 
-    def tick(self, desk: Desk) -> None:
+    def tick(self, desk: Dispatcher) -> None:
         """Called every few seconds for what the door itself watches."""

@@ -2,19 +2,19 @@
 
 from typing import Final, TypeAlias
 
-from crossdock.model.job import Held, Job
+from crossdock.model.job import Job, LeaseRef
 from crossdock.model.states import State
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 
 _FORGET_S: Final = 86_400.0
 _MANY: Final = 4_096
 _FINISHED: Final = frozenset({State.COMPLETE, State.FAILED})
 
 #: Oldest first, each with its end (steady)
-Leases: TypeAlias = tuple[tuple[Held, float], ...]
+Leases: TypeAlias = tuple[tuple[LeaseRef, float], ...]
 
 
-class Given:
+class IssuedLeases:
     """The leases somebody was given, by the name its door has for the job; the newest one counts.
 
     Forgotten a day after the lease has ended. In a pool of connections one leases and another settles: so those of jobs
@@ -27,7 +27,7 @@ class Given:
         self._by_name: dict[str, Leases] = {}
         self._many = _MANY
 
-    def remember(self, name: str, job: Job, desk: Desk) -> None:
+    def remember(self, name: str, job: Job, desk: Dispatcher) -> None:
         if job.lease is None:
             return
         entry = ((job.number, job.lease.token), job.lease.end)
@@ -38,11 +38,11 @@ class Given:
             self._by_name = {name: held for name, held in self._by_name.items() if _are_alive(held, desk)}
             self._many = max(_MANY, 2 * len(self._by_name))  # so a lease costs the same, however many are kept
 
-    def sweep(self, desk: Desk) -> None:
+    def sweep(self, desk: Dispatcher) -> None:
         now = desk.now.steady
         self._by_name = {name: held for name, held in self._by_name.items() if held[-1][1] + _FORGET_S > now}
 
-    def newest(self, name: str) -> Held | None:
+    def newest(self, name: str) -> LeaseRef | None:
         held = self._by_name.get(name)
         return held[-1][0] if held else None
 
@@ -56,6 +56,6 @@ class Given:
         return len(self._by_name)
 
 
-def _are_alive(held: Leases, desk: Desk) -> bool:
+def _are_alive(held: Leases, desk: Dispatcher) -> bool:
     jobs = [desk.memory.jobs.get(number) for (number, _), _ in held]
     return any(job is not None and job.state not in _FINISHED for job in jobs)

@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeGuard, TypeVar
 
 import msgspec
 
-from crossdock.protocols.base import Answer, Bye, Desk, Slices, Wait
+from crossdock.protocols.base import Answer, Close, Dispatcher, Slices, Wait
 
 #: Requests up to this size are looked at in a fraction of a millisecond, but for lists of jobs.
 LARGE: Final = 16 * 1024
@@ -43,7 +43,7 @@ def rest(held_up: float) -> float:
     return min(_TIMES * held_up, _AT_MOST_S) if held_up >= _UNFELT_S else 0.0
 
 
-def refused_late(bye: Bye, size: int) -> Slices:
+def refused_late(bye: Close, size: int) -> Slices:
     """So much was read for nothing."""
     return late(bye, received(size))
 
@@ -58,7 +58,7 @@ def gathered(size: int) -> float:
     return size / _GATHERED_A_S
 
 
-def rested(desk: Desk, act: Callable[[R], Answer], long: Long[R]) -> Answer:
+def rested(desk: Dispatcher, act: Callable[[R], Answer], long: Long[R]) -> Answer:
     """The answer to it, and the rest before that."""
     began = desk.held_up() - long.took
     answer = act(long.request)
@@ -68,20 +68,20 @@ def rested(desk: Desk, act: Callable[[R], Answer], long: Long[R]) -> Answer:
     return late(answer, held_up) if is_in_vain(answer, desk) else answer
 
 
-def _work(desk: Desk, work: Slices, held_up: float) -> Slices:
+def _work(desk: Dispatcher, work: Slices, held_up: float) -> Slices:
     while True:
         began = desk.held_up()
         try:
             step = next(work)
         except StopIteration as end:
-            answer: bytes | Bye | Wait = end.value
+            answer: bytes | Close | Wait = end.value
             held_up += desk.held_up() - began
             return (yield from late(answer, held_up)) if is_in_vain(answer, desk) else answer
         held_up += desk.held_up() - began
         yield step
 
 
-def is_in_vain(answer: Answer, desk: Desk) -> TypeGuard[bytes]:
+def is_in_vain(answer: Answer, desk: Dispatcher) -> TypeGuard[bytes]:
     """Whether it was a mistake to ask. That there is no room is none: who is told so at once knows what to do."""
     if not isinstance(answer, bytes) or not answer.startswith(_REFUSAL) or answer.startswith(_NONE):
         return False

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from crossdock.model.job import Job
-from crossdock.protocols.base import Desk
-from crossdock.protocols.issued_leases import Given
+from crossdock.protocols.base import Dispatcher
+from crossdock.protocols.issued_leases import IssuedLeases
 
 SILENT_S: Final = 60.0  #: without a BEAT for longer, a worker is dropped and its sockets are closed
 _SWEEP_S: Final = 3_600.0
@@ -22,7 +22,7 @@ _ORDER: Final = {RUNNING: 0, QUIET: 1, TERMINATE: 2}
 class Worker:
     __slots__ = ("beat_at", "given", "hang_ups", "hostname", "labels", "pid", "rss_kb", "started", "state", "wid")
 
-    given: Given  #: the registry's, by wid
+    given: IssuedLeases  #: the registry's, by wid
 
     def __init__(
         self, wid: str, hostname: str, pid: int, labels: tuple[str, ...], started: float, steady: float
@@ -43,27 +43,27 @@ class Worker:
             self.state = state
 
 
-class Workers:
+class WorkerRegistry:
     def __init__(self) -> None:
         self.by_wid: dict[str, Worker] = {}
         self.reaped = 0
-        self._given: dict[str, Given] = {}
+        self._given: dict[str, IssuedLeases] = {}
         self._swept = 0.0
 
-    def restore(self, leased: Iterable[Job], desk: Desk) -> None:
+    def restore(self, leased: Iterable[Job], desk: Dispatcher) -> None:
         """After a restart: the leases recorded under a name were given to it."""
         given = [
             (job.lease.token, job.lease.worker, job) for job in leased if job.lease is not None and job.lease.worker
         ]
         for _, wid, job in sorted(given, key=lambda each: each[0]):
-            self._given.setdefault(wid, Given()).remember(job.jid, job, desk)
+            self._given.setdefault(wid, IssuedLeases()).remember(job.jid, job, desk)
 
     def join(self, worker: Worker, hang_up: Callable[[], None]) -> Worker:
         """The first HELLO of a wid describes it; later ones only add a connection."""
         known = self.by_wid.get(worker.wid)
         if known is None:
             known = self.by_wid[worker.wid] = worker
-            worker.given = self._given.setdefault(worker.wid, Given())
+            worker.given = self._given.setdefault(worker.wid, IssuedLeases())
         known.hang_ups.append(hang_up)
         return known
 
@@ -75,7 +75,7 @@ class Workers:
             if not worker.given:
                 del self._given[worker.wid]
 
-    def reap(self, desk: Desk) -> None:
+    def reap(self, desk: Dispatcher) -> None:
         steady = desk.now.steady
         for worker in [each for each in self.by_wid.values() if steady - each.beat_at > SILENT_S]:
             del self.by_wid[worker.wid]
@@ -86,7 +86,7 @@ class Workers:
             self._swept = steady
             self._forget_old(desk)
 
-    def _forget_old(self, desk: Desk) -> None:
+    def _forget_old(self, desk: Dispatcher) -> None:
         for wid in [wid for wid in self._given if wid not in self.by_wid]:
             self._given[wid].sweep(desk)
             if not self._given[wid]:

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.journal.data_dir import BALLAST, Folder
 from crossdock.journal.files import free_bytes, total_bytes
 from crossdock.journal.sqlite.journal import DiskFull, SqliteJournal
@@ -30,10 +30,10 @@ _CURES: Final = {
 _COUNTED_ROOM: Final = 1_000
 
 
-class Ceiling:
+class Admission:
     __slots__ = ("_memory", "_most", "_room", "disk_refusal")
 
-    def __init__(self, memory: Memory, most: int) -> None:
+    def __init__(self, memory: EngineState, most: int) -> None:
         self._memory = memory
         self._most = most
         self._room = 0  #: jobs that may come before it is counted again how many there are
@@ -61,7 +61,7 @@ class Ceiling:
         return self.free_places() if self.disk_refusal is None else 0
 
 
-def _refusal(memory: Memory, most: int) -> str:
+def _refusal(memory: EngineState, most: int) -> str:
     beside = _beside(memory)
     if not beside:
         return f"the server holds {most} jobs, its limit; work some off, or raise limits.jobs"
@@ -73,12 +73,12 @@ def _refusal(memory: Memory, most: int) -> str:
     )
 
 
-def _beside(memory: Memory) -> int:
+def _beside(memory: EngineState) -> int:
     """Records that count: a queue costs as much as a job, and stays."""
     return sum(_temporary(memory).values()) + max(0, sum(_named(memory).values()) - RECORDS_FREE)
 
 
-def _named(memory: Memory) -> dict[str, int]:
+def _named(memory: EngineState) -> dict[str, int]:
     return {
         "queues": len(memory.queues),
         "tags": len(memory.tags.uses) - len(memory.tags.unused),
@@ -89,7 +89,7 @@ def _named(memory: Memory) -> dict[str, int]:
     }
 
 
-def _temporary(memory: Memory) -> dict[str, int]:
+def _temporary(memory: EngineState) -> dict[str, int]:
     """They end by themselves, and none of them is free."""
     return {"batches of Faktory": len(memory.groups), "states of TRACK": len(memory.tracks)}
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import CrossdockError, HalfDone
-from crossdock.model.job import Held
-from crossdock.protocols.base import Answer, Bye, Ended, Session, Slices, Wait
+from crossdock.model.job import LeaseRef
+from crossdock.protocols.base import Answer, Close, JobResult, Session, Slices, Wait
 from crossdock.server.flow_control import Flow, low_water
-from crossdock.server.group_commit import Turn
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.limits import LARGE_REPLY, PUSHED_UNREAD
 from crossdock.server.pending import SlicedRequest, WaitingRequest
 from crossdock.server.slices import LargeReply
@@ -25,7 +25,7 @@ log = logging.getLogger("crossdock")
 
 class Answering(Flow):
     def __init__(
-        self, session: Session, via: str, turn: Turn, loop: asyncio.AbstractEventLoop, unread_bytes: int
+        self, session: Session, via: str, turn: GroupCommit, loop: asyncio.AbstractEventLoop, unread_bytes: int
     ) -> None:
         """`via` names the door."""
         super().__init__(loop, unread_bytes)
@@ -41,7 +41,7 @@ class Answering(Flow):
             None  #: a request that is not answered yet; those behind it wait
         )
         #: Replies said since the peer no longer reads: their bytes, and the leases that they tell of
-        self._unsent: list[tuple[int, list[Held] | None]] = []
+        self._unsent: list[tuple[int, list[LeaseRef] | None]] = []
         self._parted = False  #: the socket has a part of its answer; what follows waits for the peer
         self._ended = False  #: the peer sends no more
         self._lost = False
@@ -73,7 +73,7 @@ class Answering(Flow):
             self._unreleased += len(reply)
             self._turn.reply(self, reply, granted)
 
-    def _say_large(self, data: bytes, granted: list[Held] | None, *, is_part: bool) -> None:
+    def _say_large(self, data: bytes, granted: list[LeaseRef] | None, *, is_part: bool) -> None:
         if self._lost:  # its work went on for a moment
             data = b""
         reply = LargeReply(self, data, is_part=is_part)
@@ -87,21 +87,21 @@ class Answering(Flow):
         if isinstance(answer, bytes):
             self._say(answer)
             return True
-        if isinstance(answer, Bye):
+        if isinstance(answer, Close):
             self._requests.clear()
             self._say(answer.reply)
             self._closing = True
             return False
         if isinstance(answer, Wait):
             if self._ended:
-                return self._take(Bye(b""))
+                return self._take(Close(b""))
             self._pending = WaitingRequest(self._patient(answer), self._turn, self._loop, self._answered)
             return False
         steps = self._working(answer)
         work = self._pending = SlicedRequest(steps, self._turn, self._loop, self._answered, self._part, self._keep)
         return self._slice(work)
 
-    def _fault(self, error: Exception) -> Bye:
+    def _fault(self, error: Exception) -> Close:
         """A request that its session cannot cope with is a defect of ours. It costs whoever sent it the connection, and
         nobody else anything: not the client that happened to push what this one waits for."""
         if not isinstance(error, HalfDone):  # then all of them end, and that is told
@@ -110,7 +110,7 @@ class Answering(Flow):
             if granted is not None:
                 with suppress(CrossdockError):  # the server stops, and knows why
                     self._give_back(granted)
-        return Bye(b"")
+        return Close(b"")
 
     def _patient(self, wait: Wait) -> Wait:
         def ask(late: bool) -> Answer:
@@ -119,7 +119,7 @@ class Answering(Flow):
             except Exception as error:  # noqa: BLE001 see there
                 return self._fault(error)
 
-        def told(how: Ended) -> Answer:
+        def told(how: JobResult) -> Answer:
             try:
                 return wait.ask(False) if wait.told is None else wait.told(how)
             except Exception as error:  # noqa: BLE001 see there
@@ -156,7 +156,7 @@ class Answering(Flow):
             self._kept = 0
             self._count_replies()
 
-    def deliver_large(self, reply: LargeReply, granted: list[Held] | None) -> None:
+    def deliver_large(self, reply: LargeReply, granted: list[LeaseRef] | None) -> None:
         self._large.discard(reply)
         self.deliver(reply.data, granted)
         self._count_replies()
@@ -191,7 +191,7 @@ class Answering(Flow):
     def is_owed(self) -> bool:
         return bool(self._pending is not None or self._unreleased or (self._requests and not self._choked))
 
-    def cut_off(self, last: Bye) -> None:
+    def cut_off(self, last: Close) -> None:
         self._take(last)
 
     def push(self, data: bytes) -> None:
@@ -206,7 +206,7 @@ class Answering(Flow):
         self._unreleased += len(data)
         self._turn.reply(self, data, None)
 
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
         """Called by the turn when this reply, and all before it, may leave."""
         self._unreleased -= len(reply)
         if self._lost or (self._ended and granted is not None):
@@ -228,7 +228,7 @@ class Answering(Flow):
         elif self._requests:
             self._go_on()
         elif self._ended and not self._owes():
-            self._take(Bye(b""))
+            self._take(Close(b""))
 
     def abort(self) -> None:
         """What was made for this peer goes now: the turn may hold it for a while, and others need the memory."""
@@ -238,7 +238,7 @@ class Answering(Flow):
             reply.data = b""
         super().abort()
 
-    def _give_back(self, granted: list[Held]) -> None:
+    def _give_back(self, granted: list[LeaseRef]) -> None:
         """Nobody will ever know of these leases."""
         self._turn.begin()
         self._turn.do(GiveBack(self._via, granted))

@@ -18,21 +18,21 @@ from crossdock.engine.engine import Engine
 from crossdock.journal.completeness import refuse_newer
 from crossdock.journal.data_dir import BALLAST, Folder
 from crossdock.journal.recovery import Recovered, recover
-from crossdock.model.job import Held
-from crossdock.protocols.admin.protocol import ControlDoor
-from crossdock.protocols.base import Door, Herald
-from crossdock.protocols.faktory.protocol import FaktoryDoor
+from crossdock.model.job import LeaseRef
+from crossdock.protocols.admin.protocol import AdminProtocol
+from crossdock.protocols.base import EventPublisher, WireProtocol
+from crossdock.protocols.faktory.protocol import FaktoryProtocol
 from crossdock.protocols.redis.resqu.specs import Specs
 from crossdock.server import admin_socket, admission, clock, endpoints, listeners, static_config
 from crossdock.server.compactor import Compactor
 from crossdock.server.connection import Connection
-from crossdock.server.connection_registry import Hall
-from crossdock.server.endpoints import Address
-from crossdock.server.group_commit import Turn
-from crossdock.server.journal_writer import Scribe
+from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.journal_writer import JournalWriter
 from crossdock.server.lake_keeper import HOLD, LakeKeeper, conceal, last_batch
 from crossdock.server.limits import Limits
-from crossdock.server.metrics import Pulse
+from crossdock.server.metrics import Metrics
+from crossdock.settings.address import Address
 from crossdock.settings.schema import Settings
 
 log = logging.getLogger("crossdock")
@@ -63,7 +63,7 @@ class _Begun:
     def __init__(self) -> None:
         self.said = asyncio.Event()
 
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
         self.said.set()
 
 
@@ -79,7 +79,7 @@ class Server:
             static_config.mapping(settings),
         )
         limits = settings.limits
-        self._hall = Hall(
+        self._hall = ConnectionRegistry(
             Limits(
                 connections=limits.connections,
                 jobs=limits.jobs,
@@ -118,10 +118,10 @@ class Server:
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)  # jobs are not garbage-collected; the rest is short-lived
         clocks, start = clock.resume(recovered)
-        self._scribe = Scribe(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
+        self._scribe = JournalWriter(journal, self._folder.path / BALLAST, self._loop, self._fail, self._look_at_disk)
         self._scribe.reserve_used = reserve_used
         engine = Engine(recovered.memory, Random(secrets.randbits(64)), conceal(settings))
-        self.turn = Turn(engine, self._scribe, clocks, self._loop, self._hall.limits.jobs)
+        self.turn = GroupCommit(engine, self._scribe, clocks, self._loop, self._hall.limits.jobs)
         self.turn.on_failure = self._fail
         self.turn.tail_events, self.turn.tail_bytes = recovered.events, recovered.bytes
         self._compactor = Compactor(self._folder.path, self.turn, self._scribe, lambda: journal.last)
@@ -131,7 +131,7 @@ class Server:
             self._lake.begin(journal, recovered.wall)
         else:
             self._scribe.release(HOLD)
-        self._pulse = Pulse(
+        self._pulse = Metrics(
             self._folder.path,
             settings.journal.durability,
             turn=self.turn,
@@ -140,11 +140,11 @@ class Server:
         )
         self._doors = endpoints.build(settings, self._where)
         faktory, redis = self._doors.get("faktory"), self._doors.get("redis")
-        if isinstance(redis, Herald):
+        if isinstance(redis, EventPublisher):
             self.turn.herald = redis.tell
-        workers = faktory.workers if isinstance(faktory, FaktoryDoor) else None
+        workers = faktory.workers if isinstance(faktory, FaktoryProtocol) else None
         specs = Specs(settings.resqu.fail_retries, settings.resqu.max_attempts)
-        self._control = ControlDoor(self._pulse, workers, specs)
+        self._control = AdminProtocol(self._pulse, workers, specs)
         self.turn.begin()
         self.turn.do(start)
         for order in self._orders:
@@ -168,7 +168,7 @@ class Server:
             server = await listeners.bind(self._loop, name, where, self._factory(self._doors[name]))
             self._servers.append(server)
             if not where.path:
-                where = endpoints.Address(where.host, server.sockets[0].getsockname()[1])
+                where = Address(where.host, server.sockets[0].getsockname()[1])
             opened.append(Listening(name, where))
         self._pulse.doors = {each.door: str(each.address) for each in opened}
         control = await listeners.bind_admin(self._loop, self._folder.path, self._factory(self._control))
@@ -179,7 +179,7 @@ class Server:
         await control.start_serving()
         return opened
 
-    def _factory(self, door: Door) -> Callable[[], Connection]:
+    def _factory(self, door: WireProtocol) -> Callable[[], Connection]:
         return lambda: Connection(self._hall, door, self.turn, self._loop)
 
     def _keep_house(self, seconds: int) -> None:

@@ -11,8 +11,8 @@ import msgspec
 from crossdock.journal.compaction import Made
 from crossdock.journal.port import Snapshot
 from crossdock.server.child_process import Child
-from crossdock.server.group_commit import Turn
-from crossdock.server.journal_writer import Scribe
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.journal_writer import JournalWriter
 
 log = logging.getLogger("crossdock.compaction")
 
@@ -24,7 +24,7 @@ RETRY_S: Final = 60
 
 
 class Compactor:
-    def __init__(self, folder: Path, turn: Turn, scribe: Scribe, last_seq: Callable[[], int]) -> None:
+    def __init__(self, folder: Path, turn: GroupCommit, scribe: JournalWriter, last_seq: Callable[[], int]) -> None:
         self._folder = folder
         self._turn = turn
         self._scribe = scribe

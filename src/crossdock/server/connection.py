@@ -8,28 +8,30 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from crossdock.protocols.base import Answer, Bye, Door, Slices, Told, Wait, Watched
+from crossdock.protocols.base import Answer, Close, IdleLimited, Slices, Subscriber, Wait, WireProtocol
 from crossdock.server.answering import Answering
-from crossdock.server.connection_registry import Hall
-from crossdock.server.group_commit import Turn
-from crossdock.server.idle_timeout import Deadline, Silence
+from crossdock.server.connection_registry import ConnectionRegistry
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.idle_timeout import Deadline, IdleTimeout
 from crossdock.server.limits import LARGE_REPLY, PASS_S, PIECE, REQUESTS_A_PASS
 from crossdock.server.pending import SlicedRequest, WaitingRequest
 
 
 class Connection(Answering):
-    def __init__(self, hall: Hall, door: Door, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, hall: ConnectionRegistry, door: WireProtocol, turn: GroupCommit, loop: asyncio.AbstractEventLoop
+    ) -> None:
         super().__init__(door.session(turn, self.abort), door.name, turn, loop, hall.limits.unread_bytes)
         self._hall = hall
         self._door = door
         self.unfinished = 0
-        if isinstance(self._session, Told):
+        if isinstance(self._session, Subscriber):
             self._session.push = self.push
         self._receive = self._session.receive
         self._handle = self._session.handle
         self._reply = turn.reply
         self._handshake: Deadline | None = None
-        self._silence: Silence | None = None
+        self._silence: IdleTimeout | None = None
         self._pump_queued = False
         self._left = False
 
@@ -45,8 +47,8 @@ class Connection(Answering):
             self._await_handshake()
         else:
             self._welcome()
-        if isinstance(self._session, Watched):
-            self._silence = Silence(self, self._session, self._turn, self._loop)
+        if isinstance(self._session, IdleLimited):
+            self._silence = IdleTimeout(self, self._session, self._turn, self._loop)
 
     def _await_handshake(self) -> None:
         self._handshake = Deadline(self._loop, self._door.handshake_s, self._not_identified)
@@ -210,7 +212,7 @@ class Connection(Answering):
         self._ended = True
         if isinstance(self._pending, WaitingRequest):
             self._leave_pending()
-            self._take(Bye(b""))
+            self._take(Close(b""))
         return self._owes()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -264,7 +266,7 @@ class Connection(Answering):
                 return
             if isinstance(self._pending, SlicedRequest) and self._is_much():  # a long answer: it ends here
                 self._leave_pending()
-                self._take(Bye(b""))
+                self._take(Close(b""))
             elif isinstance(self._pending, SlicedRequest):
                 self.abort()
             elif self._requests and self._pending is None:
@@ -272,4 +274,4 @@ class Connection(Answering):
                 self._take(self._patient(answer).ask(True) if isinstance(answer, Wait) else answer)
             else:
                 self._leave_pending()
-                self._take(Bye(self._session.farewell()))
+                self._take(Close(self._session.farewell()))

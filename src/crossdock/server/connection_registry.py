@@ -26,7 +26,7 @@ _LOOKED_AT: Final = 500
 _TELL_S: Final = 10.0
 
 
-class Guest(Protocol):
+class ConnectedPeer(Protocol):
     unfinished: int  #: bytes that are no whole request yet, or one that came in pieces and is worked on
     unread: int  #: bytes of replies that have not left, as last counted
 
@@ -44,39 +44,39 @@ class Guest(Protocol):
     def shut_down(self, give_up: float) -> None: ...
 
 
-class Hall:
+class ConnectionRegistry:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.connections: set[Guest] = set()
-        self.welcomed: set[Guest] = set()
+        self.connections: set[ConnectedPeer] = set()
+        self.welcomed: set[ConnectedPeer] = set()
         self.unfinished = 0
         self.cut_off = 0  #: for that
         self._told = -inf
         self.unread = 0
-        self._unread_of: dict[Guest, int] = {}  #: those that have some, and what was unsent at the last look
-        self._stalled: set[Guest] = set()  #: those whose socket took nothing between the last two looks
+        self._unread_of: dict[ConnectedPeer, int] = {}  #: those that have some, and what was unsent at the last look
+        self._stalled: set[ConnectedPeer] = set()  #: those whose socket took nothing between the last two looks
         self.closed_unread = 0  #: connections, for that
         self._unread_told = -inf
 
-    def enter(self, guest: Guest) -> bool:
+    def enter(self, guest: ConnectedPeer) -> bool:
         """False: there is no place for another stranger."""
         self.connections.add(guest)
         return len(self.connections) <= self.limits.connections + STRANGERS
 
-    def welcome(self, guest: Guest) -> bool:
+    def welcome(self, guest: ConnectedPeer) -> bool:
         """It has said who it is. False: so many have that there is no place for it."""
         if len(self.welcomed) >= self.limits.connections:
             return False
         self.welcomed.add(guest)
         return True
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, guest: ConnectedPeer) -> None:
         self.connections.discard(guest)
         self.welcomed.discard(guest)
         self.finish(guest)
         self._settle(guest, 0)
 
-    def count_replies(self, guest: Guest) -> None:
+    def count_replies(self, guest: ConnectedPeer) -> None:
         """Something was said to it, or left."""
         waiting = guest.waiting_bytes()
         if waiting != guest.unread:
@@ -86,7 +86,7 @@ class Hall:
 
     def look_at_replies(self) -> Iterator[None]:
         """Once a second, in slices: of small replies to a peer that does not read nobody hears."""
-        stalled: set[Guest] = set()
+        stalled: set[ConnectedPeer] = set()
         for seen, guest in enumerate(list(self.connections)):
             if seen % _LOOKED_AT == _LOOKED_AT - 1:
                 yield
@@ -100,7 +100,7 @@ class Hall:
         if self.unread > self.limits.reply_bytes:
             self._close_largest()
 
-    def _settle(self, guest: Guest, waiting: int) -> None:
+    def _settle(self, guest: ConnectedPeer, waiting: int) -> None:
         self.unread += waiting - guest.unread
         guest.unread = waiting
         if waiting:
@@ -118,7 +118,7 @@ class Hall:
             self._settle(most, 0)
             most.abort()
 
-    def _tell_closed(self, guest: Guest) -> None:
+    def _tell_closed(self, guest: ConnectedPeer) -> None:
         self.closed_unread += 1
         now = time.monotonic()
         if now >= self._unread_told + _TELL_S:
@@ -131,7 +131,7 @@ class Hall:
                 self.closed_unread,
             )
 
-    def gather(self, guest: Guest, size: int) -> None:
+    def gather(self, guest: ConnectedPeer, size: int) -> None:
         """So much more of a request that is not whole."""
         guest.unfinished += size
         self.unfinished += size
@@ -153,7 +153,7 @@ class Hall:
                 self.cut_off,
             )
 
-    def finish(self, guest: Guest) -> None:
+    def finish(self, guest: ConnectedPeer) -> None:
         """What it had begun is kept no longer."""
         self.unfinished -= guest.unfinished
         guest.unfinished = 0

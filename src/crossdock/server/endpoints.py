@@ -1,54 +1,20 @@
 """Which protocols are served, at which address, and how each is built from the settings."""
 
-import ipaddress
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from crossdock.model.errors import BadSetting, CrossdockError
-from crossdock.protocols.base import Door
+from crossdock.protocols.base import WireProtocol
 from crossdock.server.admission import MIB
 from crossdock.server.metrics import memory_mib
+from crossdock.settings.address import Address, parse_address
 from crossdock.settings.schema import Settings
 
-DOORS: Final = ("faktory", "workq", "masenko", "redis", "http")
+PROTOCOLS: Final = ("faktory", "workq", "masenko", "redis", "http")
 BUILT: Final = frozenset({"faktory", "workq", "masenko", "redis"})
 
 #: Protocols that know no password, by the name their users know.
 _OPEN: Final = {"workq": "Workq", "masenko": "Masenko"}
-
-
-class Address(NamedTuple):
-    host: str
-    port: int = 0
-    path: str = ""  #: of a UNIX socket
-
-    @property
-    def is_loopback(self) -> bool:
-        """Reachable from this machine alone. A name other than localhost may mean anything, so it is not."""
-        if self.path or self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    def __str__(self) -> str:
-        if self.path:
-            return f"unix:{self.path}"
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse(text: str) -> Address | None:
-    """None for `off`. Raises ValueError with the cure."""
-    if text == "off":
-        return None
-    if text.startswith("unix:") and len(text) > 5:
-        return Address("", 0, text[5:])
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise ValueError(f"{text!r} is not an address; write HOST:PORT, unix:PATH or off, for example 127.0.0.1:7419")
-    return Address(host, int(port))
 
 
 class CannotStart(CrossdockError):
@@ -58,9 +24,9 @@ class CannotStart(CrossdockError):
 def addresses(settings: Settings) -> dict[str, Address]:
     """The doors to open. Raises BadSetting for one that is not built, badly written or open to others unprotected."""
     found: dict[str, Address] = {}
-    for name in DOORS:
+    for name in PROTOCOLS:
         try:
-            where = parse(getattr(settings.listen, name))
+            where = parse_address(getattr(settings.listen, name))
         except ValueError as error:
             raise BadSetting(f"listen.{name}: {error}") from error
         if where is None:
@@ -81,16 +47,16 @@ def addresses(settings: Settings) -> dict[str, Address]:
     return found
 
 
-def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, Door]:
+def build(settings: Settings, where: Mapping[str, Address]) -> dict[str, WireProtocol]:
     """FLUSH empties the one store of all doors, so one of them beyond loopback is enough to turn it off."""
     may_flush = settings.server.flush or all(each.is_loopback for each in where.values())
     return {name: _PROTOCOLS[name](settings, may_flush=may_flush) for name in where}
 
 
-def _faktory(settings: Settings, *, may_flush: bool) -> Door:
-    from crossdock.protocols.faktory.protocol import FaktoryDoor
+def _faktory(settings: Settings, *, may_flush: bool) -> WireProtocol:
+    from crossdock.protocols.faktory.protocol import FaktoryProtocol
 
-    return FaktoryDoor(
+    return FaktoryProtocol(
         password=settings.faktory.password,
         one_round=settings.faktory.one_round,
         line_bytes=settings.faktory.line_mib * MIB,
@@ -100,21 +66,21 @@ def _faktory(settings: Settings, *, may_flush: bool) -> Door:
     )
 
 
-def _workq(settings: Settings, *, may_flush: bool) -> Door:
-    from crossdock.protocols.workq.protocol import WorkqDoor
+def _workq(settings: Settings, *, may_flush: bool) -> WireProtocol:
+    from crossdock.protocols.workq.protocol import WorkqProtocol
 
-    return WorkqDoor(lease_ttr=settings.workq.lease_ttr)
-
-
-def _masenko(settings: Settings, *, may_flush: bool) -> Door:
-    from crossdock.protocols.masenko.protocol import MasenkoDoor
-
-    return MasenkoDoor(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * MIB)
+    return WorkqProtocol(lease_ttr=settings.workq.lease_ttr)
 
 
-def _redis(settings: Settings, *, may_flush: bool) -> Door:
+def _masenko(settings: Settings, *, may_flush: bool) -> WireProtocol:
+    from crossdock.protocols.masenko.protocol import MasenkoProtocol
+
+    return MasenkoProtocol(heartbeat_s=settings.masenko.heartbeat, line_bytes=settings.masenko.line_mib * MIB)
+
+
+def _redis(settings: Settings, *, may_flush: bool) -> WireProtocol:
     from crossdock.protocols.redis.bulk import library as bulk
-    from crossdock.protocols.redis.protocol import RedisDoor
+    from crossdock.protocols.redis.protocol import RedisProtocol
     from crossdock.protocols.redis.qless.service import Qless
     from crossdock.protocols.redis.resqu.service import Resqu
     from crossdock.protocols.redis.resqu.specs import Specs
@@ -126,7 +92,7 @@ def _redis(settings: Settings, *, may_flush: bool) -> Door:
         keys_bytes=settings.redis.keys_mib * MIB,
     )
     resqu = Resqu(Specs(settings.resqu.fail_retries, settings.resqu.max_attempts))
-    return RedisDoor(
+    return RedisProtocol(
         password=settings.redis.password,
         request_bytes=settings.redis.request_mib * MIB,
         keys_bytes=settings.redis.keys_mib * MIB,

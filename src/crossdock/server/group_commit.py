@@ -12,21 +12,21 @@ from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.engine.engine import Engine
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, Ticked
 from crossdock.model.errors import CrossdockError, HalfDone
 from crossdock.model.events import SOFT, AnyEvent
-from crossdock.model.job import Held
-from crossdock.protocols.base import Desk
+from crossdock.model.job import LeaseRef
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.channels import Channels
-from crossdock.server.admission import Ceiling
+from crossdock.server.admission import Admission
 from crossdock.server.clock import Clock
 from crossdock.server.job_results import endings
 from crossdock.server.journal_entries import rows
 from crossdock.server.slices import SliceQueue
-from crossdock.server.timer import Ticker
-from crossdock.server.waiters import Waits
+from crossdock.server.timer import Timer
+from crossdock.server.waiters import Waiters
 
 T = TypeVar("T")
 
@@ -41,18 +41,18 @@ SOFT_AT_MOST: Final = 10_000
 
 
 class Outlet(Protocol):
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None: ...
+    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None: ...
 
 
 #: Where it goes, what it says, and the leases only it tells of.
-Reply = tuple[Outlet, bytes, list[Held] | None]
+Reply = tuple[Outlet, bytes, list[LeaseRef] | None]
 
 
-class Scribe(Protocol):
+class EntryWriter(Protocol):
     def append(self, batch: bytes, durable: Callable[[], None]) -> None: ...
 
 
-class Turn:
+class GroupCommit:
     """The desk of all sessions: `do` carries out and records, `reply` queues what may be said once it is durable."""
 
     # As in Memory: too many for an object without them.
@@ -91,7 +91,7 @@ class Turn:
     )
 
     def __init__(
-        self, engine: Engine, scribe: Scribe, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
+        self, engine: Engine, scribe: EntryWriter, clock: Clock, loop: asyncio.AbstractEventLoop, max_jobs: int
     ) -> None:
         self._engine = engine
         self._carry_out = engine.carry_out
@@ -100,7 +100,7 @@ class Turn:
         self._loop = loop
         self.on_failure: Callable[[Exception], None] = lambda error: None
         #: Publishes what events mean to those who subscribed; asked only while somebody did
-        self.herald: Callable[[Desk, Sequence[AnyEvent]], None] = lambda desk, events: None
+        self.herald: Callable[[Dispatcher, Sequence[AnyEvent]], None] = lambda desk, events: None
         self._changes: list[Sequence[AnyEvent]] = []  #: of each command
         self._hard = False
         self._replies: list[Reply] = []
@@ -111,11 +111,11 @@ class Turn:
         self._freeing = False
         self.fresh = False  #: the clocks were read in this pass of the event loop
         self._idle: list[Callable[[], None]] = []
-        self.memory: Memory = engine.memory
-        self.ceiling = Ceiling(engine.memory, max_jobs)
+        self.memory: EngineState = engine.memory
+        self.ceiling = Admission(engine.memory, max_jobs)
         self.no_room = self.ceiling.no_room
         self.now: Now = clock.now()
-        self.waits = Waits(self._has_work)
+        self.waits = Waiters(self._has_work)
         self.waiting = self.waits.tickets
         self.together: Callable[[], AbstractContextManager[None]] = self.waits.held
         self.channels = Channels()
@@ -124,7 +124,7 @@ class Turn:
         self.tail_bytes = 0
         self.written_bytes = 0  #: since this start
         self.batches = 0
-        self._ticker = Ticker(self, engine, loop)
+        self._ticker = Timer(self, engine, loop)
 
     def begin(self) -> None:
         """A connection has requests, or a timer is due: what follows happens now. One reading of the clocks serves
@@ -197,7 +197,7 @@ class Turn:
         if self._freeing:
             self._loop.call_soon(self._free)
 
-    def reply(self, outlet: Outlet, data: bytes, granted: list[Held] | None) -> None:
+    def reply(self, outlet: Outlet, data: bytes, granted: list[LeaseRef] | None) -> None:
         self._replies.append((outlet, data, granted))
         if not self._scheduled:
             self._schedule()

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from crossdock.protocols.base import Bye, Watched
-from crossdock.server.group_commit import Turn
+from crossdock.protocols.base import Close, IdleLimited
+from crossdock.server.group_commit import GroupCommit
 
 
 class Peer(Protocol):
@@ -16,13 +16,13 @@ class Peer(Protocol):
     def is_owed(self) -> bool:
         """It is the server's turn to speak."""
 
-    def cut_off(self, last: Bye) -> None: ...
+    def cut_off(self, last: Close) -> None: ...
 
 
-class Silence:
+class IdleTimeout:
     """Looked at when the peer might have been silent for too long: hearing it costs no timer."""
 
-    def __init__(self, peer: Peer, session: Watched, turn: Turn, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, peer: Peer, session: IdleLimited, turn: GroupCommit, loop: asyncio.AbstractEventLoop) -> None:
         self._peer = peer
         self._session = session
         self._turn = turn

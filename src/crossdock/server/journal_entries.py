@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from crossdock.model.clock import Now
 from crossdock.model.events import AnyEvent
-from crossdock.model.events.codec import EVENT_VERSION, Batch, encode_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, encode_entry
 
 #: A row is not longer, unless one command makes it so.
 ROW_BYTES: Final = 64 * 1024 * 1024
@@ -22,7 +22,7 @@ Row: TypeAlias = tuple[bytes, int]
 def rows(changes: Sequence[Sequence[AnyEvent]], now: Now) -> list[Row]:
     """Of the events of each command, in their order."""
     events = list(chain.from_iterable(changes))
-    row = encode_batch(Batch(EVENT_VERSION, now.wall, now.steady, events))
+    row = encode_entry(JournalEntry(EVENT_VERSION, now.wall, now.steady, events))
     if len(row) <= ROW_BYTES or len(changes) == 1:
         return [(row, len(events))]
     half = len(changes) // 2

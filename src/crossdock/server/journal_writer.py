@@ -31,7 +31,7 @@ _USED_UP: Final = (
 )
 
 
-class Scribe:
+class JournalWriter:
     def __init__(
         self,
         journal: Journal,

@@ -21,11 +21,11 @@ from crossdock.lake.journal_tail import OF_ANOTHER
 from crossdock.lake.messages import Options, Position
 from crossdock.lake.redaction import Quotes
 from crossdock.model.errors import Damaged
-from crossdock.model.events.codec import decode_batch
+from crossdock.model.events.codec import decode_entry
 from crossdock.server import admission
 from crossdock.server.child_process import Child
-from crossdock.server.group_commit import Turn
-from crossdock.server.journal_writer import Scribe
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.journal_writer import JournalWriter
 from crossdock.settings.schema import Settings
 
 log = logging.getLogger("crossdock.lake")
@@ -84,7 +84,9 @@ def last_batch(settings: Settings) -> int:
 
 
 class LakeKeeper:
-    def __init__(self, settings: Settings, turn: Turn, scribe: Scribe, last_seq: Callable[[], int]) -> None:
+    def __init__(
+        self, settings: Settings, turn: GroupCommit, scribe: JournalWriter, last_seq: Callable[[], int]
+    ) -> None:
         self._options = options_of(settings)
         self._turn = turn
         self._scribe = scribe
@@ -216,6 +218,6 @@ def _oldest(journal: SqliteJournal, after: int) -> float | None:
     """When the batch behind that one was written; None: there is none, or the lake's process will say what it is."""
     try:
         found = next(journal.read(after), None)
-        return None if found is None else decode_batch(found[1]).wall
+        return None if found is None else decode_entry(found[1]).wall
     except (Damaged, msgspec.MsgspecError):
         return None

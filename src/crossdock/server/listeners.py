@@ -11,7 +11,8 @@ from typing import Final
 from crossdock.protocols.admin.socket_path import SOCKET
 from crossdock.server import admin_socket
 from crossdock.server.connection import Connection
-from crossdock.server.endpoints import Address, CannotStart
+from crossdock.server.endpoints import CannotStart
+from crossdock.settings.address import Address
 
 #: Makes what serves a connection
 Serve = Callable[[], Connection]

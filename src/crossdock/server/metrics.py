@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 
 from crossdock import __version__
 from crossdock.journal.files import free_bytes
-from crossdock.protocols.admin.server_status import Rates, Sync, Vitals
-from crossdock.server.group_commit import Turn
-from crossdock.server.journal_writer import Scribe
+from crossdock.protocols.admin.server_status import Rates, ServerStatus, Sync
+from crossdock.server.group_commit import GroupCommit
+from crossdock.server.journal_writer import JournalWriter
 
 #: What "lately" means.
 LATELY_S: Final = 10.0
 
 
-class _Beat(NamedTuple):
+class _Sample(NamedTuple):
     at: float
     pushed: int
     leased: int
@@ -26,9 +26,15 @@ class _Beat(NamedTuple):
     failed: int
 
 
-class Pulse:
+class Metrics:
     def __init__(
-        self, folder: Path, durability: str, *, turn: Turn, scribe: Scribe, connections: Collection[object]
+        self,
+        folder: Path,
+        durability: str,
+        *,
+        turn: GroupCommit,
+        scribe: JournalWriter,
+        connections: Collection[object],
     ) -> None:
         self._folder = folder
         self._durability = durability
@@ -36,12 +42,12 @@ class Pulse:
         self._scribe = scribe
         self._connections = connections
         self._started = time.monotonic()
-        self._beats: deque[_Beat] = deque([self._now()], maxlen=int(LATELY_S) + 1)
+        self._beats: deque[_Sample] = deque([self._now()], maxlen=int(LATELY_S) + 1)
         self.doors: dict[str, str] = {}  #: name and address, once they are open
 
-    def _now(self) -> _Beat:
+    def _now(self) -> _Sample:
         counters = self._turn.memory.counters
-        return _Beat(time.monotonic(), counters.number, counters.token, counters.processed, counters.failures)
+        return _Sample(time.monotonic(), counters.number, counters.token, counters.processed, counters.failures)
 
     def beat(self) -> None:
         """Called every second."""
@@ -55,9 +61,9 @@ class Pulse:
             return Rates()
         return Rates(*(round(max(0, new - old) / seconds, 1) for old, new in zip(first[1:], last[1:], strict=True)))
 
-    def vitals(self) -> Vitals:
+    def vitals(self) -> ServerStatus:
         turn = self._turn
-        return Vitals(
+        return ServerStatus(
             version=__version__,
             pid=os.getpid(),
             data=str(self._folder.absolute()),

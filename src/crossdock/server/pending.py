@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Callable
 
-from crossdock.protocols.base import Answer, Keeps, Slices, Wait
-from crossdock.server.group_commit import Turn
+from crossdock.protocols.base import Answer, ReplyMemory, Slices, Wait
+from crossdock.server.group_commit import GroupCommit
 from crossdock.server.waiters import Answered
 
 
 class WaitingRequest:
     """It is asked when a queue it waits on has something to say, and for the last time when its time is over."""
 
-    def __init__(self, wait: Wait, turn: Turn, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
+    def __init__(self, wait: Wait, turn: GroupCommit, loop: asyncio.AbstractEventLoop, answered: Answered) -> None:
         self._turn = turn
         self._answered = answered
         self._waiter = turn.waits.add(wait, self._stirred)
@@ -43,7 +43,7 @@ class SlicedRequest:
     def __init__(
         self,
         work: Slices,
-        turn: Turn,
+        turn: GroupCommit,
         loop: asyncio.AbstractEventLoop,
         answered: Answered,
         part: Callable[[bytes], None],
@@ -61,14 +61,14 @@ class SlicedRequest:
     def step(self) -> Answer | None:
         """One slice. What the work came to, if that was the last; else the next one follows by itself."""
         try:
-            found: float | bytes | Keeps | None = next(self._work)
+            found: float | bytes | ReplyMemory | None = next(self._work)
         except StopIteration as end:
             self._over = True
             answer: Answer = end.value
             return answer
         if isinstance(found, bytes):
             self._part(found)
-        elif isinstance(found, Keeps):
+        elif isinstance(found, ReplyMemory):
             self._keep(found.size)
             self.go_on()
         elif found:

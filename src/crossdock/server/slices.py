@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from crossdock.model.job import Held
+from crossdock.model.job import LeaseRef
 from crossdock.server.limits import SLICES_S
 
 
@@ -51,7 +51,7 @@ class SliceQueue:
 
 
 class Sender(Protocol):
-    def deliver_large(self, reply: "LargeReply", granted: list[Held] | None) -> None: ...
+    def deliver_large(self, reply: "LargeReply", granted: list[LeaseRef] | None) -> None: ...
 
 
 class LargeReply:
@@ -62,5 +62,5 @@ class LargeReply:
         self.data = data
         self.is_part = is_part  #: more follows once the socket has it
 
-    def deliver(self, reply: bytes, granted: list[Held] | None) -> None:
+    def deliver(self, reply: bytes, granted: list[LeaseRef] | None) -> None:
         self._sender.deliver_large(self, granted)

@@ -7,10 +7,10 @@ import msgspec
 
 from crossdock.engine.records.schedules import next_run
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import SetRecurrences, SetThrottles
+from crossdock.model.commands.core import SetSchedules, SetThrottles
 from crossdock.model.commands.resqu import UNASSIGNED, SetMapping
 from crossdock.model.errors import BadSetting
-from crossdock.model.records import Per, Recurrence
+from crossdock.model.records import Per, Schedule
 from crossdock.protocols.faktory.job import JobBody, spec
 from crossdock.protocols.faktory.messages import Invalid
 from crossdock.settings.schema import CronEntry, Settings, ThrottleEntry
@@ -64,17 +64,17 @@ def _pools(pools: dict[str, dict[str, str]]) -> set[str]:
     return {pool for names in pools.values() for pool in names.values()}
 
 
-def recurrences(settings: Settings) -> SetRecurrences:
-    found: dict[str, Recurrence] = {}
+def recurrences(settings: Settings) -> SetSchedules:
+    found: dict[str, Schedule] = {}
     for entry in settings.cron:
         one = _recurrence(entry)
         if one.name in found:
             raise BadOrder(f'cron "{one.name}" stands twice; give each entry a name of its own')
         found[one.name] = one
-    return SetRecurrences(list(found.values()))
+    return SetSchedules(list(found.values()))
 
 
-def _recurrence(entry: CronEntry) -> Recurrence:
+def _recurrence(entry: CronEntry) -> Schedule:
     name = entry.name or f"{entry.job.type} {entry.schedule}"
     try:
         next_run(entry.schedule, entry.timezone, 0.0)
@@ -105,4 +105,4 @@ def _recurrence(entry: CronEntry) -> Recurrence:
             f'cron "{name}": custom must not have {", ".join(sorted(_FOR_ONE_JOB))}: they are for one job, not for '
             "each run; unique_for and expires_in count from each run"
         )
-    return Recurrence(name, "faktory", entry.schedule, entry.timezone, made, 0.0)
+    return Schedule(name, "faktory", entry.schedule, entry.timezone, made, 0.0)

@@ -13,7 +13,7 @@ from crossdock.engine.engine import Engine
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, ResolveDependents, Tick, Ticked
 from crossdock.model.commands.qless import FreeHeld
-from crossdock.server.admission import Ceiling
+from crossdock.server.admission import Admission
 
 T = TypeVar("T")
 
@@ -30,17 +30,17 @@ _LOOK_S: Final = 10.0
 _NEARLY_S: Final = 0.001
 
 
-class Turn(Protocol):
+class Executor(Protocol):
     now: Now
-    ceiling: Ceiling
+    ceiling: Admission
 
     def begin(self) -> None: ...
 
     def do(self, command: Command[T]) -> T: ...
 
 
-class Ticker:
-    def __init__(self, turn: Turn, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+class Timer:
+    def __init__(self, turn: Executor, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
         self._turn = turn
         self._engine = engine
         self._loop = loop

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from crossdock.engine.decision import Topic
 from crossdock.model.job import Number
-from crossdock.protocols.base import Answer, Ended, Wait
+from crossdock.protocols.base import Answer, JobResult, Wait
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class _Hold:
 
     __slots__ = ("_waits", "depth")
 
-    def __init__(self, waits: "Waits") -> None:
+    def __init__(self, waits: "Waiters") -> None:
         self._waits = waits
         self.depth = 0
 
@@ -79,7 +79,7 @@ class _Hold:
             waits.go_on()
 
 
-class Waits:
+class Waiters:
     def __init__(self, has_work: Callable[[Topic], bool]) -> None:
         self._has_work = has_work
         self.by_queue: dict[Topic, OrderedDict[int, Waiter]] = {}  #: queues, and keys of the Redis door
@@ -87,7 +87,7 @@ class Waits:
         self.tickets: dict[int, Waiter] = {}  #: all of them
         self._tickets = 0
         self.stirred: list[Topic] = []  #: and not served yet
-        self.ended: list[tuple[Number, Ended]] = []  #: and not told yet
+        self.ended: list[tuple[Number, JobResult]] = []  #: and not told yet
         self._stirring = False
         self._hold = _Hold(self)
         self.asked = 0  #: how often a waiter was asked: what a herd would drive up
@@ -111,7 +111,7 @@ class Waits:
         if waiter.wait.job:
             _take_out(self.by_job, waiter.wait.job, waiter)
 
-    def tell(self, ended: Iterable[tuple[Number, Ended]]) -> None:
+    def tell(self, ended: Iterable[tuple[Number, JobResult]]) -> None:
         """These jobs ended."""
         self.ended.extend(ended)
         self.go_on()
@@ -141,7 +141,7 @@ class Waits:
         finally:
             self._stirring = False
 
-    def _tell(self, number: Number, how: Ended) -> None:
+    def _tell(self, number: Number, how: JobResult) -> None:
         for waiter in list(self.by_job.get(number, {}).values()):
             self.remove(waiter)
             wait = waiter.wait

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.model.errors import BadSetting
-from crossdock.server import endpoints
+from crossdock.settings.address import parse_address
 from crossdock.settings.schema import CronEntry, Settings, ThrottleEntry
 from crossdock.settings.table import CONFIG_VARIABLE, LISTS, PREFIX, TABLE, Setting, sections
 
@@ -123,7 +123,7 @@ def _convert(setting: Setting, found: Found) -> Any:
         if isinstance(made, str | Path):
             str(made).encode()  # a variable may hold any bytes
         if setting.section == "listen":
-            endpoints.parse(made)
+            parse_address(made)
     except ValueError as error:  # msgspec's own is one, too
         shown = "" if setting.is_secret else f" = {found.value!r}"
         raise BadSetting(

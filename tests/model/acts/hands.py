@@ -4,8 +4,8 @@ from typing import Any
 
 from crossdock.model.commands import admin
 from crossdock.model.commands import core as c
-from crossdock.model.job import Call, Form, Number, Spec
-from crossdock.model.records import Recurrence
+from crossdock.model.job import Callback, Form, Number, Spec
+from crossdock.model.records import Schedule
 from crossdock.model.states import State
 from tests.model import values
 from tests.model.acts.scene import Client, Scene
@@ -72,12 +72,12 @@ def open_group(scene: Scene, client: Client) -> c.Command[Any] | None:
     scene.groups += 1
     name = f"group {scene.groups}"
     parent = scene.one_of([*scene.memory.groups, "no such group"]) if scene.chance(0.4) else ""
-    complete, success = (values.callback(name, call) if scene.chance(0.7) else None for call in Call)
-    return c.OpenGroup(name, client.via, parent, "text", complete, success)
+    complete, success = (values.callback(name, call) if scene.chance(0.7) else None for call in Callback)
+    return c.OpenBatch(name, client.via, parent, "text", complete, success)
 
 
 def commit_group(scene: Scene, client: Client) -> c.Command[Any]:
-    return c.CommitGroup(scene.one_of([*scene.memory.groups, "no such group"]))
+    return c.CommitBatch(scene.one_of([*scene.memory.groups, "no such group"]))
 
 
 def set_throttles(scene: Scene, client: Client) -> c.Command[Any]:
@@ -88,8 +88,8 @@ def set_recurrences(scene: Scene, client: Client) -> c.Command[Any]:
     extra = scene.one_of(values.OF_RUNS)
     spec = Spec("", scene.one_of(values.QUEUES), "again", b"[]", Form.JSON, 0, values.RULES[0], extra=extra)
     names = scene.random.sample(sorted(values.RECURRING), scene.one_of((0, 1, 2)))
-    wanted = [Recurrence(name, client.via, values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
-    return c.SetRecurrences(wanted)
+    wanted = [Schedule(name, client.via, values.RECURRING[name], "UTC", spec, 0.0) for name in sorted(names)]
+    return c.SetSchedules(wanted)
 
 
 def tick(scene: Scene, client: Client) -> c.Command[Any]:

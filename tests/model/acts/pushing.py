@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from crossdock.model.commands import core as c
-from crossdock.model.job import Extra, Form, Freed, Held, Links, LockTerms, Number, Spec
+from crossdock.model.job import Extra, Form, LeaseRef, Links, LockRelease, LockTerms, Number, Spec
 from tests.model import values
 from tests.model.acts.scene import DAY, Client, Scene
 
@@ -40,7 +40,7 @@ def _extra(scene: Scene) -> Extra | None:
     now, lock = scene.clock.now, None
     if scene.chance(0.4):
         end = now.steady + scene.one_of((1.0, 60.0, 3_600.0))
-        lock = LockTerms(f"lock {scene.one_of('abcdef')}", end, scene.one_of(tuple(Freed)))
+        lock = LockTerms(f"lock {scene.one_of('abcdef')}", end, scene.one_of(tuple(LockRelease)))
     group = scene.one_of([*scene.memory.groups, "no such group"]) if scene.chance(0.5) else ""
     expires = now.wall + scene.one_of((1.0, 900.0)) if scene.chance(0.2) else 0.0
     links = Links(
@@ -99,7 +99,7 @@ def transact(scene: Scene, client: Client) -> c.Command[Any] | None:
     return c.Transaction(client.via, steps)
 
 
-def _holds(scene: Scene, held: Held) -> bool:
+def _holds(scene: Scene, held: LeaseRef) -> bool:
     job = scene.memory.jobs.get(held[0])
     return job is not None and job.lease is not None and job.lease.token == held[1]
 

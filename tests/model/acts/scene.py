@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeVar
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands import core as c
-from crossdock.model.job import Held, Job
+from crossdock.model.job import Job, LeaseRef
 from crossdock.model.states import State
 from tests.model import values
 from tests.model.rig import FakeClock
@@ -22,9 +22,9 @@ class Client:
 
     worker: str
     via: str
-    terms: c.Terms
+    terms: c.LeaseTerms
     working: list[str] = field(default_factory=list)  #: jids; the client's own knowledge
-    given: dict[str, list[Held]] = field(default_factory=dict)  #: by jid, the newest last; the server's
+    given: dict[str, list[LeaseRef]] = field(default_factory=dict)  #: by jid, the newest last; the server's
 
     def claim(self, jid: str) -> c.Claim:
         held = self.given.get(jid)
@@ -45,7 +45,7 @@ class Client:
         if jid in self.working:
             self.working.remove(jid)
 
-    def reconnect(self, memory: Memory | None) -> None:
+    def reconnect(self, memory: EngineState | None) -> None:
         """The server was restarted. With its memory at hand it counts leases of this name as given."""
         self.given = {}
         if memory is not None and self.worker:
@@ -58,7 +58,7 @@ class Client:
 class Scene:
     random: Random
     clock: FakeClock
-    memory: Memory
+    memory: EngineState
     clients: list[Client]
     jids: int = 0
     payloads: int = 0

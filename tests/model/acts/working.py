@@ -85,4 +85,4 @@ def track(scene: Scene, client: Client) -> c.Command[Any] | None:
     if not client.working:
         return None
     until = scene.clock.wall + scene.one_of((5.0, 7_200.0, 9 * DAY)) if scene.chance(0.5) else 0.0
-    return c.SetTrack(scene.one_of(client.working), scene.one_of((None, 50)), scene.one_of((None, "half")), until)
+    return c.SetProgress(scene.one_of(client.working), scene.one_of((None, 50)), scene.one_of((None, "half")), until)

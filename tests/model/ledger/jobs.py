@@ -2,7 +2,7 @@
 
 from crossdock.model import events as e
 from crossdock.model.clock import Now
-from crossdock.model.job import Bound, Call, Number, Spec
+from crossdock.model.job import Callback, LeaseBinding, Number, Spec
 from crossdock.model.policies import Ending
 from crossdock.model.states import State
 from tests.model.ledger.leases import Leases
@@ -38,12 +38,12 @@ class Jobs(Leases):
             self._born(event.number + offset, spec, now, now.wall)
             self.lives[event.number + offset].age = event.ends[offset] if event.ends else 0.0
 
-    def _called(self, event: e.GroupCalled, now: Now) -> None:
+    def _called(self, event: e.BatchCallbackPushed, now: Now) -> None:
         assert (event.name, event.call) not in self.calls, "a callback is pushed at most once"
         self.calls.add((event.name, event.call))
         members = self.members.get(event.name, [])
         assert all(life.executed for life in members), "not all were executed"
-        assert event.call is Call.COMPLETE or all(life.succeeded for life in members), "not all succeeded"
+        assert event.call is Callback.COMPLETE or all(life.succeeded for life in members), "not all succeeded"
         self._born(event.number, event.spec, now, event.at)
 
     def _spawned(self, event: e.Spawned, now: Now) -> None:
@@ -112,7 +112,7 @@ class Jobs(Leases):
         assert event.epoch == self.epoch + 1
         self.epoch = event.epoch
         for life in list(self.leased.values()):
-            if life.lease is not None and life.lease.bound is Bound.CONNECTION:
+            if life.lease is not None and life.lease.bound is LeaseBinding.CONNECTION:
                 self._free(life, "given back")
                 self._back(life, now)
 

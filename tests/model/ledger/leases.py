@@ -4,8 +4,8 @@ from typing import Final
 
 from crossdock.model import events as e
 from crossdock.model.clock import Now
-from crossdock.model.job import Freed
-from crossdock.model.policies import Lapse
+from crossdock.model.job import LockRelease
+from crossdock.model.policies import LeaseExpiry
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from tests.model.ledger.lives import GONE, Life, Lives
@@ -29,7 +29,7 @@ class Leases(Lives):
         self.leases[event.token] = event.number
         self.leased[event.number] = life
         life.state, life.lease, life.attempt, life.end = State.LEASED, event, event.attempt, event.end
-        if life.lock is not None and life.lock.freed is Freed.START:
+        if life.lock is not None and life.lock.freed is LockRelease.START:
             self._let_go(life)
 
     def _within_throttle(self, event: e.Leased, now: Now) -> None:
@@ -67,7 +67,7 @@ class Leases(Lives):
         life = self._ended_lease(event, "ran out" if event.lost else "failed")
         rules = life.spec.rules
         used_up = 0 < rules.max_attempts <= life.attempt
-        assert not event.lost or (used_up or rules.lapse is Lapse.FAILURE)
+        assert not event.lost or (used_up or rules.lapse is LeaseExpiry.FAILURE)
         assert not event.lost or event.via or life.end <= now.steady, "no door said that its holder is gone"
         need_lost = not event.token and not event.counted
         assert not need_lost or life.lost or any(self.lives[need].hopeless for need in life.needs), (
@@ -92,7 +92,7 @@ class Leases(Lives):
         if event.then is GONE:
             self._ended(life, "failed")
 
-    def _lapsed(self, event: e.Lapsed, now: Now) -> None:
+    def _lapsed(self, event: e.LeaseExpired, now: Now) -> None:
         life = self._ended_lease(event, "ran out")
         assert event.via or life.end <= now.steady, "no door said that its holder is gone"
         life.state = State.READY
@@ -104,7 +104,7 @@ class Leases(Lives):
         life.attempt -= 1
         life.state = State.READY
         lock = life.lock
-        if lock is not None and lock.freed is Freed.START and not life.attempt and lock.end > now.steady:
+        if lock is not None and lock.freed is LockRelease.START and not life.attempt and lock.end > now.steady:
             holder = self.locks.get(lock.name)
             if holder is None or holder[1] <= now.steady:
                 self.locks[lock.name] = (life.number, lock.end)

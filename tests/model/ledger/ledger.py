@@ -20,11 +20,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from crossdock.engine.index import dependents
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model import events as e
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
-from crossdock.model.job import Held, Spec
+from crossdock.model.job import LeaseRef, Spec
 from crossdock.model.states import State
 from tests.model.ledger.jobs import Jobs
 
@@ -43,7 +43,7 @@ class Ledger(Jobs):
             assert payload in self.born, "the reply left before the batch was durable"
             self.acknowledged.add(payload)
 
-    def delivered(self, held: Held, payload: bytes) -> None:
+    def delivered(self, held: LeaseRef, payload: bytes) -> None:
         """A lease's reply has left."""
         number, token = held
         assert self.leases.get(token) == number, "the reply left before the batch was durable"
@@ -51,7 +51,7 @@ class Ledger(Jobs):
         assert payload == life.spec.payload
         assert not life.acknowledged_success, f"job {number} came again after its success was acknowledged"
 
-    def settled(self, held: Held, *, success: bool) -> None:
+    def settled(self, held: LeaseRef, *, success: bool) -> None:
         """A settlement's reply has left."""
         number, token = held
         assert not token or self.closed.get(token) == ("succeeded" if success else "failed"), "the reply left too early"
@@ -64,7 +64,7 @@ class Ledger(Jobs):
         if reader is not None:
             reader(self, event, now)
 
-    def agrees(self, memory: Memory) -> None:
+    def agrees(self, memory: EngineState) -> None:
         """I8: what is present is what was pushed and has not ended, queue by queue, job by job."""
         assert list(memory.jobs) == list(self.live)
         for number, job in memory.jobs.items():
@@ -92,12 +92,12 @@ class Ledger(Jobs):
 
 _READERS: Final[dict[type[e.Event], Callable[[Ledger, Any, Now], None]]] = {
     e.Pushed: Ledger._pushed,
-    e.GroupCalled: Ledger._called,
+    e.BatchCallbackPushed: Ledger._called,
     e.Spawned: Ledger._spawned,
     e.Leased: Ledger._leased,
     e.Succeeded: Ledger._succeeded,
     e.Failed: Ledger._failed,
-    e.Lapsed: Ledger._lapsed,
+    e.LeaseExpired: Ledger._lapsed,
     e.Returned: Ledger._returned,
     e.Renewed: Ledger._renewed,
     e.Readied: Ledger._readied,

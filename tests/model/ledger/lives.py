@@ -6,7 +6,7 @@ from typing import Final
 
 from crossdock.model import events as e
 from crossdock.model.clock import Now
-from crossdock.model.job import Call, Freed, LockTerms, Number, Spec, Token
+from crossdock.model.job import Callback, LockRelease, LockTerms, Number, Spec, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State
 
@@ -67,7 +67,7 @@ class Lives:
         self.locks: dict[str, tuple[int, float]] = {}
         self.throttles: dict[str, tuple[int, Per, float]] = {}
         self.paused: set[str] = set()
-        self.calls: set[tuple[str, Call]] = set()
+        self.calls: set[tuple[str, Callback]] = set()
         self.number = self.token = self.epoch = self.unused = 0
         self.at = 0.0
         self.pushed_to: Counter[str] = Counter()  #: by queue
@@ -85,7 +85,7 @@ class Lives:
 
     def _over(self, life: Life) -> None:
         """Kept for a person: its tries are over, and some locks go with them."""
-        if life.state in (State.DEAD, State.FAILED) and life.lock is not None and life.lock.freed is Freed.END:
+        if life.state in (State.DEAD, State.FAILED) and life.lock is not None and life.lock.freed is LockRelease.END:
             self._let_go(life)
 
     def _ended(self, life: Life, how: str) -> None:

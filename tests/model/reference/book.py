@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from crossdock.model.clock import Now
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 from crossdock.model.states import State
 from tests.model.reference.jobs import DAY, Job, Lease, Queue, next_time
 from tests.model.reference.records import Records, Throttle
@@ -19,7 +19,7 @@ class Book:
     queues: dict[str, Queue] = field(default_factory=dict)
     records: Records = field(default_factory=Records)
     throttles: dict[str, Throttle] = field(default_factory=dict)
-    recurrences: dict[str, Recurrence] = field(default_factory=dict)
+    recurrences: dict[str, Schedule] = field(default_factory=dict)
     booked: list[tuple[str, int, str, float]] = field(default_factory=list)  #: queue, UTC day, what, value
     number: int = 0
     token: int = 0

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from crossdock.model.clock import Now
 from crossdock.model.job import Result
-from crossdock.model.policies import Backoff, Lapse, Then
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry
 from crossdock.model.states import State
 from tests.model.reference.book import Book
 from tests.model.reference.jobs import DAY, EXHAUSTED, Error, Job, Said, used_up
@@ -38,9 +38,9 @@ class Fates(Book):
     def _lapse(self, job: Job, now: Now) -> None:
         self.stirred.add(job.queue)
         told: Said = ("lease-expired", "the lease ran out", ())
-        if job.rules.lapse is Lapse.DROP:
+        if job.rules.lapse is LeaseExpiry.DROP:
             self._gone(job, self.at, success=False)
-        elif job.rules.lapse is Lapse.FAILURE:
+        elif job.rules.lapse is LeaseExpiry.FAILURE:
             final = job.failures >= job.rules.max_failures or used_up(job)
             self._failed(job, now, told, lost=True, final=final)
         elif used_up(job):
@@ -52,7 +52,7 @@ class Fates(Book):
         self, job: Job, now: Now, told: Said, *, lost: bool, final: bool, counted: bool = True, result: bytes = b""
     ) -> None:
         after = job.rules.exhausted
-        if final and after is Then.DEAD_QUEUE and job.deadqueue and not lost:
+        if final and after is Disposition.DEAD_QUEUE and job.deadqueue and not lost:
             self._tail_of_this_instant()
         at, before, leased = self.at, job.error, job.lease is not None
         next_at = before.next_at if before else 0.0
@@ -77,13 +77,13 @@ class Fates(Book):
         if job.state is State.GONE:
             self._gone(job, at, success=False)
         else:
-            shown = "dead" if final and after is Then.DEAD else "failed"
+            shown = "dead" if final and after is Disposition.DEAD else "failed"
             over = job.state in (State.DEAD, State.FAILED)
             self.records.failed(job.number, job.spec.jid, job.links, at, shown, over=over)
 
     def _exhausted(self, job: Job, now: Now, result: bytes) -> None:
         after = job.rules.exhausted
-        if after is Then.DEAD_QUEUE and job.deadqueue:
+        if after is Disposition.DEAD_QUEUE and job.deadqueue:
             job.spec = replace(job.spec, queue=job.deadqueue)
             job.deadqueue, job.spent, job.lease, job.failures, job.due, job.needs = "", True, None, 0, 0.0, []
             self._make_ready(job, self.at, 0.0)

@@ -76,14 +76,14 @@ class Hands(Fates):
         self.jobs, self.queues, self.records, self.booked = {}, {}, Records(), []
         self.processed = self.failures = self.evicted = 0
 
-    def open_group(self, command: c.OpenGroup, now: Now) -> bool:
+    def open_group(self, command: c.OpenBatch, now: Now) -> bool:
         groups = self.records.groups
         if command.name in groups or (command.parent and command.parent not in groups):
             return False
         self.records.open(command, self._happens(now), now)
         return True
 
-    def commit_group(self, command: c.CommitGroup, now: Now) -> bool:
+    def commit_group(self, command: c.CommitBatch, now: Now) -> bool:
         if command.name not in self.records.groups:
             return False
         if not self.records.groups[command.name].committed:
@@ -91,7 +91,7 @@ class Hands(Fates):
             self.records.commit(command.name, now)
         return True
 
-    def set_track(self, command: c.SetTrack, now: Now) -> None:
+    def set_track(self, command: c.SetProgress, now: Now) -> None:
         self.records.note(command.jid, self._happens(now), None, command.percent, command.text)
         for job in self.jobs.values():
             if command.until and job.spec.jid == command.jid and job.lease:
@@ -107,7 +107,7 @@ class Hands(Fates):
                 if job.lease:
                     job.lease.slot_over = False
 
-    def set_recurrences(self, command: c.SetRecurrences, now: Now) -> None:
+    def set_recurrences(self, command: c.SetSchedules, now: Now) -> None:
         before = self.recurrences
         self.recurrences = {}
         for wanted in command.recurrences:

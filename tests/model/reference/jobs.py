@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crossdock.model.clock import Now
-from crossdock.model.job import Bound, Links, Result, Spec
-from crossdock.model.policies import Rules, Then
+from crossdock.model.job import LeaseBinding, Links, Result, Spec
+from crossdock.model.policies import Disposition, Policy
 from crossdock.model.states import State
 
 DAY: Final = 86_400
-EXHAUSTED: Final = {Then.GONE: State.GONE, Then.DEAD: State.DEAD, Then.FAILED: State.FAILED}
+EXHAUSTED: Final = {Disposition.GONE: State.GONE, Disposition.DEAD: State.DEAD, Disposition.FAILED: State.FAILED}
 ENDED: Final = (State.COMPLETE, State.FAILED, State.DEAD)
 AT_REST: Final = (State.SCHEDULED, State.RETRYING, State.DEAD)
 
@@ -26,7 +26,7 @@ class Lease:
     began: float  #: steady, as the end
     end: float
     wait_s: float
-    bound: Bound
+    bound: LeaseBinding
     slot_over: bool = False  #: it was told that it counts for its throttle no longer
 
 
@@ -64,7 +64,7 @@ class Job:
     waits: float = 0.0  #: steady; until then it is retrying, or dead
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> Policy:
         return self.spec.rules
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from crossdock.engine.jobs.lease import DRAWS
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
-from crossdock.model.job import Held, Number, Token
+from crossdock.model.job import LeaseRef, Number, Token
 from crossdock.model.records import Per
 from crossdock.model.states import State
 from tests.model.reference.fates import Fates
@@ -13,7 +13,7 @@ from tests.model.reference.jobs import Job, Lease, is_over
 
 
 class Leasing(Fates):
-    def lease_next(self, command: c.LeaseNext, now: Now) -> Held | None:
+    def lease_next(self, command: c.LeaseNext, now: Now) -> LeaseRef | None:
         names = list(command.queues)
         if command.terms.registers:
             for name in names:
@@ -44,7 +44,7 @@ class Leasing(Fates):
         while left:
             yield left.pop(int(self.random.random() * len(left)) if len(left) > 1 else 0)
 
-    def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> Held:
+    def _lease(self, job: Job, command: c.LeaseNext, now: Now) -> LeaseRef:
         at = self._happens(now)
         self.token += 1
         job.state = State.LEASED
@@ -82,5 +82,5 @@ class Leasing(Fates):
             self._lapse(job, now)
 
 
-def lease_seconds(own: float, terms: c.Terms) -> float:
+def lease_seconds(own: float, terms: c.LeaseTerms) -> float:
     return min(max(own, terms.least_s), terms.most_s) if own else terms.default_s

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import OpenGroup
-from crossdock.model.job import Call, Freed, Links, Spec
-from crossdock.model.records import Per, Recurrence
+from crossdock.model.commands.core import OpenBatch
+from crossdock.model.job import Callback, Links, LockRelease, Spec
+from crossdock.model.records import Per, Schedule
 
 DAY: Final = 86_400.0
 HALF_HOUR: Final = 1_800.0
@@ -34,42 +34,44 @@ class Track:
 
 @dataclass
 class Group:
-    asked: OpenGroup
+    asked: OpenBatch
     created: float
     end: float  #: steady
     committed: bool = False
     members: dict[int, str] = field(default_factory=dict)  #: number → waiting, bad or good
-    called: set[Call] = field(default_factory=set)
-    answered: set[Call] = field(default_factory=set)
-    finished: set[Call] = field(default_factory=set)
-    unfinished: dict[Call, set[str]] = field(default_factory=lambda: {call: set() for call in Call})  #: children
+    called: set[Callback] = field(default_factory=set)
+    answered: set[Callback] = field(default_factory=set)
+    finished: set[Callback] = field(default_factory=set)
+    unfinished: dict[Callback, set[str]] = field(
+        default_factory=lambda: {call: set() for call in Callback}
+    )  #: children
 
-    def callback(self, call: Call) -> Spec | None:
-        return self.asked.complete if call is Call.COMPLETE else self.asked.success
+    def callback(self, call: Callback) -> Spec | None:
+        return self.asked.complete if call is Callback.COMPLETE else self.asked.success
 
-    def is_answered(self, call: Call) -> bool:
+    def is_answered(self, call: Callback) -> bool:
         return self.callback(call) is None or call in self.answered
 
-    def is_due(self, call: Call) -> bool:
+    def is_due(self, call: Callback) -> bool:
         """All members were executed and all children are; for success: all of it well, and `complete` was answered."""
         if self.unfinished[call]:
             return False
-        if call is Call.COMPLETE:
+        if call is Callback.COMPLETE:
             return "waiting" not in self.members.values()
-        return set(self.members.values()) <= {"good"} and self.is_answered(Call.COMPLETE)
+        return set(self.members.values()) <= {"good"} and self.is_answered(Callback.COMPLETE)
 
-    def is_finished(self, call: Call) -> bool:
+    def is_finished(self, call: Callback) -> bool:
         """Its callbacks are answered as well: those that can still come."""
-        if not self.is_due(Call.COMPLETE) or not self.is_answered(Call.COMPLETE):
+        if not self.is_due(Callback.COMPLETE) or not self.is_answered(Callback.COMPLETE):
             return False
-        if call is Call.COMPLETE and ("bad" in self.members.values() or self.unfinished[Call.SUCCESS]):
+        if call is Callback.COMPLETE and ("bad" in self.members.values() or self.unfinished[Callback.SUCCESS]):
             return True
-        return self.is_due(Call.SUCCESS) and self.is_answered(Call.SUCCESS)
+        return self.is_due(Callback.SUCCESS) and self.is_answered(Callback.SUCCESS)
 
-    def wants(self, call: Call) -> bool:
+    def wants(self, call: Callback) -> bool:
         return self.committed and self.callback(call) is not None and call not in self.called and self.is_due(call)
 
-    def ends(self, call: Call) -> bool:
+    def ends(self, call: Callback) -> bool:
         return self.committed and call not in self.finished and self.is_finished(call)
 
 
@@ -93,14 +95,14 @@ class Records:
             self.note(jid, at, "enqueued")
 
     def leased(self, number: int, jid: str, links: Links, at: float) -> None:
-        if links.lock is not None and links.lock.freed is Freed.START:
+        if links.lock is not None and links.lock.freed is LockRelease.START:
             self._let_go(number, links)
         if links.tracked:
             self.note(jid, at, "working")
 
     def back(self, number: int, jid: str, links: Links, at: float, *, started: bool) -> None:
         lock = links.lock
-        if lock is not None and lock.freed is Freed.START and not started and lock.end > self.steady:
+        if lock is not None and lock.freed is LockRelease.START and not started and lock.end > self.steady:
             held = self.locks.get(lock.name)
             if held is None or held.end <= self.steady:
                 self.locks[lock.name] = Lock(number, lock.end)
@@ -108,7 +110,7 @@ class Records:
             self.note(jid, at, "enqueued")
 
     def failed(self, number: int, jid: str, links: Links, at: float, state: str, *, over: bool = False) -> None:
-        if over and links.lock is not None and links.lock.freed is Freed.END:
+        if over and links.lock is not None and links.lock.freed is LockRelease.END:
             self._let_go(number, links)
         if links.group in self.groups:
             self.groups[links.group].members[number] = "bad"
@@ -140,7 +142,7 @@ class Records:
 
     # Groups
 
-    def open(self, asked: OpenGroup, at: float, now: Now) -> None:
+    def open(self, asked: OpenBatch, at: float, now: Now) -> None:
         self.groups[asked.name] = Group(asked, at, now.steady + HALF_HOUR)
         if asked.parent in self.groups:
             for children in self.groups[asked.parent].unfinished.values():
@@ -155,18 +157,18 @@ class Records:
         """One round: which callbacks are to be pushed. A group finished by it touches its parent: another round."""
         names, self.touched = dict.fromkeys(self.touched), []
         groups = [self.groups[name] for name in names if name in self.groups]
-        wanted = [(group, call) for group in groups for call in Call if group.wants(call)]
-        ended = [(group, call) for group in groups for call in Call if group.ends(call)]
+        wanted = [(group, call) for group in groups for call in Callback if group.wants(call)]
+        ended = [(group, call) for group in groups for call in Callback if group.ends(call)]
         for group, call in wanted:
             group.called.add(call)
         for group, call in ended:
             group.finished.add(call)
-            if call is Call.SUCCESS:
+            if call is Callback.SUCCESS:
                 group.end = now.steady + HALF_HOUR
             self._tell_parent(group, call)
         return [(group, spec) for group, call in wanted if (spec := group.callback(call)) is not None]
 
-    def _tell_parent(self, group: Group, call: Call) -> None:
+    def _tell_parent(self, group: Group, call: Callback) -> None:
         parent = self.groups.get(group.asked.parent)
         if parent is not None:
             parent.unfinished[call].discard(group.asked.name)
@@ -175,7 +177,9 @@ class Records:
     def overlooked(self) -> list[str]:
         """Groups that call for something nobody did; always empty between commands."""
         return [
-            name for name, group in self.groups.items() if any(group.wants(call) or group.ends(call) for call in Call)
+            name
+            for name, group in self.groups.items()
+            if any(group.wants(call) or group.ends(call) for call in Callback)
         ]
 
     # Time
@@ -197,8 +201,8 @@ class Records:
                 del self.locks[name]
         for name in groups:
             group = self.groups.pop(name)
-            if Call.COMPLETE not in group.finished:
-                self._tell_parent(group, Call.COMPLETE)
+            if Callback.COMPLETE not in group.finished:
+                self._tell_parent(group, Callback.COMPLETE)
         for jid in tracks:
             if self.tracks[jid].until <= self.steady:
                 del self.tracks[jid]
@@ -215,6 +219,6 @@ class Throttle:
 SCHEDULES: Final = {"*/5 * * * *": (300, 0), "0 * * * *": (3_600, 0), "30 3 * * *": (86_400, 12_600)}
 
 
-def next_run(recurrence: Recurrence, after: float) -> float:
+def next_run(recurrence: Schedule, after: float) -> float:
     period, offset = SCHEDULES[recurrence.schedule]
     return ((after - offset) // period + 1) * period + offset

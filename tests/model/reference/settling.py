@@ -2,8 +2,8 @@
 
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
-from crossdock.model.job import Bound, Links, Result, Spec
-from crossdock.model.policies import Then
+from crossdock.model.job import LeaseBinding, Links, Result, Spec
+from crossdock.model.policies import Disposition
 from crossdock.model.states import State
 from tests.model.reference.jobs import ENDED, Job, used_up
 from tests.model.reference.pushing import Pushing
@@ -19,7 +19,7 @@ class Settling(Pushing):
             self.processed += 1
             self._book(job, "run", max(0.0, at - job.lease.at))
         self._settled(job)
-        if job.rules.success is Then.COMPLETE:
+        if job.rules.success is Disposition.COMPLETE:
             self._keep(job, State.COMPLETE, Result(True, command.result), now)
             job.due = 0.0
             self.records.gone(job.number, job.spec.jid, job.links, at, success=True)
@@ -53,10 +53,10 @@ class Settling(Pushing):
         leased = [job for job in self.jobs.values() if self._is_named(job, jid, claim) and job.lease]
         leased = [job for job in leased if job.lease and job.lease.via == claim.via]
         own = [job for job in leased if job.lease and claim.worker and job.lease.worker == claim.worker]
-        own = [job for job in own if job.lease and job.lease.bound is not Bound.CONNECTION]
+        own = [job for job in own if job.lease and job.lease.bound is not LeaseBinding.CONNECTION]
         if own:
             return min(own, key=lambda job: job.number)
-        free = [job for job in leased if job.lease and job.lease.bound is Bound.NOBODY]
+        free = [job for job in leased if job.lease and job.lease.bound is LeaseBinding.NOBODY]
         if claim.worker:  # what it was given before a restart is told by the names on the leases alone
             free = [job for job in free if job.lease and (job.lease.token >= self.first_token or not job.lease.worker)]
         return min(free, key=lambda job: job.lease.token if job.lease else 0, default=None)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
-from crossdock.model.job import Bound, Spec
+from crossdock.model.job import LeaseBinding, Spec
 from crossdock.model.states import State
 from tests.model.reference.jobs import ENDED, Job, next_time
 from tests.model.reference.pushing import Pushing
@@ -84,7 +84,7 @@ class Ticking(Pushing):
             self.held = min(self.purge(now), command.hold_at), now.steady + 3_600.0
         self.first_token = self.token + 1
         for job in self.shelf(State.LEASED):
-            if job.lease and job.lease.bound is Bound.CONNECTION:
+            if job.lease and job.lease.bound is LeaseBinding.CONNECTION:
                 self._to_old_place(job, counted=False)
         self.evicted = 0
         for job in [job for job in self.jobs.values() if job.links.foreground]:

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from crossdock.model.commands import resqu as r
-from crossdock.model.job import ResquFace, Spec
+from crossdock.model.job import ResquData, Spec
 
 TRIES: Final = 2  #: failures after which another one ends the job
 
@@ -63,9 +63,9 @@ class Plan:
     source: str
 
 
-def face(spec: Spec) -> ResquFace:
+def face(spec: Spec) -> ResquData:
     assert spec.extra is not None
-    assert isinstance(spec.extra.face, ResquFace)
+    assert isinstance(spec.extra.face, ResquData)
     return spec.extra.face
 
 

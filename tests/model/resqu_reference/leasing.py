@@ -18,13 +18,13 @@ class Leasing(Fates):
                     return self._lease(self.jobs[numbers[0]], queue, lane, command.terms, now)
         return None
 
-    def lease_staged(self, command: b.LeaseStaged, now: Now) -> tuple[int, int] | None:
+    def lease_staged(self, command: b.LeaseFromResquBatch, now: Now) -> tuple[int, int] | None:
         stage = self.stages.get(command.name)
         if stage is None or stage.phase != "active" or not stage.numbers:
             return None
         return self._lease(self.jobs[stage.numbers[0]], stage.queue, command.name, command.terms, now)
 
-    def _lease(self, job: Job, queue: str, lane: str, terms: c.Terms, now: Now) -> tuple[int, int]:
+    def _lease(self, job: Job, queue: str, lane: str, terms: c.LeaseTerms, now: Now) -> tuple[int, int]:
         self._happens(now)
         self.token += 1
         if queue in self.turns:

@@ -11,7 +11,7 @@ from tests.model.resqu_reference.jobs import Job, Stage, face
 
 
 class Stages(Fates):
-    def open_stage(self, command: b.OpenStage, now: Now) -> bool:
+    def open_stage(self, command: b.OpenResquBatch, now: Now) -> bool:
         if command.name in self.stages:
             return self._is_open(command.name, now) and self._is_in(command.spec.jid, command.name)
         self._happens(now)
@@ -35,21 +35,21 @@ class Stages(Fates):
         self.jobs[self.number] = job
         stage.numbers.append(self.number)
 
-    def push_stage(self, command: b.PushStage, now: Now) -> int:
+    def push_stage(self, command: b.PushToResquBatch, now: Now) -> int:
         if not self._is_open(command.name, now):
             return 0
         if not self._is_in(command.spec.jid, command.name):
             self._stage(command.name, command.spec, now)
         return len(self.stages[command.name].numbers)
 
-    def keep_stage(self, command: b.KeepStage, now: Now) -> bool:
+    def keep_stage(self, command: b.KeepResquBatch, now: Now) -> bool:
         if not self._is_open(command.name, now):
             return False
         self._happens(now)
         self.stages[command.name].end = command.end
         return True
 
-    def commit_stage(self, command: b.CommitStage, now: Now) -> int:
+    def commit_stage(self, command: b.CommitResquBatch, now: Now) -> int:
         if not self._is_open(command.name, now) or not self.stages[command.name].numbers:
             return 0
         stage = self.stages[command.name]
@@ -59,7 +59,7 @@ class Stages(Fates):
             self._into_pool(command.name, pool)
         return len(stage.numbers)
 
-    def assign_stage(self, command: b.AssignStage, now: Now) -> int | None:
+    def assign_stage(self, command: b.AssignResquBatch, now: Now) -> int | None:
         stage = self.stages.get(command.name)
         if stage is None or stage.phase != "committed":
             return 0
@@ -68,7 +68,7 @@ class Stages(Fates):
         self._into_pool(command.name, command.queue)
         return None if stage.phase == "active" else len(self.backlogs[command.queue, stage.source])
 
-    def finish_stage(self, command: b.FinishStage, now: Now) -> str | None:
+    def finish_stage(self, command: b.FinishResquBatch, now: Now) -> str | None:
         stage = self.stages.get(command.name)
         if stage is None or not stage.by_hand or stage.phase != "active":
             return None

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from crossdock.engine.job_view import needs_of
+from crossdock.engine.job_view import dependencies_of
 from crossdock.model.job import Job, Number
-from crossdock.model.policies import Ending, Lost
+from crossdock.model.policies import DependencyLoss, Ending
 
 if TYPE_CHECKING:
-    from crossdock.engine.state import Memory
+    from crossdock.engine.state import EngineState
 
-_FAILS_TOO = Lost.FAILS_TOO
+_FAILS_TOO = DependencyLoss.FAILS_TOO
 
 #: Dependents that one command resolves by itself; beyond it they are postponed. Nothing in the fold depends on it.
 AT_ONCE = 100
 
 
-class Unresolved(msgspec.Struct, array_like=True):
+class PostponedDependents(msgspec.Struct, array_like=True):
     """Dependents of a job that ended; those in `waiting` do not know it yet."""
 
     waiting: dict[Number, None]
@@ -34,7 +34,7 @@ class Unresolved(msgspec.Struct, array_like=True):
 Key: TypeAlias = tuple[Number, Ending]
 
 
-def add(memory: "Memory", need: Number, job: Job) -> None:
+def add(memory: "EngineState", need: Number, job: Job) -> None:
     """The job waits for that one."""
     waiting = memory.needed_by.setdefault(need, {})
     if job.number not in waiting:
@@ -43,7 +43,7 @@ def add(memory: "Memory", need: Number, job: Job) -> None:
             memory.strict[need] = memory.strict.get(need, 0) + 1
 
 
-def take(memory: "Memory", need: Number, job: Job) -> None:
+def take(memory: "EngineState", need: Number, job: Job) -> None:
     """It does not wait for that one any more."""
     waiting = memory.needed_by[need]
     del waiting[job.number]
@@ -55,13 +55,13 @@ def take(memory: "Memory", need: Number, job: Job) -> None:
             del memory.strict[need]
 
 
-def take_all(memory: "Memory", need: Number) -> dict[Number, None]:
+def take_all(memory: "EngineState", need: Number) -> dict[Number, None]:
     """All that waited for that one, in the order they came."""
     memory.strict.pop(need, None)
     return memory.needed_by.pop(need, {})
 
 
-def postponed(memory: "Memory", need: Number, number: Number) -> Ending | None:
+def postponed(memory: "EngineState", need: Number, number: Number) -> Ending | None:
     """How that need of that job ended, if it ended and the job does not know it yet."""
     for ending in Ending:
         found = memory.unresolved.get((need, ending))
@@ -70,17 +70,17 @@ def postponed(memory: "Memory", need: Number, number: Number) -> Ending | None:
     return None
 
 
-def unmet(memory: "Memory", job: Job) -> tuple[Number, ...]:
+def unmet(memory: "EngineState", job: Job) -> tuple[Number, ...]:
     """What the job still needs; what succeeded without its knowledge is left out."""
-    needs = needs_of(job)
+    needs = dependencies_of(job)
     if not memory.unresolved:
         return needs
     return tuple(need for need in needs if postponed(memory, need, job.number) is not Ending.SUCCESS)
 
 
-def leave(memory: "Memory", job: Job, needs: tuple[Number, ...]) -> None:
+def leave(memory: "EngineState", job: Job, needs: tuple[Number, ...]) -> None:
     """The job gets new needs. It does not wait for the others any more, nor for an earlier success of one of these."""
-    for need in needs_of(job):
+    for need in dependencies_of(job):
         for ending in Ending:
             found = memory.unresolved.get((need, ending))
             if found is not None and (ending is Ending.SUCCESS or need not in needs):

@@ -1,6 +1,6 @@
 """Jobs that ended in failure, kept or dead, by the group of their last error: whatever door they came by."""
 
-from crossdock.engine.index.sorted_list import Order, entry
+from crossdock.engine.index.sorted_list import SortedList, entry
 from crossdock.engine.job_view import listed_in
 from crossdock.model.job import Job, Number
 from crossdock.model.policies import DEAD_FOR
@@ -12,11 +12,11 @@ def key(job: Job) -> tuple[float, Number]:
     return -(job.due - DEAD_FOR if error is None else error.at), job.number
 
 
-class Failures:
+class FailureIndex:
     __slots__ = ("groups",)
 
     def __init__(self) -> None:
-        self.groups: dict[str, Order[tuple[float, Number]]] = {}  #: minus the time, number
+        self.groups: dict[str, SortedList[tuple[float, Number]]] = {}  #: minus the time, number
 
     def add(self, job: Job) -> None:
         entry(self.groups, listed_in(job)).add(key(job))

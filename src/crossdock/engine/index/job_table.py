@@ -12,7 +12,7 @@ from crossdock.model.job import Job, Number
 BLOCK_BITS: Final = 15  #: a block holds the jobs whose numbers differ in so many bits at most
 
 
-class Jobs(Mapping[Number, Job]):
+class JobTable(Mapping[Number, Job]):
     __slots__ = ("blocks",)
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ _PARTS: Final = 64  # a power of two
 PART_MASK: Final = _PARTS - 1
 
 
-class Jids:
+class JidIndex:
     __slots__ = ("parts",)
 
     def __init__(self) -> None:

@@ -3,19 +3,19 @@
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossdock.engine.index import dependents
-from crossdock.engine.index.sorted_list import Order, entry
-from crossdock.engine.job_view import blocked_key, edges_of, face_of, group_of, held_key, needs_of
-from crossdock.model.job import Job, ResquFace
-from crossdock.model.protocol_data import QlessFace
+from crossdock.engine.index.sorted_list import SortedList, entry
+from crossdock.engine.job_view import blocked_key, dependencies_of, edges_of, group_of, held_key, qless_data
+from crossdock.model.job import Job, ResquData
+from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:
-    from crossdock.engine.state import Memory
+    from crossdock.engine.state import EngineState
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
-def keep(memory: "Memory", job: Job, face: QlessFace) -> None:
+def keep(memory: "EngineState", job: Job, face: QlessData) -> None:
     """A job with that face stands on its shelf."""
     state = job.state
     if state is COMPLETE:  # as most of them end
@@ -27,7 +27,7 @@ def keep(memory: "Memory", job: Job, face: QlessFace) -> None:
         entry(memory.failed_in, group_of(job)).add((face.order, job.number))
 
 
-def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
+def keep_no_more(memory: "EngineState", job: Job, face: QlessData) -> None:
     state = job.state
     if state is SCHEDULED or state is RETRYING:
         if face.due is not None:
@@ -38,23 +38,23 @@ def keep_no_more(memory: "Memory", job: Job, face: QlessFace) -> None:
         memory.completed.take((face.time, job.jid, job.number))
 
 
-def schedule(memory: "Memory", job: Job) -> None:
+def schedule(memory: "EngineState", job: Job) -> None:
     """It waits for its time; Resqu shows those of its own."""
     entry(memory.scheduled_in, job.queue).add((-job.priority, job.due, job.number))
-    if job.extra is not None and type(job.extra.face) is ResquFace:
+    if job.extra is not None and type(job.extra.face) is ResquData:
         memory.resqu.delayed[int(job.due)] += 1
 
 
-def schedule_no_more(memory: "Memory", job: Job) -> None:
+def schedule_no_more(memory: "EngineState", job: Job) -> None:
     take(memory.scheduled_in, job.queue, (-job.priority, job.due, job.number))
-    if job.extra is not None and type(job.extra.face) is ResquFace:
+    if job.extra is not None and type(job.extra.face) is ResquData:
         delayed, second = memory.resqu.delayed, int(job.due)
         delayed[second] -= 1
         if not delayed[second]:
             del delayed[second]
 
 
-def take(orders: dict[str, Order[T]], name: str, entry: T) -> None:
+def take(orders: dict[str, SortedList[T]], name: str, entry: T) -> None:
     """An order that is empty is there no longer."""
     order = orders[name]
     order.take(entry)
@@ -62,16 +62,16 @@ def take(orders: dict[str, Order[T]], name: str, entry: T) -> None:
         del orders[name]
 
 
-def block(memory: "Memory", job: Job) -> None:
+def block(memory: "EngineState", job: Job) -> None:
     """It waits for others, whatever door it came by."""
     entry(memory.blocked_in, job.queue).add(blocked_key(job))
 
 
-def block_no_more(memory: "Memory", job: Job) -> None:
+def block_no_more(memory: "EngineState", job: Job) -> None:
     take(memory.blocked_in, job.queue, blocked_key(job))
 
 
-def need(memory: "Memory", job: Job) -> None:
+def need(memory: "EngineState", job: Job) -> None:
     """Those it needs know of it."""
     for each in edges_of(job):
         if memory.unresolved and dependents.postponed(memory, each, job.number):
@@ -80,16 +80,16 @@ def need(memory: "Memory", job: Job) -> None:
             dependents.add(memory, each, job)
 
 
-def need_no_more(memory: "Memory", job: Job) -> None:
-    for each in needs_of(job):
+def need_no_more(memory: "EngineState", job: Job) -> None:
+    for each in dependencies_of(job):
         waiting = memory.needed_by.get(each)
         if waiting is not None and job.number in waiting:
             dependents.take(memory, each, job)
 
 
-def forget(memory: "Memory", job: Job) -> None:
+def forget(memory: "EngineState", job: Job) -> None:
     """A job with qless' face is gone, and all that the lists still say of it."""
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None and face.sticky:
         memory.tags.lose(job.number, job.jid, face.sticky)
     need_no_more(memory, job)
@@ -97,23 +97,23 @@ def forget(memory: "Memory", job: Job) -> None:
     memory.strays.forget(job.number)
 
 
-def hold(memory: "Memory", job: Job) -> None:
+def hold(memory: "EngineState", job: Job) -> None:
     """It waits for a throttle."""
     entry(memory.held_in, job.queue).add(held_key(job))
 
 
-def hold_no_more(memory: "Memory", job: Job) -> None:
+def hold_no_more(memory: "EngineState", job: Job) -> None:
     take(memory.held_in, job.queue, held_key(job))
 
 
-def index(memory: "Memory", job: Job) -> None:
+def index(memory: "EngineState", job: Job) -> None:
     """A job of a snapshot, which is put into its order by other means."""
     lease = job.lease
     if lease is not None:
         if lease.until is not None or lease.late is not None:
             memory.lazy.lend(job, lease)
     elif job.state is not READY:
-        face = face_of(job)
+        face = qless_data(job)
         if face is not None:
             keep(memory, job, face)
         if job.state is BLOCKED:
@@ -124,10 +124,10 @@ def index(memory: "Memory", job: Job) -> None:
             hold(memory, job)
 
 
-def pend(memory: "Memory", throttle: str, t: float, jid: str) -> None:
+def pend(memory: "EngineState", throttle: str, t: float, jid: str) -> None:
     """That jid waits for a place in that throttle."""
     entry(memory.pending, throttle).add((t, jid))
 
 
-def pend_no_more(memory: "Memory", throttle: str, t: float, jid: str) -> None:
+def pend_no_more(memory: "EngineState", throttle: str, t: float, jid: str) -> None:
     take(memory.pending, throttle, (t, jid))

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from crossdock.engine.index import lists
 from crossdock.engine.index.sorted_list import entry
-from crossdock.engine.job_view import blocked_key, lease_of, needs_of, place_of, shelf_key
+from crossdock.engine.job_view import blocked_key, dependencies_of, lease_of, place_of, state_index_key
 from crossdock.engine.resqu import batch_queues
-from crossdock.model.job import Job, Lease, Place
-from crossdock.model.protocol_data import QlessFace
+from crossdock.model.job import Job, Lease, SortKey
+from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import BLOCKED, COMPLETE, DEAD, FAILED, HELD, LEASED, READY, RETRYING, SCHEDULED
 
 if TYPE_CHECKING:
     from crossdock.engine.qless.lazy_deadlines import ByCaller
-    from crossdock.engine.state import Memory
+    from crossdock.engine.state import EngineState
 
 
-def place(memory: "Memory", job: Job) -> None:
+def place(memory: "EngineState", job: Job) -> None:
     state = job.state
     if state is READY:
         memory.queues[job.queue].ready.add(place_of(job))
@@ -34,12 +34,12 @@ def place(memory: "Memory", job: Job) -> None:
         batch_queues.stand(memory, job, job.extra.stage)
     elif state is COMPLETE:
         memory.shelves[COMPLETE].add((job.due, job.number))
-        if job.extra is not None and type(job.extra.face) is QlessFace:
+        if job.extra is not None and type(job.extra.face) is QlessData:
             lists.keep(memory, job, job.extra.face)
     else:
-        key = shelf_key(job)
+        key = state_index_key(job)
         memory.shelves[state].add(key)
-        if job.extra is not None and type(job.extra.face) is QlessFace:
+        if job.extra is not None and type(job.extra.face) is QlessData:
             lists.keep(memory, job, job.extra.face)
         if state is SCHEDULED:
             lists.schedule(memory, job)
@@ -55,7 +55,7 @@ def place(memory: "Memory", job: Job) -> None:
         lists.need(memory, job)
 
 
-def lend(memory: "Memory", job: Job, lease: Lease) -> None:
+def lend(memory: "EngineState", job: Job, lease: Lease) -> None:
     """A ready job is leased. `place` and `displace` would do; every job goes this way."""
     queue = memory.queues[job.queue]
     queue.ready.take(job.place or place_of(job))
@@ -67,7 +67,7 @@ def lend(memory: "Memory", job: Job, lease: Lease) -> None:
     memory.leased_in[job.queue] += 1
 
 
-def unblock(memory: "Memory", jobs: Sequence[Job]) -> None:
+def unblock(memory: "EngineState", jobs: Sequence[Job]) -> None:
     """Blocked jobs need nothing any more. `displace` would do; very many may have waited for the same one."""
     memory.shelves[BLOCKED].take_all([(job.due, job.number) for job in jobs])
     waiting: dict[str, list[ByCaller]] = {}
@@ -80,12 +80,12 @@ def unblock(memory: "Memory", jobs: Sequence[Job]) -> None:
             del memory.blocked_in[queue]
 
 
-def ready(memory: "Memory", jobs: Sequence[Job]) -> None:
+def ready(memory: "EngineState", jobs: Sequence[Job]) -> None:
     """As `place`, of jobs that are ready."""
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[SortKey]] = {}
     for job in jobs:
         places.setdefault(job.queue, []).append(place_of(job))
-        if needs_of(job):
+        if dependencies_of(job):
             lists.need(memory, job)
     for queue, its in places.items():
         memory.queues[queue].ready.add_all(its)
@@ -94,7 +94,7 @@ def ready(memory: "Memory", jobs: Sequence[Job]) -> None:
             memory.strays.ready(job.number, job.queue)
 
 
-def displace(memory: "Memory", job: Job) -> None:
+def displace(memory: "EngineState", job: Job) -> None:
     state = job.state
     if state is READY:
         memory.queues[job.queue].ready.take(place_of(job))
@@ -107,9 +107,9 @@ def displace(memory: "Memory", job: Job) -> None:
     elif state is HELD and job.extra is not None and job.extra.stage:
         batch_queues.leave(memory, job)
     else:
-        key = shelf_key(job)
+        key = state_index_key(job)
         memory.shelves[state].take(key)
-        if job.extra is not None and type(job.extra.face) is QlessFace:
+        if job.extra is not None and type(job.extra.face) is QlessData:
             lists.keep_no_more(memory, job, job.extra.face)
         if state is SCHEDULED:
             lists.schedule_no_more(memory, job)

@@ -4,8 +4,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crossdock.engine.index.sorted_list import Order
-from crossdock.model.job import Job, Number, Place
+from crossdock.engine.index.sorted_list import SortedList
+from crossdock.model.job import Job, Number, SortKey
 
 
 class Queue:
@@ -19,10 +19,10 @@ class Queue:
         self.paused = paused
         self.listed = listed  #: without: it holds jobs or a pause, and nobody asked for it to be known
         self.first_t = first_seen if first_t is None else first_t  #: by its caller's clock
-        self.ready: Order[Place] = Order()
+        self.ready: SortedList[SortKey] = SortedList()
         #: In turn: the batches it works on by name, and "", which is `ready`. The number comes last in each place.
         #: None: it has no batches
-        self.lanes: OrderedDict[str, Order[Any]] | None = None
+        self.lanes: OrderedDict[str, SortedList[Any]] | None = None
 
     @property
     def waiting(self) -> int:
@@ -33,7 +33,7 @@ class Queue:
         """Since when the longest waiting job is ready: the earliest head among the priorities and bands."""
         return min((jobs[head[4]].since for head in self._heads()), default=None)
 
-    def _heads(self) -> Iterator[Place]:
+    def _heads(self) -> Iterator[SortKey]:
         """The first of each priority and band. Where all of a part are alike its first one is enough: priorities may be
         as many as jobs, or one for a million."""
         before: tuple[float, int] | None = None

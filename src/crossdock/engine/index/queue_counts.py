@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.job import BAND_OVERTAKES
 
 
@@ -15,7 +15,7 @@ class Tally(NamedTuple):
     scheduled: int
 
 
-def tally(memory: Memory, name: str) -> Tally:
+def tally(memory: EngineState, name: str) -> Tally:
     """All zero for a queue that is not known."""
     queue = memory.queues.get(name)
     return Tally(

@@ -2,14 +2,14 @@
 
 from math import inf
 
-from crossdock.model.job import BAND_NORMAL, Job, Number, Place
-from crossdock.model.policies import Rules
-from crossdock.model.protocol_data import QlessFace
+from crossdock.model.job import BAND_NORMAL, Job, Number, SortKey
+from crossdock.model.policies import Policy
+from crossdock.model.protocol_data import QlessData
 
 _INVERTED = bytes(range(255, -1, -1))
 
 
-def due_place(priority: float, rules: Rules, due: float, came: float, number: Number) -> Place:
+def due_place(priority: float, rules: Policy, due: float, came: float, number: Number) -> SortKey:
     """Of a job that is ready because its time has come, or that never had to wait (`due` 0).
 
     In a band of its own it stands by the time it was due, so that being pushed or found late costs it no place.
@@ -24,14 +24,14 @@ def tie(jid: str) -> bytes:
     return jid.encode().translate(_INVERTED) + b"\xff"
 
 
-def stamped(job: Job, stamp: float) -> Place:
+def stamped(job: Job, stamp: float) -> SortKey:
     """Of a job made ready by a call, or by a change that stands for one: by that call's time."""
-    if job.extra is not None and type(job.extra.face) is QlessFace:
+    if job.extra is not None and type(job.extra.face) is QlessData:
         first = -job.priority
         return first, BAND_NORMAL, 0.0 if first in (inf, -inf) else stamp, tie(job.jid), job.number
     return -job.priority, BAND_NORMAL, stamp, b"", job.number
 
 
-def front(job: Job) -> Place:
+def front(job: Job) -> SortKey:
     """Before all others, whatever their priority."""
     return -inf, BAND_NORMAL, 0.0, tie(job.jid), job.number

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from sortedcontainers import SortedList
+import sortedcontainers
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -19,7 +19,7 @@ _FULL: Final = 2 * _LOAD  #: a list of so many is divided
 _MANY: Final = 64  #: fewer are added or taken one by one
 
 
-class Order(SortedList[T]):
+class SortedList(sortedcontainers.SortedList[T]):
     # A quarter of SortedList's: taking the first moves the rest of its list. (Final in the stubs, not in the library.)
     DEFAULT_LOAD_FACTOR = _LOAD  # type: ignore[misc]
 
@@ -123,9 +123,9 @@ class Order(SortedList[T]):
         return iter(self._lists)
 
 
-def entry(orders: dict[str, Order[T]], name: str) -> Order[T]:
+def entry(orders: dict[str, SortedList[T]], name: str) -> SortedList[T]:
     """The order of that name, made if it is new. `setdefault` would make one each time, and that costs ten lookups."""
     order = orders.get(name)
     if order is None:
-        order = orders[name] = Order()
+        order = orders[name] = SortedList()
     return order

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from crossdock.engine.index.sorted_list import Order, entry
+from crossdock.engine.index.sorted_list import SortedList, entry
 from crossdock.model.job import Job, Number
 from crossdock.model.protocol_data import Tag
 
@@ -17,15 +17,15 @@ def name(tag: Tag) -> str:
     return str(tag).lower() if isinstance(tag, bool) else f"{tag:.14g}"
 
 
-class Tags:
+class TagIndex:
     __slots__ = ("jobs", "since", "top", "unused", "uses")
 
     def __init__(self) -> None:
         self.since: dict[str, dict[Number, float]] = {}
-        self.jobs: dict[str, Order[tuple[float, str, Number]]] = {}  #: time, jid, number
+        self.jobs: dict[str, SortedList[tuple[float, str, Number]]] = {}  #: time, jid, number
         self.uses: dict[str, int] = {}
         self.unused: dict[str, None] = {}  #: those of `uses` that count 0, in the order in which they came to it
-        self.top: Order[tuple[int, str]] = Order()
+        self.top: SortedList[tuple[int, str]] = SortedList()
 
     def add(self, number: Number, jid: str, tag: Tag, t: float) -> None:
         text = name(tag)
@@ -88,8 +88,9 @@ class Tags:
     def restore(self, since: dict[str, dict[Number, float]], uses: dict[str, int], jobs: Mapping[Number, Job]) -> None:
         self.since = since
         self.jobs = {
-            text: Order((t, jobs[number].jid, number) for number, t in each.items()) for text, each in since.items()
+            text: SortedList((t, jobs[number].jid, number) for number, t in each.items())
+            for text, each in since.items()
         }
         self.uses = uses
         self.unused = {text: None for text, count in uses.items() if not count}
-        self.top = Order((count, text) for text, count in uses.items() if count)
+        self.top = SortedList((count, text) for text, count in uses.items() if count)

@@ -3,7 +3,7 @@
 from typing import Final
 
 
-class Workers:
+class WorkerIndex:
     __slots__ = ("given", "seen")
 
     #: Beyond so many those are forgotten that were not heard of for longest, a tenth at a time: callers choose names.

@@ -8,20 +8,20 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.job_table import BLOCK_BITS
 from crossdock.engine.index.sort_keys import due_place, stamped
-from crossdock.engine.job_view import face_of, row, without_needs
+from crossdock.engine.job_view import qless_data, row, without_dependencies
 from crossdock.engine.jobs import expire
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
 from crossdock.engine.qless.history import unfailed
 from crossdock.engine.records import dependencies, links, throttles
 from crossdock.engine.resqu import batch_queues, queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Bury, Remove, Requeue, Reroute
 from crossdock.model.events import Buried, Readied, Removed, Rerouted
 from crossdock.model.job import BAND_NORMAL, Extra, Job, Number
 from crossdock.model.policies import DEAD_FOR
-from crossdock.model.protocol_data import QlessFace, What
+from crossdock.model.protocol_data import HistoryKind, QlessData
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import (
     BLOCKED,
@@ -41,14 +41,14 @@ from crossdock.model.states import (
 _AT_REST = frozenset({State.SCHEDULED, State.RETRYING, State.DEAD})
 
 
-def _in(memory: Memory, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
+def _in(memory: EngineState, numbers: Iterable[Number], states: frozenset[State]) -> list[Job]:
     """Those of these jobs that still are in one of these states: the caller looked a slice ago."""
     return [
         job for number in dict.fromkeys(numbers) if (job := memory.jobs.get(number)) is not None and job.state in states
     ]
 
 
-def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
+def requeue(memory: EngineState, command: Requeue, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, _AT_REST)
     if not jobs:
         return (), 0, ()
@@ -58,7 +58,7 @@ def requeue(memory: Memory, command: Requeue, now: Now) -> Decision[int]:
     return (event,), len(jobs), tuple({job.queue: None for job in jobs})
 
 
-def readied(memory: Memory, event: Readied) -> None:
+def readied(memory: EngineState, event: Readied) -> None:
     """A hundred thousand may have waited for the same job, so what can be done once is done once."""
     blocks, at, due_now, by_hand = memory.jobs.blocks, event.at, event.why == "due", event.why == "requeued"
     stamp = 0.0 if event.first else at if event.t is None else event.t
@@ -79,7 +79,7 @@ def readied(memory: Memory, event: Readied) -> None:
         job.state = move(job.state, READY)
         extra, name = job.extra, job.queue
         face = extra.face if extra is not None else None
-        if extra is None or type(face) is not QlessFace:
+        if extra is None or type(face) is not QlessData:
             if name != known:
                 known = memory.queue(name, at).name
             job.place = due_place(job.priority, job.rules, 0.0 if by_hand else job.due, since, job.number)
@@ -97,7 +97,7 @@ def readied(memory: Memory, event: Readied) -> None:
             memory.end_at(job, end)
 
 
-def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
+def remove(memory: EngineState, command: Remove, now: Now) -> Decision[int]:
     jobs = _in(memory, command.numbers, command.states)
     if not jobs:
         return (), 0, ()
@@ -107,7 +107,7 @@ def remove(memory: Memory, command: Remove, now: Now) -> Decision[int]:
     return (event,), len(jobs), tuple(room)
 
 
-def removed(memory: Memory, event: Removed) -> None:
+def removed(memory: EngineState, event: Removed) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         kept = job.state is State.COMPLETE  # then its records were told of its end
@@ -150,7 +150,7 @@ def not_buriable(job: Job) -> str:
     return _HINDRANCES.get(job.state, "")
 
 
-def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
+def bury(memory: EngineState, command: Bury, now: Now) -> Decision[int]:
     found = (memory.jobs.get(number) for number in dict.fromkeys(command.numbers))
     jobs = [job for job in found if job is not None and job.state in BURIED_FROM]
     if not jobs:
@@ -163,7 +163,7 @@ def bury(memory: Memory, command: Bury, now: Now) -> Decision[int]:
     return (event,), len(jobs), tuple(pools)  # the last job of a batch makes room for the next one
 
 
-def buried(memory: Memory, event: Buried) -> None:
+def buried(memory: EngineState, event: Buried) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         before, state = job.state, move(job.state, DEAD)
@@ -182,22 +182,22 @@ def buried(memory: Memory, event: Buried) -> None:
             dependencies.lost(memory, each.number)
 
 
-def _pool(memory: Memory, job: Job) -> str:
+def _pool(memory: EngineState, job: Job) -> str:
     """Where its batch was given to, if it was."""
     stage = batch_queues.stage_of(memory, job)
     return stage.queue if stage is not None else ""
 
 
-def _wait_no_more(memory: Memory, job: Job, pool: str) -> None:
+def _wait_no_more(memory: EngineState, job: Job, pool: str) -> None:
     job.queue = pool or job.queue
     job.place = None
     batch_queues.forget_batch(job)
     memory.resqu.in_buffer.pop(job.number, None)  # an allocator that puts its text on later puts on nothing
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None:
         history.write(memory, job, replace(face, state="", due=None, parked=None))
     if job.extra is not None:
-        job.extra = without_needs(job.extra)
+        job.extra = without_dependencies(job.extra)
 
 
 # Taking waiting jobs to another queue as they are, by hand: their state, place, tries, needs and records go along.
@@ -210,7 +210,7 @@ def _wait_no_more(memory: Memory, job: Job, pool: str) -> None:
 MOVABLE = frozenset({READY, SCHEDULED, RETRYING, BLOCKED, HELD})
 
 
-def not_movable(memory: Memory, job: Job, queue: str) -> str:
+def not_movable(memory: EngineState, job: Job, queue: str) -> str:
     """Why it cannot be taken to that queue, as what follows its state, with what could be done; empty: it can."""
     if job.state is LEASED:
         return "with its worker: move it when its lease is over, or delete it"
@@ -230,7 +230,7 @@ def not_movable(memory: Memory, job: Job, queue: str) -> str:
     return ""
 
 
-def reroute(memory: Memory, command: Reroute, now: Now) -> Decision[int]:
+def reroute(memory: EngineState, command: Reroute, now: Now) -> Decision[int]:
     found = (memory.jobs.get(number) for number in dict.fromkeys(command.numbers))
     jobs = [job for job in found if job is not None and not not_movable(memory, job, command.queue)]
     at, via, to = later(memory, now), command.via, command.queue
@@ -243,7 +243,7 @@ def reroute(memory: Memory, command: Reroute, now: Now) -> Decision[int]:
     return events, len(jobs), (to,) if jobs else ()
 
 
-def rerouted(memory: Memory, event: Rerouted) -> None:
+def rerouted(memory: EngineState, event: Rerouted) -> None:
     queue = memory.queue(event.queue, event.at)
     for each in event.rows:
         job = memory.jobs[each.number]
@@ -254,18 +254,18 @@ def rerouted(memory: Memory, event: Rerouted) -> None:
         own = OF_QUEUE + job.queue
         if memory.throttles:
             throttles.free(memory, own, job.jid)
-        extra, face = job.extra or Extra(), face_of(job)
+        extra, face = job.extra or Extra(), qless_data(job)
         if face is not None:
             memory.strays.out_of(job.number, face.queue or job.queue)
             extra = replace(extra, face=replace(face, queue=""))
-        line = history.entry(What.PUT, event.at, queue.name)
+        line = history.entry(HistoryKind.PUT, event.at, queue.name)
         named = tuple(OF_QUEUE + queue.name if name == own else name for name in extra.throttles)
         job.extra = replace(extra, throttles=named, history=history.history(memory, extra.history, line, face))
         job.queue = queue.name
         placement.place(memory, job)
 
 
-def _free(memory: Memory, job: Job, event: Rerouted) -> None:
+def _free(memory: EngineState, job: Job, event: Rerouted) -> None:
     """It was held by a throttle, which is asked again when it is about to be leased, or in a batch, which it leaves."""
     state = move(job.state, READY)
     staged = job.extra is not None and bool(job.extra.stage)

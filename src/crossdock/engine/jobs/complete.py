@@ -6,25 +6,25 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.expire import kept
 from crossdock.engine.jobs.release import closing, end_lease, unleased
 from crossdock.engine.qless import history, settings
 from crossdock.engine.records import dependencies, links
 from crossdock.engine.records.stats import RUN
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Claim, Succeed, Touched, Verdict
+from crossdock.model.commands.core import Claim, FollowUp, Succeed, Verdict
 from crossdock.model.events import Succeeded
-from crossdock.model.job import Bound, Extra, Job, Lease, Result
+from crossdock.model.job import Extra, Job, Lease, LeaseBinding, Result
 from crossdock.model.policies import STATE_AFTER
-from crossdock.model.protocol_data import QlessFace
+from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import COMPLETE, GONE, OVER, State
 
 UNKNOWN, DONE = Verdict.UNKNOWN, Verdict.DONE
 
 
-def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
+def claimed(memory: EngineState, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
     """The job this claim may settle. A lease it was given and that is over means: none, whoever holds the job now.
 
     One that was given none may end a lease that its own door gave: no door breaks the leases of another.
@@ -40,21 +40,21 @@ def claimed(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease] | None:
         lease = job.lease
         if lease is None or lease.via != claim.via:
             continue
-        if claim.worker and lease.worker == claim.worker and lease.bound is not Bound.CONNECTION:
+        if claim.worker and lease.worker == claim.worker and lease.bound is not LeaseBinding.CONNECTION:
             return job, lease
-        if lease.bound is not Bound.NOBODY or _another_before_restart(memory, lease, claim):
+        if lease.bound is not LeaseBinding.NOBODY or _another_before_restart(memory, lease, claim):
             continue
         if oldest is None or lease.token < oldest[1].token:
             oldest = job, lease
     return oldest
 
 
-def _another_before_restart(memory: Memory, lease: Lease, claim: Claim) -> bool:
+def _another_before_restart(memory: EngineState, lease: Lease, claim: Claim) -> bool:
     """What a session was given before a restart is forgotten; then the name recorded on the lease must do."""
     return bool(lease.token < memory.counters.first_token and claim.worker and lease.worker)
 
 
-def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
+def succeed(memory: EngineState, command: Succeed, now: Now) -> Decision[Verdict]:
     claim = command.claim
     found = claimed(memory, command.jid, claim) or claimed_without_lease(memory, command.jid, claim)
     if found is None:
@@ -71,7 +71,7 @@ def succeed(memory: Memory, command: Succeed, now: Now) -> Decision[Verdict]:
     return (event,), DONE, (job.queue,) if memory.throttles or memory.limits else ()
 
 
-def room(memory: Memory, job: Job) -> tuple[str, ...]:
+def room(memory: EngineState, job: Job) -> tuple[str, ...]:
     """The end of a lease may be what somebody waits for."""
     return (job.queue,) if memory.throttles or memory.limits else ()
 
@@ -92,15 +92,15 @@ def success(job: Job, lease: Lease | None, command: Succeed, at: float, now: Now
     return event
 
 
-def leave_lock(memory: Memory, job: Job, under: str) -> None:
+def leave_lock(memory: EngineState, job: Job, under: str) -> None:
     """Its script took it out of another queue, so its lock stays where it is."""
     lease = job.lease
-    if lease is not None and lease.until is not None and face_of(job) is not None:
+    if lease is not None and lease.until is not None and qless_data(job) is not None:
         memory.strays.out_of(job.number, under)
         memory.strays.add(locks=[(job.queue, (lease.until, job.jid, job.number))])
 
 
-def succeeded(memory: Memory, event: Succeeded) -> None:
+def succeeded(memory: EngineState, event: Succeeded) -> None:
     job = memory.jobs[event.number]
     if event.under:
         leave_lock(memory, job, event.under)
@@ -114,7 +114,7 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
         if event.payload is not None:
             job.carry(event.payload)
         extra, result = job.extra, Result(True, event.result)
-        if extra is not None and type(extra.face) is QlessFace:
+        if extra is not None and type(extra.face) is QlessData:
             t = event.at if event.t is None else event.t
             history.succeeded(memory, job, extra, extra.face, t, result)
             if event.end:
@@ -122,7 +122,7 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
             job.due_steady = event.steady
             placement.place(memory, job)
             if settings.may_retire(memory, t):
-                memory.touched.append(Touched(retire=t, own=t == event.at))
+                memory.touched.append(FollowUp(retire=t, own=t == event.at))
             if memory.stale.jobs:
                 memory.stale.undone(job)
         else:
@@ -149,7 +149,7 @@ def succeeded(memory: Memory, event: Succeeded) -> None:
 _KEEPS_RESULT = frozenset({State.COMPLETE, State.FAILED})
 
 
-def claimed_without_lease(memory: Memory, jid: str, claim: Claim) -> tuple[Job, Lease | None] | None:
+def claimed_without_lease(memory: EngineState, jid: str, claim: Claim) -> tuple[Job, Lease | None] | None:
     """The job that a claim without a valid lease may settle all the same."""
     job = _newest(memory, jid, claim)
     if job is None or job.state in OVER or job.origin != claim.via:
@@ -157,18 +157,18 @@ def claimed_without_lease(memory: Memory, jid: str, claim: Claim) -> tuple[Job, 
     return None if job.lease is not None and job.lease.via != claim.via else (job, job.lease)
 
 
-def verdict(memory: Memory, jid: str, claim: Claim) -> Verdict:
+def verdict(memory: EngineState, jid: str, claim: Claim) -> Verdict:
     """What to tell a claim that settles nothing."""
     job = _newest(memory, jid, claim)
     return Verdict.FINISHED if job is not None and job.state in OVER else Verdict.UNKNOWN
 
 
-def _newest(memory: Memory, jid: str, claim: Claim) -> Job | None:
+def _newest(memory: EngineState, jid: str, claim: Claim) -> Job | None:
     found = list(memory.numbered(claim.number) if claim.number else memory.named(jid)) if claim.free else []
     return found[-1] if found else None
 
 
-def keep_result(memory: Memory, job: Job, result: Result, end: float) -> None:
+def keep_result(memory: EngineState, job: Job, result: Result, end: float) -> None:
     """The job is kept: so is its result, for as long as the job."""
     if job.state in _KEEPS_RESULT:
         job.extra = replace(job.extra or Extra(), result=result)

@@ -9,16 +9,16 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import due_place, tie
 from crossdock.engine.records import links
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.events import Pushed
-from crossdock.model.job import BAND_NORMAL, Job, Number, Place, Spec
+from crossdock.model.job import BAND_NORMAL, Job, Number, SortKey, Spec
 from crossdock.model.policies import intern
 from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED
 
 
-def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+def enqueue(memory: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
     specs = command.specs
     if command.unless_live:
         return enqueue_linked(memory, command, now)
@@ -37,7 +37,7 @@ def enqueue(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Ref
     return (event,), (), tuple({spec.queue: None for spec in specs if spec.due <= wall})
 
 
-def pushed(memory: Memory, event: Pushed) -> None:
+def pushed(memory: EngineState, event: Pushed) -> None:
     at, number, via = event.at, event.number, event.via
     origin = memory.names.get(via) or memory.share(via)
     for spec in event.specs:
@@ -51,7 +51,7 @@ def pushed(memory: Memory, event: Pushed) -> None:
 
 
 def enter(
-    memory: Memory,
+    memory: EngineState,
     spec: Spec,
     number: Number,
     at: float,
@@ -69,7 +69,7 @@ def enter(
     queue = memory.queues.get(spec.queue)
     if queue is None or (listed and not queue.listed):
         queue = memory.queue(spec.queue, at, t) if listed else memory.standing(spec.queue, at)
-    place: Place | None = None
+    place: SortKey | None = None
     extra, due, priority = spec.extra, spec.due, spec.priority
     if extra is not None and extra.links is not None and extra.links.needs:
         state = BLOCKED
@@ -117,7 +117,7 @@ def enter(
 # Taking in jobs that are tied to something: a lock, a group, other jobs, a time to live, a name nobody else has.
 
 
-def enqueue_linked(memory: Memory, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
+def enqueue_linked(memory: EngineState, command: Enqueue, now: Now) -> Decision[Sequence[Refused | None]]:
     specs = command.specs
     refused = refusals(memory, specs, now, unless_live=command.unless_live)
     if refused:
@@ -129,7 +129,9 @@ def enqueue_linked(memory: Memory, command: Enqueue, now: Now) -> Decision[Seque
     return (push_event(command.via, specs, first, later(memory, now), now),), refused, ready_queues(specs, now)
 
 
-def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bool = False) -> Sequence[Refused | None]:
+def refusals(
+    memory: EngineState, specs: Sequence[Spec], now: Now, *, unless_live: bool = False
+) -> Sequence[Refused | None]:
     """Empty when all go in. Two jobs of one push may want the same lock, or name; the first gets it."""
     found: list[Refused | None] = []
     locks: set[str] = set()
@@ -153,7 +155,7 @@ def refusals(memory: Memory, specs: Sequence[Spec], now: Now, *, unless_live: bo
     return found if any(found) else ()
 
 
-def _is_held(memory: Memory, name: str, now: Now) -> bool:
+def _is_held(memory: EngineState, name: str, now: Now) -> bool:
     """By one that will still run, or runs. A holder that has expired loses its lock to the next who wants it."""
     held = memory.locks.get(name)
     if held is None or held.end <= now.steady:
@@ -164,7 +166,7 @@ def _is_held(memory: Memory, name: str, now: Now) -> bool:
     return holder.lease is not None or not links.expired(memory, holder, now)
 
 
-def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
+def resolved(memory: EngineState, spec: Spec, number: Number, first: Number, settled: Collection[Number] = ()) -> Spec:
     """The spec with its needs as numbers of jobs that can still succeed; the rest is not waited for.
 
     Jobs from `first` on come in with it; those in `settled` will have succeeded by then.
@@ -179,7 +181,7 @@ def resolved(memory: Memory, spec: Spec, number: Number, first: Number, settled:
     return replace(spec, extra=replace(extra, links=replace(extra.links, needs=needs)))
 
 
-def _can_succeed(memory: Memory, number: Number) -> bool:
+def _can_succeed(memory: EngineState, number: Number) -> bool:
     job = memory.jobs.get(number)
     return job is not None and job.state not in OVER and (job.extra is None or not job.extra.spent)
 

@@ -9,7 +9,7 @@ from math import inf
 
 from crossdock.engine.decision import later, purge_clock
 from crossdock.engine.job_view import row
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.events import Removed
 from crossdock.model.job import Job
@@ -47,7 +47,7 @@ def readied(jobs: Sequence[Job], now: Now, looked: float = -inf) -> tuple[float,
     return tuple(ends) if any(ends) else ()
 
 
-def removals(memory: Memory, jobs: Sequence[Job], now: Now) -> Iterator[Removed]:
+def removals(memory: EngineState, jobs: Sequence[Job], now: Now) -> Iterator[Removed]:
     """Jobs that a lease found in a queue after their time to live, or after they had expired."""
     at, purge = later(memory, now), purge_clock(memory, now)
     ended = [job for job in jobs if 0 < job.end <= purge]
@@ -57,7 +57,7 @@ def removals(memory: Memory, jobs: Sequence[Job], now: Now) -> Iterator[Removed]
         yield Removed(at, "expired", "", [row(job) for job in jobs if not 0 < job.end <= purge])
 
 
-def over(memory: Memory, steady: float, limit: int) -> list[Job]:
+def over(memory: EngineState, steady: float, limit: int) -> list[Job]:
     jobs: list[Job] = []
     for end, number in memory.job_ends.front(limit):
         if end > steady:

@@ -7,34 +7,44 @@ from msgspec.structs import replace
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import stamped
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs import complete
 from crossdock.engine.jobs.complete import DONE, claimed, room
 from crossdock.engine.jobs.release import closing, end_lease, last_rows, leased_via, to_old_place
-from crossdock.engine.jobs.retry_policy import Told, exhausted, failure, lapse_backoff, out_of_retries, put_off, used_up
+from crossdock.engine.jobs.retry_policy import (
+    FailureReport,
+    exhausted,
+    failure,
+    lapse_backoff,
+    out_of_retries,
+    put_off,
+    used_up,
+)
 from crossdock.engine.qless import history
 from crossdock.engine.records import dependencies, links
 from crossdock.engine.records.stats import CURRENTLY_FAILED, FAILURE, RETRY
 from crossdock.engine.redaction import Redact, shown
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Fail, LoseLease, Verdict
 from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, Failed, Lapsed, Removed
+from crossdock.model.events import AnyEvent, Failed, LeaseExpired, Removed
 from crossdock.model.job import BAND_NORMAL, Extra, Job, Lease, Result
-from crossdock.model.policies import Lapse
+from crossdock.model.policies import LeaseExpiry
 from crossdock.model.states import GONE, READY, State
 
 _FINAL = frozenset({State.GONE, State.DEAD, State.FAILED})
 
 
-def fail(memory: Memory, command: Fail, now: Now, random: Random, conceal: Redact | None = None) -> Decision[Verdict]:
+def fail(
+    memory: EngineState, command: Fail, now: Now, random: Random, conceal: Redact | None = None
+) -> Decision[Verdict]:
     claim = command.claim
     found = claimed(memory, command.jid, claim) or complete.claimed_without_lease(memory, command.jid, claim)
     if found is None:
         return (), complete.verdict(memory, command.jid, claim), ()
     job, lease = found
-    told = Told(
+    told = FailureReport(
         claim.via,
         claim.worker,
         command.group,
@@ -60,7 +70,7 @@ def fail(memory: Memory, command: Fail, now: Now, random: Random, conceal: Redac
     return (event,), DONE, tuple(stirred)
 
 
-def lose(memory: Memory, command: LoseLease, now: Now, random: Random) -> Decision[None]:
+def lose(memory: EngineState, command: LoseLease, now: Now, random: Random) -> Decision[None]:
     number, token = command.lease
     job = memory.jobs.get(number)
     if job is None or job.lease is None or job.lease.token != token:
@@ -74,30 +84,30 @@ def stirred_by(lapsed: AnyEvent, job: Job) -> tuple[str, ...]:
     return (job.queue, lapsed.to_queue) if isinstance(lapsed, Failed) and lapsed.to_queue else (job.queue,)
 
 
-def lapse(memory: Memory, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
+def lapse(memory: EngineState, job: Job, now: Now, random: Random, via: str = "") -> AnyEvent:
     """What the end of a lease means to its job; `via` is the door that knows its holder gone, else it was the timer."""
     lease = job.lease
     if lease is None:
         raise Damaged(f"job {job.number} stands among the leased without a lease")
     rules, at = job.rules, later(memory, now)
-    if rules.lapse is Lapse.DROP:
+    if rules.lapse is LeaseExpiry.DROP:
         return Removed(at, "lapsed", via, last_rows([job], at))
-    if rules.lapse is Lapse.RETURN and not used_up(job):
-        return Lapsed(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
-    if rules.lapse is Lapse.LAZY:  # its holder is gone for certain: there is nobody to warn
+    if rules.lapse is LeaseExpiry.RETURN and not used_up(job):
+        return LeaseExpired(*closing(job, lease, at, via), leased_via=leased_via(lease, via))
+    if rules.lapse is LeaseExpiry.LAZY:  # its holder is gone for certain: there is nobody to warn
         if job.failures < rules.max_failures:
             delay = lapse_backoff(memory, job)
             if delay > 0:
-                told = Told(via, lease.worker, "", "", lost=True, said=False, delay=delay)
+                told = FailureReport(via, lease.worker, "", "", lost=True, said=False, delay=delay)
                 return put_off(job, lease, at, now, told)
-            return Lapsed(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
+            return LeaseExpired(*closing(job, lease, at, via), None, True, True, leased_via=leased_via(lease, via))
         return exhausted(job, lease, at, now, out_of_retries(job, lease, via))
-    counted = rules.lapse is Lapse.FAILURE
-    told = Told(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
+    counted = rules.lapse is LeaseExpiry.FAILURE
+    told = FailureReport(via, lease.worker, "lease-expired", "the lease ran out", lost=True, counted=counted)
     return failure(memory, job, lease, now, told, random, final=not counted)
 
 
-def failed(memory: Memory, event: Failed) -> None:
+def failed(memory: EngineState, event: Failed) -> None:
     job = memory.jobs[event.number]
     then = event.then
     lease = job.lease
@@ -142,21 +152,21 @@ def failed(memory: Memory, event: Failed) -> None:
         dependencies.lost(memory, event.number)
 
 
-def _still_listed(memory: Memory, job: Job, lease: Lease, event: Failed) -> float | None:
+def _still_listed(memory: EngineState, job: Job, lease: Lease, event: Failed) -> float | None:
     """Up to when its worker is shown with it all the same: an old script asks whoever fails a job to let go of it."""
     if event.failure.worker in ("", lease.worker) or not memory.workers.has(lease.worker, job.jid):
         return None
     return lease.until
 
 
-def _count(memory: Memory, job: Job, event: Failed) -> None:
+def _count(memory: EngineState, job: Job, event: Failed) -> None:
     if event.token:
         memory.counters.processed += 1
     if event.counted:
         job.failures += 1
         if event.token:
             memory.counters.failures += 1
-    if face_of(job) is not None:
+    if qless_data(job) is not None:
         if event.then is State.FAILED and not event.unbooked:
             day = event.at if event.t is None else event.t
             memory.stats.book(event.booked or job.queue, day, FAILURE, 1.0)
@@ -165,7 +175,7 @@ def _count(memory: Memory, job: Job, event: Failed) -> None:
         memory.stats.book(job.queue, event.at if event.t is None else event.t, FAILURE, 1.0)
 
 
-def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
+def _to_dead_queue(memory: EngineState, job: Job, event: Failed) -> None:
     """The same job, as if new, at the tail of another queue; the caller places it there."""
     extra = job.extra or Extra()
     linked = replace(extra.links, needs=()) if extra.links is not None else None
@@ -177,7 +187,7 @@ def _to_dead_queue(memory: Memory, job: Job, event: Failed) -> None:
     job.place = (-job.priority, BAND_NORMAL, event.at, b"", job.number)
 
 
-def lapsed(memory: Memory, event: Lapsed) -> None:
+def lapsed(memory: EngineState, event: LeaseExpired) -> None:
     job = memory.jobs[event.number]
     if event.counted:
         job.failures += 1

@@ -14,20 +14,20 @@ from crossdock.engine.records import links, throttles
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import WAIT
 from crossdock.engine.resqu import batch_queues
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import LeaseNext
 from crossdock.model.commands.resqu import LeaseLane
 from crossdock.model.events import AnyEvent, Leased, QueueSeen
 from crossdock.model.job import Job, Lease
-from crossdock.model.policies import Lapse
+from crossdock.model.policies import LeaseExpiry
 from crossdock.model.records import OF_QUEUE
 from crossdock.model.states import HELD, LEASED, move
 
-_LAZY = Lapse.LAZY
+_LAZY = LeaseExpiry.LAZY
 
 #: Expired jobs removed on the way to one that can be leased. A longer row of them ends the call empty-handed, so that
-#: others get their turn; `row_goes_on` tells whoever called to come again.
+#: others get their turn; `more_candidates` tells whoever called to come again.
 EXPIRED_AT_MOST = 500
 
 #: How often a name is drawn blindly: if one of three has jobs, this finds one four times of five.
@@ -37,7 +37,7 @@ DRAWS = 4
 _NAMES_KEPT = 64
 
 
-def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
+def lease_next(random: Random, memory: EngineState, command: LeaseNext, now: Now) -> Decision[Job | None] | None:
     """None: something may be lazily due, and has to be carried out first (`lease_in_steps`)."""
     if memory.lazy.queues and type(command) is LeaseNext:
         return None
@@ -117,7 +117,7 @@ def lease_next(random: Random, memory: Memory, command: LeaseNext, now: Now) -> 
     return events, None, ()
 
 
-def _at_random(memory: Memory, names: Sequence[str], random: Random) -> Iterator[str]:
+def _at_random(memory: EngineState, names: Sequence[str], random: Random) -> Iterator[str]:
     """Those that have jobs, one after the other, each as likely. The first is enough most often.
 
     A name drawn from all, again until one has a job, is as likely as any other that has: so a few draws do, however
@@ -148,7 +148,7 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
+def _next_fresh(memory: EngineState, queue: Queue, command: LeaseNext, now: Now, events: list[AnyEvent]) -> Job | None:
     """The first job that has not expired and may be leased; those before it are removed, or held by their throttles."""
     stale: list[Job] = []
     held: list[AnyEvent] = []
@@ -170,7 +170,7 @@ def _next_fresh(memory: Memory, queue: Queue, command: LeaseNext, now: Now, even
     return found
 
 
-def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
+def more_candidates(memory: EngineState, command: LeaseNext, now: Now) -> bool:
     """Whether a call that found nothing stopped in a row of jobs that expired, or were held."""
     for name in command.queues:
         queue = memory.queues.get(name)
@@ -185,7 +185,7 @@ def row_goes_on(memory: Memory, command: LeaseNext, now: Now) -> bool:
     return False
 
 
-def leased(memory: Memory, event: Leased) -> None:
+def leased(memory: EngineState, event: Leased) -> None:
     job = memory.jobs[event.number]
     move(job.state, LEASED)
     job.attempts = event.attempt
@@ -219,7 +219,7 @@ def leased(memory: Memory, event: Leased) -> None:
             history.leased(memory, job, extra, event)
 
 
-def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
+def _lazily(memory: EngineState, job: Job, lease: Lease, event: Leased) -> None:
     """It ends by its caller's clock, or when somebody looks after it."""
     until = lease.until = event.until
     lease.late, lease.t = event.late, event.t
@@ -230,5 +230,5 @@ def _lazily(memory: Memory, job: Job, lease: Lease, event: Leased) -> None:
             memory.workers.seen[event.worker] = event.t
 
 
-def queue_seen(memory: Memory, event: QueueSeen) -> None:
+def queue_seen(memory: EngineState, event: QueueSeen) -> None:
     memory.queue(event.queue, event.at)

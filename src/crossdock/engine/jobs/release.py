@@ -10,16 +10,16 @@ from crossdock.engine.job_view import row
 from crossdock.engine.qless import history
 from crossdock.engine.records import links, throttles
 from crossdock.engine.resqu import batch_queues
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import GiveBack
 from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, Ended, Returned, Row
+from crossdock.model.events import AnyEvent, EndedLease, JobRow, Returned
 from crossdock.model.job import Job, Lease
 from crossdock.model.states import HELD, LEASED, READY, State, move
 
 
-def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
+def give_back(memory: EngineState, command: GiveBack, now: Now) -> Decision[None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
@@ -32,7 +32,7 @@ def give_back(memory: Memory, command: GiveBack, now: Now) -> Decision[None]:
     return events, None, tuple(stirred)
 
 
-def returned(memory: Memory, event: Returned) -> None:
+def returned(memory: EngineState, event: Returned) -> None:
     job = memory.jobs[event.number]
     job.attempts -= 1
     if job.extra is not None and job.lease is not None:
@@ -40,7 +40,7 @@ def returned(memory: Memory, event: Returned) -> None:
     to_old_place(memory, job, event.steady)
 
 
-def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) -> None:
+def end_lease(memory: EngineState, job: Job, state: State, *, keeps: bool = False) -> None:
     """Take the job off the leased shelf, in its new state; the caller places it. `keeps`: it hands on its throttles."""
     after = move(job.state, state)
     lease = job.lease
@@ -58,7 +58,7 @@ def end_lease(memory: Memory, job: Job, state: State, *, keeps: bool = False) ->
     job.state = after
 
 
-def to_old_place(memory: Memory, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
+def to_old_place(memory: EngineState, job: Job, steady: float = inf, *, keeps: bool = False) -> None:
     """A leased job becomes ready again where it stood before. Its queue may have been forgotten meanwhile. `steady`:
     its start was none, and a lock that it freed is taken again if its time is not over by then."""
     if job.place is None:
@@ -127,11 +127,11 @@ def unleased(job: Job, at: float, via: str, worker: str) -> Closing:
     return (*head, job.attempts, job.priority, len(job.payload), 0, 0.0, 0.0, 0.0, 0)
 
 
-def last_rows(jobs: Iterable[Job], at: float) -> list[Row]:
+def last_rows(jobs: Iterable[Job], at: float) -> list[JobRow]:
     """Of jobs that are removed, with all about the leases that go with them."""
     return [row(job) if job.lease is None else row(job, ended(job.lease, at)) for job in jobs]
 
 
-def ended(lease: Lease, at: float) -> Ended:
+def ended(lease: Lease, at: float) -> EndedLease:
     ran = max(0.0, at - lease.at)
-    return Ended(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)
+    return EndedLease(lease.token, lease.via, lease.worker, lease.at, lease.wait_s, ran, lease.beats)

@@ -5,15 +5,15 @@ from random import Random
 from typing import NamedTuple
 
 from crossdock.engine.decision import just_after, later
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.engine.jobs.expire import kept
 from crossdock.engine.jobs.release import closing, leased_via, unleased
 from crossdock.engine.qless import history
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.events import Failed
 from crossdock.model.job import Failure, Job, Lease
-from crossdock.model.policies import DEAD_FOR, STATE_AFTER, Backoff, Then
+from crossdock.model.policies import DEAD_FOR, STATE_AFTER, Backoff, Disposition
 from crossdock.model.protocol_data import AS_CONFIGURED
 from crossdock.model.states import GONE, READY, State
 
@@ -24,7 +24,7 @@ BACKOFF_AT_MOST = 31_536_000.0
 BACKOFF_FACTOR = 3.0
 
 
-class Told(NamedTuple):
+class FailureReport(NamedTuple):
     """What is said about a failure, and by whom."""
 
     via: str
@@ -46,7 +46,14 @@ class Told(NamedTuple):
 
 
 def failure(
-    memory: Memory, job: Job, lease: Lease | None, now: Now, told: Told, random: Random, *, final: bool = False
+    memory: EngineState,
+    job: Job,
+    lease: Lease | None,
+    now: Now,
+    told: FailureReport,
+    random: Random,
+    *,
+    final: bool = False,
 ) -> Failed:
     at = later(memory, now)
     if final or job.failures >= job.rules.max_failures or used_up(job):
@@ -65,18 +72,18 @@ def failure(
     return _event(job, lease, at, now, told, then, due, now.steady + wait, due)
 
 
-def put_off(job: Job, lease: Lease, at: float, now: Now, told: Told) -> Failed:
+def put_off(job: Job, lease: Lease, at: float, now: Now, told: FailureReport) -> Failed:
     """A try is over and the next one waits as long as is told."""
     wait = told.delay or 0.0
     due = now.wall + wait
     return _event(job, lease, at, now, told, State.RETRYING, due, now.steady + wait, due)
 
 
-def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) -> Failed:
+def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: FailureReport) -> Failed:
     """The job's tries are over, however many it had left."""
     before = job.extra.error if job.extra else None
     rules, to_queue = job.rules, ""
-    if rules.exhausted is Then.DEAD_QUEUE:
+    if rules.exhausted is Disposition.DEAD_QUEUE:
         to_queue = job.extra.deadqueue if job.extra is not None else ""
         then = READY if to_queue else GONE
         if to_queue and not told.lost:  # several lapses of one look at the clock are one instant
@@ -88,12 +95,14 @@ def exhausted(job: Job, lease: Lease | None, at: float, now: Now, told: Told) ->
     return _event(job, lease, at, now, told, then, due, due_steady, next_at, to_queue, told.result)
 
 
-def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> Told:
+def out_of_retries(job: Job, lease: Lease, via: str, t: float | None = None, text: str = "") -> FailureReport:
     """What qless says of a job whose lease ran out once too often."""
-    face = face_of(job)
+    face = qless_data(job)
     queue = face.queue if face is not None and face.queue else job.queue
     message = (text or 'Job exhausted retries in queue "%s"') % queue
-    return Told(via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text))
+    return FailureReport(
+        via, lease.worker, f"failed-retries-{queue}", message, lost=True, t=t, said=False, named=bool(text)
+    )
 
 
 def used_up(job: Job) -> bool:
@@ -105,7 +114,7 @@ def _event(
     lease: Lease | None,
     at: float,
     now: Now,
-    told: Told,
+    told: FailureReport,
     then: State,
     due: float,
     due_steady: float,
@@ -136,7 +145,7 @@ def _event(
         unbooked=told.unbooked,
         quiet=told.quiet,
         leased_via="" if lease is None else leased_via(lease, told.via),
-        faced=face_of(job) is not None,
+        faced=qless_data(job) is not None,
         due_steady=due_steady,
     )
     if told.delay is not None:
@@ -146,10 +155,10 @@ def _event(
     return event
 
 
-def lapse_backoff(memory: Memory, job: Job, *, configured: bool = False) -> float:
+def lapse_backoff(memory: EngineState, job: Job, *, configured: bool = False) -> float:
     """How long a job of qless waits after its lease ran out; 0: it can be leased at once. `configured`: the settings of
     the PHP fork stand for what the job does not say."""
-    face = face_of(job)
+    face = qless_data(job)
     if face is None or (face.backoff is None and not configured):
         return 0.0
     first, factor = face.backoff or (AS_CONFIGURED, AS_CONFIGURED)

@@ -5,7 +5,7 @@ from typing import Any
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.keyspace.store import ELEMENT_BYTES, Entry, part, size_of
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import keyspace as k
 from crossdock.model.errors import UsageError
@@ -21,7 +21,7 @@ from crossdock.model.events.keyspace import (
 )
 
 
-def _cleared(memory: Memory, key: bytes, now: Now) -> list[AnyEvent]:
+def _cleared(memory: EngineState, key: bytes, now: Now) -> list[AnyEvent]:
     """What has to happen first if the key's time is over and the timer has not come yet."""
     entry = memory.keys.entries.get(key)
     if entry is None or not 0.0 < entry.end <= now.steady:
@@ -29,14 +29,14 @@ def _cleared(memory: Memory, key: bytes, now: Now) -> list[AnyEvent]:
     return [KeysDropped(later(memory, now), [key])]
 
 
-def _live(memory: Memory, key: bytes, kind: k.Kind, now: Now) -> Entry | None:
+def _live(memory: EngineState, key: bytes, kind: k.Kind, now: Now) -> Entry | None:
     entry = memory.keys.live(key, now)
     if entry is not None and entry.kind is not kind:
         raise UsageError(f"{key!r} is a {entry.kind.name}, not a {kind.name}")
     return entry
 
 
-def set_key(memory: Memory, command: k.SetKey, now: Now) -> Decision[None]:
+def set_key(memory: EngineState, command: k.SetKey, now: Now) -> Decision[None]:
     entry = memory.keys.live(command.key, now)
     end = command.end
     if end is None:
@@ -45,7 +45,7 @@ def set_key(memory: Memory, command: k.SetKey, now: Now) -> Decision[None]:
     return (*_cleared(memory, command.key, now), event), None, (command.key,)
 
 
-def drop_keys(memory: Memory, command: k.DropKeys, now: Now) -> Decision[int]:
+def drop_keys(memory: EngineState, command: k.DropKeys, now: Now) -> Decision[int]:
     there = [key for key in dict.fromkeys(command.keys) if key in memory.keys.entries]
     if not there:
         return (), 0, ()
@@ -53,7 +53,7 @@ def drop_keys(memory: Memory, command: k.DropKeys, now: Now) -> Decision[int]:
     return (KeysDropped(later(memory, now), there),), live, ()
 
 
-def keep_key(memory: Memory, command: k.KeepKey, now: Now) -> Decision[bool]:
+def keep_key(memory: EngineState, command: k.KeepKey, now: Now) -> Decision[bool]:
     entry = memory.keys.live(command.key, now)
     if entry is None:
         return (), False, ()
@@ -63,7 +63,7 @@ def keep_key(memory: Memory, command: k.KeepKey, now: Now) -> Decision[bool]:
     return (KeyKept(at, command.key, command.end),), True, ()
 
 
-def change_list(memory: Memory, command: k.ChangeList, now: Now) -> Decision[int]:
+def change_list(memory: EngineState, command: k.ChangeList, now: Now) -> Decision[int]:
     entry = _live(memory, command.key, k.Kind.LIST, now)
     length = 0 if entry is None else len(entry.data)
     start, cut, put, drop = command.start, command.cut, list(command.put), list(command.drop)
@@ -76,7 +76,7 @@ def change_list(memory: Memory, command: k.ChangeList, now: Now) -> Decision[int
     return (*_cleared(memory, command.key, now), event), length - cut + len(put) - len(drop), stirred
 
 
-def change_members(memory: Memory, command: k.ChangeMembers, now: Now) -> Decision[None]:
+def change_members(memory: EngineState, command: k.ChangeMembers, now: Now) -> Decision[None]:
     entry = _live(memory, command.key, command.kind, now)
     there: dict[bytes, Any] = {} if entry is None else _members(entry)
     missing = object()
@@ -94,17 +94,17 @@ def _members(entry: Entry) -> dict[bytes, Any]:
     return found
 
 
-def know_script(memory: Memory, command: k.KnowScript, now: Now) -> Decision[None]:
+def know_script(memory: EngineState, command: k.KnowScript, now: Now) -> Decision[None]:
     if memory.scripts.get(command.sha) == command.dialect:
         return (), None, ()
     return (ScriptKnown(later(memory, now), command.sha, command.dialect),), None, ()
 
 
-def forget_scripts(memory: Memory, command: k.ForgetScripts, now: Now) -> Decision[None]:
+def forget_scripts(memory: EngineState, command: k.ForgetScripts, now: Now) -> Decision[None]:
     return ((ScriptsForgotten(later(memory, now)),) if memory.scripts else ()), None, ()
 
 
-def _touch(memory: Memory, entry: Entry, grown: int) -> None:
+def _touch(memory: EngineState, entry: Entry, grown: int) -> None:
     keys = memory.keys
     keys.changes += 1
     entry.version = keys.changes
@@ -112,7 +112,7 @@ def _touch(memory: Memory, entry: Entry, grown: int) -> None:
     keys.size += grown
 
 
-def key_set(memory: Memory, event: KeySet) -> None:
+def key_set(memory: EngineState, event: KeySet) -> None:
     keys = memory.keys
     entry = keys.entries.get(event.key)
     if entry is not None and entry.kind is k.Kind.STRING and entry.end == event.end:
@@ -126,12 +126,12 @@ def key_set(memory: Memory, event: KeySet) -> None:
     _touch(memory, entry, len(event.value))
 
 
-def keys_dropped(memory: Memory, event: KeysDropped) -> None:
+def keys_dropped(memory: EngineState, event: KeysDropped) -> None:
     for key in event.keys:
         memory.keys.remove(key)
 
 
-def key_kept(memory: Memory, event: KeyKept) -> None:
+def key_kept(memory: EngineState, event: KeyKept) -> None:
     keys = memory.keys
     entry = keys.entries[event.key]
     if entry.end:
@@ -142,7 +142,7 @@ def key_kept(memory: Memory, event: KeyKept) -> None:
     _touch(memory, entry, 0)
 
 
-def list_changed(memory: Memory, event: ListChanged) -> None:
+def list_changed(memory: EngineState, event: ListChanged) -> None:
     keys = memory.keys
     entry = keys.entries.get(event.key)
     if entry is None:
@@ -177,7 +177,7 @@ def _splice(data: deque[bytes], start: int, cut: int, put: list[bytes]) -> None:
     data.rotate(start)
 
 
-def members_changed(memory: Memory, event: MembersChanged) -> None:
+def members_changed(memory: EngineState, event: MembersChanged) -> None:
     keys = memory.keys
     entry = keys.entries.get(event.key)
     if entry is None:
@@ -201,9 +201,9 @@ def members_changed(memory: Memory, event: MembersChanged) -> None:
         keys.remove(event.key)
 
 
-def script_known(memory: Memory, event: ScriptKnown) -> None:
+def script_known(memory: EngineState, event: ScriptKnown) -> None:
     memory.scripts[event.sha] = event.dialect
 
 
-def scripts_forgotten(memory: Memory, event: ScriptsForgotten) -> None:
+def scripts_forgotten(memory: EngineState, event: ScriptsForgotten) -> None:
     memory.scripts = {}

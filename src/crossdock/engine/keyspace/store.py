@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from crossdock.engine.index.sorted_list import Order
-from crossdock.engine.keyspace.tombstones import Gone
+from crossdock.engine.index.sorted_list import SortedList
+from crossdock.engine.keyspace.tombstones import Tombstones
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind, Member
 
@@ -26,7 +26,9 @@ class Sorted:
 
     def __init__(self, scores: dict[bytes, float] | None = None) -> None:
         self.scores = {} if scores is None else scores
-        self.order: Order[tuple[float, bytes]] = Order((score, member) for member, score in self.scores.items())
+        self.order: SortedList[tuple[float, bytes]] = SortedList(
+            (score, member) for member, score in self.scores.items()
+        )
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -79,14 +81,16 @@ _DATA: Final[dict[Kind, Callable[[list[Any]], Any]]] = {
 }
 
 
-class Keys:
-    def __init__(self, changes: int = 0, gone: Gone | None = None) -> None:
+class KeyStore:
+    def __init__(self, changes: int = 0, gone: Tombstones | None = None) -> None:
         self.entries: dict[bytes, Entry] = {}
-        self.ends: Order[tuple[float, bytes]] = Order()
-        self.walk: Order[tuple[int, bytes]] = Order()  #: by hash: the way SCAN goes, which no change can break
+        self.ends: SortedList[tuple[float, bytes]] = SortedList()
+        self.walk: SortedList[tuple[int, bytes]] = (
+            SortedList()
+        )  #: by hash: the way SCAN goes, which no change can break
         self.size = 0
         self.changes = changes
-        self.gone = gone or Gone()
+        self.gone = gone or Tombstones()
 
     def live(self, key: bytes, now: Now) -> Entry | None:
         """What is there under that name. An entry whose time is over is not, even if the timer has not come yet."""
@@ -132,11 +136,11 @@ class Keys:
         self.size -= entry.size
         self.gone.note(key, entry.version)
 
-    def emptied(self) -> "Keys":
+    def emptied(self) -> "KeyStore":
         """What follows when all of them go at once."""
         last = ((key, entry.version) for key, entry in self.entries.items())
         self.gone.note_all(last, len(self.entries), self.changes)
-        return Keys(self.changes, self.gone)
+        return KeyStore(self.changes, self.gone)
 
     def stored(self) -> list[Stored]:
         return [
@@ -148,8 +152,8 @@ class Keys:
         for key, kind, end, version, members in entries:
             entry = self.entries[key] = Entry(kind, _DATA[kind](members), end)
             entry.version = version
-        self.walk = Order((zlib.crc32(key), key) for key in self.entries)
-        self.ends = Order((entry.end, key) for key, entry in self.entries.items() if entry.end)
+        self.walk = SortedList((zlib.crc32(key), key) for key in self.entries)
+        self.ends = SortedList((entry.end, key) for key, entry in self.entries.items() if entry.end)
         for key, entry in self.entries.items():
             entry.size = ENTRY_BYTES + len(key) + size_of(entry.kind, elements(entry))
             self.size += entry.size

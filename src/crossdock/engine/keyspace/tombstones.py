@@ -11,7 +11,7 @@ from typing import Final
 AT_MOST: Final = 10_000
 
 
-class Gone:
+class Tombstones:
     __slots__ = ("_changes", "_forgotten")
 
     def __init__(self) -> None:

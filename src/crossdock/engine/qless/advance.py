@@ -5,31 +5,31 @@ from msgspec.structs import replace
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import front
-from crossdock.engine.job_view import edges_of, face_of
+from crossdock.engine.job_view import edges_of, qless_data
 from crossdock.engine.jobs.complete import leave_lock, room
 from crossdock.engine.jobs.release import closing, end_lease, leased_via
 from crossdock.engine.qless import history
 from crossdock.engine.qless.put import RETRIES, open_needs, rules, stand
 from crossdock.engine.records.stats import RUN
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Advanced, Renewed, Stalled, WorkerSeen
 from crossdock.model.job import Extra, Job, Lease, Links
-from crossdock.model.policies import Lapse
-from crossdock.model.protocol_data import QlessFace, What
+from crossdock.model.policies import LeaseExpiry
+from crossdock.model.protocol_data import HistoryKind, QlessData
 from crossdock.model.states import READY
 
 
-def _held(memory: Memory, number: int) -> tuple[Job, Lease]:
+def _held(memory: EngineState, number: int) -> tuple[Job, Lease]:
     job = memory.jobs[number]
     if job.lease is None:
         raise Damaged(f"job {number} is not leased")
     return job, job.lease
 
 
-def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
+def advance(memory: EngineState, command: Advance, now: Now) -> Decision[None]:
     job, lease = _held(memory, command.number)
     needs = open_needs(memory, command.needs, job.jid, job.number)
     # A delay is for those who name no needs, or have to wait for some: else the script forgets it.
@@ -53,7 +53,7 @@ def advance(memory: Memory, command: Advance, now: Now) -> Decision[None]:
     return (event,), None, tuple(stirred)
 
 
-def advanced(memory: Memory, event: Advanced) -> None:
+def advanced(memory: EngineState, event: Advanced) -> None:
     job, t = memory.jobs[event.number], event.t
     memory.counters.processed += 1
     memory.stats.book(event.under or job.queue, t, RUN, event.run_s)
@@ -63,10 +63,10 @@ def advanced(memory: Memory, event: Advanced) -> None:
         memory.strays.out_of(job.number, job.queue)
     lines = history.lines(job)
     end_lease(memory, job, READY)
-    before = face_of(job) or _qless_from_now_on(memory, job)
+    before = qless_data(job) or _qless_from_now_on(memory, job)
     # The script says `scheduled` and leaves the job's own word for it as it was (protocol page, qless 5, complete).
     odd = "waiting" if event.due_t is not None and not event.needs else ""
-    face = QlessFace(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
+    face = QlessData(before.retries, t, event.due_t, state=odd, spawned_from=before.spawned_from)
     face = replace(face, old=before.old, sticky=before.sticky, parked=before.parked, backoff=before.backoff)
     if event.needs and event.due_t is not None:
         face = replace(face, parked=(event.due_t, event.due))
@@ -74,8 +74,8 @@ def advanced(memory: Memory, event: Advanced) -> None:
     if event.needs or extra.links is not None:
         needs = tuple(dict.fromkeys((*edges_of(job), *event.needs)))
         extra = replace(extra, links=replace(extra.links or Links(), needs=needs))
-    lines = history.history(memory, lines, history.entry(What.DONE, t), face)
-    lines = history.history(memory, lines, history.entry(What.PUT, t, event.to_queue), face)
+    lines = history.history(memory, lines, history.entry(HistoryKind.DONE, t), face)
+    lines = history.history(memory, lines, history.entry(HistoryKind.PUT, t, event.to_queue), face)
     job.extra = replace(extra, face=face, history=lines, error=None, stage="")
     job.carry(event.payload)
     job.failures = 0
@@ -83,20 +83,20 @@ def advanced(memory: Memory, event: Advanced) -> None:
     stand(memory, job, event.to_queue, event.at, t, listed=True, waits=bool(event.needs))
 
 
-def _qless_from_now_on(memory: Memory, job: Job) -> QlessFace:
+def _qless_from_now_on(memory: EngineState, job: Job) -> QlessData:
     """Another door's job that is moved on: as with a put its rules are qless', with as many tries as it had. Where the
     end of a lease cost it none, it has as many as a put gives."""
-    tries = job.rules.max_failures if job.rules.lapse is Lapse.FAILURE else RETRIES
+    tries = job.rules.max_failures if job.rules.lapse is LeaseExpiry.FAILURE else RETRIES
     job.rules = rules(tries)
     if job.extra is not None and job.extra.links is not None:
         job.extra = replace(job.extra, links=replace(job.extra.links, ttl_s=0.0))
     if job.end:  # another door's time to live: its new rules know none
         memory.job_ends.take((job.end, job.number))
         job.end = 0.0
-    return QlessFace(job.rules.max_failures)
+    return QlessData(job.rules.max_failures)
 
 
-def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
+def take_back(memory: EngineState, command: TakeBack, now: Now) -> Decision[None]:
     at = later(memory, now)
     held = [_held(memory, number) for number in dict.fromkeys(command.numbers)]
     via, t, rid = command.via, command.t, command.rid
@@ -104,28 +104,28 @@ def take_back(memory: Memory, command: TakeBack, now: Now) -> Decision[None]:
     return events, None, tuple({job.queue: None for job, _ in held})
 
 
-def stalled(memory: Memory, event: Stalled) -> None:
+def stalled(memory: EngineState, event: Stalled) -> None:
     job, lease = _held(memory, event.number)
     listed = memory.workers.has(lease.worker, job.jid)
     end_lease(memory, job, READY)
     if listed and lease.until is not None:
         memory.workers.give(lease.worker, job.jid, lease.until)
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None:
         shown = replace(face, state="stalled", worker="" if event.rid else lease.worker, expires=0.0)
-        history.write(memory, job, shown, history.entry(What.TIMED_OUT, event.t))
+        history.write(memory, job, shown, history.entry(HistoryKind.TIMED_OUT, event.t))
     job.since = event.at
     job.place = front(job)
     memory.stand_in(job, event.at)
     placement.place(memory, job)
 
 
-def renew(memory: Memory, command: Renew, now: Now) -> Decision[None]:
+def renew(memory: EngineState, command: Renew, now: Now) -> Decision[None]:
     job, lease = _held(memory, command.number)
     at, end = later(memory, now), now.steady + command.term
     # One that another door gave stays by the server's clock: no caller's time may end it.
     until = None if lease.until is None else command.t + command.term
-    lazy = job.rules.lapse is Lapse.LAZY
+    lazy = job.rules.lapse is LeaseExpiry.LAZY
     event = Renewed(at, job.number, lease.token, float("inf") if lazy else end, command.t)
     event.until, event.late, event.payload = until, end if lazy else None, command.payload
     return (event,) if command.unseen else (WorkerSeen(at, lease.worker, command.t), event), None, ()

@@ -12,21 +12,21 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, Topic, later
 from crossdock.engine.index import placement
-from crossdock.engine.job_view import face_of, row
+from crossdock.engine.job_view import qless_data, row
 from crossdock.engine.jobs.release import closing, leased_via
-from crossdock.engine.jobs.retry_policy import Told, exhausted, lapse_backoff, out_of_retries, put_off
+from crossdock.engine.jobs.retry_policy import FailureReport, exhausted, lapse_backoff, out_of_retries, put_off
 from crossdock.engine.qless import history, intervals
 from crossdock.engine.qless.pop import PORTION_BYTES, size
 from crossdock.engine.records.queues import is_full
 from crossdock.engine.records.stats import RETRY
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import LeaseNext
 from crossdock.model.commands.qless import CatchUp, LeaseNow
-from crossdock.model.events import AnyEvent, Failed, Lapsed, Readied, Warned
+from crossdock.model.events import AnyEvent, Failed, LeaseExpired, Readied, Warned
 from crossdock.model.job import Extra, Job, Lease, Number
-from crossdock.model.policies import Lapse
-from crossdock.model.protocol_data import What
+from crossdock.model.policies import LeaseExpiry
+from crossdock.model.protocol_data import HistoryKind
 
 if TYPE_CHECKING:
     from crossdock.engine.engine import Engine
@@ -38,7 +38,7 @@ GRACE_S = 10.0
 AT_MOST = 1_000
 
 
-def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number]]:
+def catch_up(memory: EngineState, command: CatchUp, now: Now) -> Decision[list[Number]]:
     lazy = memory.lazy.queues.get(command.queue)
     if lazy is None:
         return (), [], ()
@@ -51,7 +51,7 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     left = limit - len(handed)
     if command.intervals:
         fresh = bool(command.abrupt)
-        loose = frozenset(event.number for event in events if isinstance(event, Lapsed | Failed))
+        loose = frozenset(event.number for event in events if isinstance(event, LeaseExpired | Failed))
         events += intervals.spawn(memory, command.queue, command.t, left, command.via, now, fresh=fresh, loose=loose)
     due = [memory.jobs[number] for number in _due(memory, command, now, left)] if command.due else []
     if due:
@@ -63,7 +63,7 @@ def catch_up(memory: Memory, command: CatchUp, now: Now) -> Decision[list[Number
     return events, handed, (command.queue,) if events else ()
 
 
-def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tuple[Job, Lease]]:
+def _ran_out(memory: EngineState, command: CatchUp, now: Now, limit: int) -> list[tuple[Job, Lease]]:
     """Leases of jobs that end lazily: by their callers' clock if that is asked, else by the server's. Whoever asks may
     get all of them."""
     found: list[tuple[Job, Lease]] = []
@@ -74,7 +74,7 @@ def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tup
         if command.only and number != command.only:
             continue
         job = memory.jobs[number]
-        if job.lease is not None and job.rules.lapse is Lapse.LAZY:
+        if job.lease is not None and job.rules.lapse is LeaseExpiry.LAZY:
             room -= size(job)
             if room < 0 and found:
                 break
@@ -82,7 +82,7 @@ def _ran_out(memory: Memory, command: CatchUp, now: Now, limit: int) -> list[tup
     return found
 
 
-def _over(memory: Memory, command: CatchUp, now: Now) -> Iterator[Number]:
+def _over(memory: EngineState, command: CatchUp, now: Now) -> Iterator[Number]:
     lazy, t = memory.lazy.queues[command.queue], command.t
     if t is not None:
         yield from (number for _, _, number in takewhile(lambda lock: lock[0] <= t, lazy.locks))
@@ -92,7 +92,7 @@ def _over(memory: Memory, command: CatchUp, now: Now) -> Iterator[Number]:
             yield number
 
 
-def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
+def _due(memory: EngineState, command: CatchUp, now: Now, limit: int) -> Iterator[Number]:
     lazy = memory.lazy.queues[command.queue]
     if command.t is None:
         come = takewhile(lambda waits: waits[0] <= now.wall, lazy.due_at)
@@ -103,7 +103,9 @@ def _due(memory: Memory, command: CatchUp, now: Now, limit: int) -> Iterator[Num
     yield from (number for _, _, number in islice(ripe, max(0, limit)))
 
 
-def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]) -> list[Number]:
+def _end(
+    memory: EngineState, command: CatchUp, job: Job, lease: Lease, now: Now, events: list[AnyEvent]
+) -> list[Number]:
     """Events of one lease that ran out; the job, if it may be leased then."""
     at, t = later(memory, now), now.wall if command.t is None else command.t
     grace = history.number(memory, "grace-period", GRACE_S) if command.grace is None else command.grace
@@ -116,13 +118,13 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
             return []
     delay = lapse_backoff(memory, job, configured=command.php)
     if job.failures < job.rules.max_failures and delay > 0:
-        told = Told(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
+        told = FailureReport(command.via, lease.worker, "", "", lost=True, t=t, said=False, delay=delay)
         events.append(put_off(job, lease, at, now, told))
         return []
     if job.failures < job.rules.max_failures:
         handed = command.t is not None  # by such a call, to whoever makes it
         close = closing(job, lease, at, command.via, t)
-        events.append(Lapsed(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
+        events.append(LeaseExpired(*close, t, True, bool(command.abrupt), handed, leased_via(lease, command.via)))
         return [job.number]
     told = out_of_retries(job, lease, command.via, t, command.abrupt)
     told = told._replace(unbooked=command.unbooked, named=told.named or command.php)
@@ -130,7 +132,7 @@ def _end(memory: Memory, command: CatchUp, job: Job, lease: Lease, now: Now, eve
     return []
 
 
-def warned(memory: Memory, event: Warned) -> None:
+def warned(memory: EngineState, event: Warned) -> None:
     job = memory.jobs[event.number]
     placement.displace(memory, job)
     memory.workers.let_go(event.worker, job.jid)
@@ -138,9 +140,9 @@ def warned(memory: Memory, event: Warned) -> None:
         job.lease.until = event.until if job.lease.until is not None else None
         job.lease.late = event.late
         job.lease.end = inf
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None:
-        history.write(memory, job, face, history.entry(What.TIMED_OUT, event.t))
+        history.write(memory, job, face, history.entry(HistoryKind.TIMED_OUT, event.t))
     job.extra = replace(job.extra or Extra(), warned=True)
     placement.place(memory, job)
     memory.stats.book(job.queue, event.t, RETRY, 1.0)

@@ -6,18 +6,18 @@ from crossdock.engine import redaction
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.sort_keys import stamped
-from crossdock.engine.job_view import face_of, without_needs
+from crossdock.engine.job_view import qless_data, without_dependencies
 from crossdock.engine.jobs.complete import room
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
 from crossdock.engine.qless.put import stand
 from crossdock.engine.redaction import Redact
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import qless as c
-from crossdock.model.events import NeedsEdited, Noted, Removed, Reprioritised, Revived, Tagged
+from crossdock.model.events import DependenciesEdited, Noted, Removed, Reprioritised, Revived, Tagged
 from crossdock.model.job import Extra, Job, Links, Number
-from crossdock.model.protocol_data import Tag, What
+from crossdock.model.protocol_data import HistoryKind, Tag
 from crossdock.model.states import DEAD, FAILED, READY
 
 #: Brought back by one call, which says how many they were: about a tenth of a second in which nobody else is served.
@@ -26,19 +26,19 @@ UNFAILED_AT_MOST = 10_000
 Head = tuple[float, Number, str, str, str, str, str, str, int, int | float, int]
 
 
-def _head(memory: Memory, job: Job, via: str, now: Now) -> Head:
+def _head(memory: EngineState, job: Job, via: str, now: Now) -> Head:
     """What every event about one job says first."""
     worker = job.lease.worker if job.lease is not None else ""
     head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, worker)
     return (*head, job.attempts, job.priority, len(job.payload))
 
 
-def set_priority(memory: Memory, command: c.SetPriority, now: Now) -> Decision[None]:
+def set_priority(memory: EngineState, command: c.SetPriority, now: Now) -> Decision[None]:
     job = memory.jobs[command.number]
     return (Reprioritised(*_head(memory, job, command.via, now), command.t, command.priority),), None, ()
 
 
-def reprioritised(memory: Memory, event: Reprioritised) -> None:
+def reprioritised(memory: EngineState, event: Reprioritised) -> None:
     job = memory.jobs[event.number]
     placement.displace(memory, job)
     job.priority = event.to
@@ -47,7 +47,7 @@ def reprioritised(memory: Memory, event: Reprioritised) -> None:
     placement.place(memory, job)
 
 
-def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
+def edit_tags(memory: EngineState, command: c.EditTags, now: Now) -> Decision[None]:
     job = memory.jobs[command.number]
     tags: list[Tag] = list(job.extra.tags) if job.extra is not None else []
     known = list(tags)
@@ -59,7 +59,7 @@ def edit_tags(memory: Memory, command: c.EditTags, now: Now) -> Decision[None]:
     return (event,), None, ()
 
 
-def tagged(memory: Memory, event: Tagged) -> None:
+def tagged(memory: EngineState, event: Tagged) -> None:
     job = memory.jobs[event.number]
     job.extra = replace(job.extra or Extra(), tags=event.tags)
     for tag in event.gained:
@@ -67,13 +67,13 @@ def tagged(memory: Memory, event: Tagged) -> None:
     memory.tags.drop(job.number, job.jid, event.lost, clean=bool(job.extra.throttles))
 
 
-def edit_needs(memory: Memory, command: c.EditNeeds, now: Now) -> Decision[None]:
+def edit_needs(memory: EngineState, command: c.EditDependencies, now: Now) -> Decision[None]:
     job = memory.jobs[command.number]
-    event = NeedsEdited(*_head(memory, job, command.via, now), command.t, command.needs)
+    event = DependenciesEdited(*_head(memory, job, command.via, now), command.t, command.needs)
     return (event,), None, () if command.needs else (job.queue,)
 
 
-def needs_edited(memory: Memory, event: NeedsEdited) -> None:
+def needs_edited(memory: EngineState, event: DependenciesEdited) -> None:
     job = memory.jobs[event.number]
     placement.displace(memory, job)
     if memory.unresolved:
@@ -88,25 +88,25 @@ def needs_edited(memory: Memory, event: NeedsEdited) -> None:
     stand(memory, job, job.queue, event.at, event.t, listed=False)
 
 
-def note(memory: Memory, command: c.Note, now: Now, conceal: Redact | None = None) -> Decision[None]:
+def note(memory: EngineState, command: c.Note, now: Now, conceal: Redact | None = None) -> Decision[None]:
     job = memory.jobs[command.number]
     shown = None if conceal is None else redaction.note(conceal, job, command.entry.name)
     return (Noted(*_head(memory, job, command.via, now), command.t, command.entry, shown),), None, ()
 
 
-def noted(memory: Memory, event: Noted) -> None:
+def noted(memory: EngineState, event: Noted) -> None:
     job = memory.jobs[event.number]
     extra = job.extra or Extra()
-    job.extra = replace(extra, history=history.history(memory, extra.history, event.entry, face_of(job)))
+    job.extra = replace(extra, history=history.history(memory, extra.history, event.entry, qless_data(job)))
 
 
-def cancel(memory: Memory, command: c.Cancel, now: Now) -> Decision[None]:
+def cancel(memory: EngineState, command: c.Cancel, now: Now) -> Decision[None]:
     job, at = memory.jobs[command.number], later(memory, now)
     event = Removed(at, "canceled", command.via, last_rows([job], at), command.t, command.unbooked)
     return (event,), None, room(memory, job) if job.lease is not None else ()
 
 
-def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
+def unfail(memory: EngineState, command: c.Unfail, now: Now) -> Decision[int]:
     """The oldest of the group. An entry that was left behind (`stale`) is only taken out of the list: its job waits
     already, is being worked on, or is complete."""
     count, group = min(command.count, UNFAILED_AT_MOST), memory.failed_in.get(command.group)
@@ -120,7 +120,7 @@ def unfail(memory: Memory, command: c.Unfail, now: Now) -> Decision[int]:
 
 
 def revive(
-    memory: Memory, command: c.Revive, now: Now, unlisted: tuple[tuple[str, int, Number], ...] = ()
+    memory: EngineState, command: c.Revive, now: Now, unlisted: tuple[tuple[str, int, Number], ...] = ()
 ) -> Decision[int]:
     jobs = [
         job
@@ -134,16 +134,18 @@ def revive(
     return (event,), len(jobs), (command.queue,) if jobs else ()
 
 
-def revived(memory: Memory, event: Revived) -> None:
+def revived(memory: EngineState, event: Revived) -> None:
     for entry in event.unlisted:
         memory.stale.unlist(entry)
     for each in event.rows:
         job = memory.jobs[each.number]
         placement.displace(memory, job)
-        extra = without_needs(job.extra or Extra())
+        extra = without_dependencies(job.extra or Extra())
         job.extra = replace(
             extra,
-            history=history.history(memory, extra.history, history.entry(What.PUT, event.t, event.queue), face_of(job)),
+            history=history.history(
+                memory, extra.history, history.entry(HistoryKind.PUT, event.t, event.queue), qless_data(job)
+            ),
             result=None,
         )
         job.failures = 0

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from crossdock.engine.job_view import face_of, failed_at
+from crossdock.engine.job_view import failed_at, qless_data
 from crossdock.engine.records.stats import CURRENTLY_FAILED
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model import stats_retention
 from crossdock.model.events import Failed, Leased
 from crossdock.model.job import Extra, Job, Lease, Result
-from crossdock.model.protocol_data import Entry, QlessFace, What
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.model.states import (
     State,
 )
@@ -23,13 +23,13 @@ _HISTORY_DEFAULT = 100
 _HISTORY_AT_MOST = 1_000  #: whatever is configured, and of a script that knows no limit: all of it is in every reply
 
 # Looked up once: a member of an enumeration costs as much as a call.
-_POPPED = What.POPPED
-_DONE = What.DONE
+_POPPED = HistoryKind.POPPED
+_DONE = HistoryKind.DONE
 
 
 def history(
-    memory: Memory, entries: tuple[Entry, ...], entry: Entry, face: QlessFace | None = None
-) -> tuple[Entry, ...]:
+    memory: EngineState, entries: tuple[HistoryEntry, ...], entry: HistoryEntry, face: QlessData | None = None
+) -> tuple[HistoryEntry, ...]:
     """With one more, cut to `max-job-history` (protocol page, qless 4, P1)."""
     if not memory.config and len(entries) < _HISTORY_DEFAULT - 1:  # as most are: within any limit
         return (*entries, entry)
@@ -46,66 +46,66 @@ def history(
     return (*entries, entry)
 
 
-def number(memory: Memory, option: str, default: float) -> float:
+def number(memory: EngineState, option: str, default: float) -> float:
     """A setting that is a number, as the scripts read them; what is none counts as the default."""
     return stats_retention.number(memory.config.get(option), default)
 
 
-def lines(job: Job) -> tuple[Entry, ...]:
+def lines(job: Job) -> tuple[HistoryEntry, ...]:
     """A job's history: of another door's what its fields tell, and what was written into it by hand."""
     written = job.extra.history if job.extra is not None else ()
-    if face_of(job) is not None:
+    if qless_data(job) is not None:
         return written
-    told = Entry(float(floor(job.created)), What.PUT, job.queue)
+    told = HistoryEntry(float(floor(job.created)), HistoryKind.PUT, job.queue)
     if job.lease is None:
         return (told, *written)
     begun = job.lease.at if job.lease.t is None else job.lease.t
-    return (told, *written, Entry(float(floor(begun)), What.POPPED, job.lease.worker))
+    return (told, *written, HistoryEntry(float(floor(begun)), HistoryKind.POPPED, job.lease.worker))
 
 
-def entry(what: What, t: float, name: str = "", group: str = "", data: bytes = b"") -> Entry:
-    return Entry(float(floor(t)), what, name, group, data)
+def entry(what: HistoryKind, t: float, name: str = "", group: str = "", data: bytes = b"") -> HistoryEntry:
+    return HistoryEntry(float(floor(t)), what, name, group, data)
 
 
-def write(memory: Memory, job: Job, face: QlessFace, line: Entry | None = None, **changes: Any) -> None:
+def write(memory: EngineState, job: Job, face: QlessData, line: HistoryEntry | None = None, **changes: Any) -> None:
     """A new face, and a line of history with it."""
     extra = job.extra or Extra()
     lines = extra.history if line is None else history(memory, extra.history, line, face)
     job.extra = replace(extra, face=face, history=lines, **changes)
 
 
-def leased(memory: Memory, job: Job, extra: Extra, event: Leased) -> None:
+def leased(memory: EngineState, job: Job, extra: Extra, event: Leased) -> None:
     face = extra.face
-    if type(face) is QlessFace:
+    if type(face) is QlessData:
         t = event.at if event.t is None else event.t
         if memory.strays.jobs:
             memory.strays.popped(job.number, job.queue)
         shown = replace(face, time=t, due=None, state="", worker="", expires=event.until or 0.0)
-        lines = history(memory, extra.history, Entry(t // 1, _POPPED, event.worker), face)
+        lines = history(memory, extra.history, HistoryEntry(t // 1, _POPPED, event.worker), face)
         job.extra = replace(extra, face=shown, history=lines)
 
 
-def returned(memory: Memory, job: Job, lease: Lease) -> None:
+def returned(memory: EngineState, job: Job, lease: Lease) -> None:
     """A lease that nobody saw leaves no trace."""
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None and job.extra is not None:
         lines = job.extra.history
-        if lines and lines[-1].what is What.POPPED:
+        if lines and lines[-1].what is HistoryKind.POPPED:
             lines = lines[:-1]
         job.extra = replace(job.extra, face=replace(face, time=face.time - lease.wait_s), history=lines)
 
 
-def succeeded(memory: Memory, job: Job, extra: Extra, face: QlessFace, t: float, result: Result) -> None:
+def succeeded(memory: EngineState, job: Job, extra: Extra, face: QlessData, t: float, result: Result) -> None:
     """It is kept, and what it left behind with it."""
     shown = replace(face, time=t, due=None, state="", worker="", expires=0.0, queue="")
     job.failures = 0
-    lines = history(memory, extra.history, Entry(t // 1, _DONE), face)
+    lines = history(memory, extra.history, HistoryEntry(t // 1, _DONE), face)
     job.extra = replace(extra, face=shown, history=lines, error=None, result=result)
 
 
-def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None:
+def failed(memory: EngineState, job: Job, event: Failed, lease: Lease | None) -> None:
     """Its state is what it is now; the failure was noted before, if it was to be."""
-    face = face_of(job)
+    face = qless_data(job)
     if face is None:
         return
     t = event.at if event.t is None else event.t
@@ -114,8 +114,8 @@ def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None
         shown = replace(face, due=None, state="", worker="", expires=0.0, order=memory.counters.failed)
         who = "" if event.counted or not event.token else event.failure.worker or event.worker
         # When tries were over the oldest dialect tells to the fraction of a second.
-        what = What.EXHAUSTED if event.counted and event.token and not event.lost else What.FAILED
-        line = Entry(float(floor(t)) if who else t, what, who, event.failure.group)
+        what = HistoryKind.EXHAUSTED if event.counted and event.token and not event.lost else HistoryKind.FAILED
+        line = HistoryEntry(float(floor(t)) if who else t, what, who, event.failure.group)
         warned = job.extra is not None and job.extra.warned and not event.counted
         write(memory, job, shown, line, warned=warned)
     elif lease is not None:
@@ -125,26 +125,26 @@ def failed(memory: Memory, job: Job, event: Failed, lease: Lease | None) -> None
 
 def elsewhere(job: Job, queue: str) -> None:
     """It stands in another queue now, and does not say so (protocol page, qless 5, retry)."""
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None and job.extra is not None:
         job.extra = replace(job.extra, face=replace(face, queue=face.queue or job.queue))
         job.queue = queue
 
 
-def renewed(memory: Memory, job: Job, until: float) -> None:
-    face = face_of(job)
+def renewed(memory: EngineState, job: Job, until: float) -> None:
+    face = qless_data(job)
     if face is not None:
         write(memory, job, replace(face, expires=until))
 
 
-def ready(memory: Memory, job: Job) -> None:
+def ready(memory: EngineState, job: Job) -> None:
     """It need not wait any more."""
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None:
         write(memory, job, replace(face, due=None, state=""))
 
 
-def unfailed(memory: Memory, job: Job, queue: str) -> None:
+def unfailed(memory: EngineState, job: Job, queue: str) -> None:
     """A kept failure is one no longer: it is taken off the count of the day it happened on."""
     at = failed_at(job)
     if at is not None:

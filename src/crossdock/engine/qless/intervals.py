@@ -6,31 +6,31 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
-from crossdock.engine.job_view import face_of, row, without_needs
+from crossdock.engine.job_view import qless_data, row, without_dependencies
 from crossdock.engine.jobs.enqueue import enter
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.qless import history
 from crossdock.engine.qless.put import newest, rules, stand
 from crossdock.engine.qless.quirks.surfacing import leave_behind
 from crossdock.engine.records import throttles
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.qless import ClearInterval, SetInterval
 from crossdock.model.events import IntervalCleared, IntervalSet, Recurred
 from crossdock.model.job import Extra, Job, Number, Spec
-from crossdock.model.protocol_data import QlessFace, What
+from crossdock.model.protocol_data import HistoryKind, QlessData
 from crossdock.model.records import Interval
 
 #: Below 0 it puts the next slot off. Journals may hold one without an end, which no whole number can be made of.
 _BACKLOG_AT_LEAST = -(2**52)
 
 
-def set_interval(memory: Memory, command: SetInterval, now: Now) -> Decision[None]:
+def set_interval(memory: EngineState, command: SetInterval, now: Now) -> Decision[None]:
     event = IntervalSet(later(memory, now), command.interval, command.t, command.registers)
     return (event,), None, (command.interval.queue,)
 
 
-def interval_set(memory: Memory, event: IntervalSet) -> None:
+def interval_set(memory: EngineState, event: IntervalSet) -> None:
     interval = event.interval
     _take(memory, interval.jid)
     if event.registers:
@@ -44,29 +44,29 @@ def every(interval: Interval, seconds: float) -> Interval:
     return replace(interval, seconds=seconds, next=interval.next + by, next_at=interval.next_at + by)
 
 
-def _take(memory: Memory, jid: str) -> None:
+def _take(memory: EngineState, jid: str) -> None:
     before = memory.intervals.pop(jid, None)
     if before is not None:
         memory.lazy.recur_no_more(before)
 
 
-def _enter(memory: Memory, interval: Interval) -> None:
+def _enter(memory: EngineState, interval: Interval) -> None:
     memory.intervals[interval.jid] = interval
     memory.lazy.recur(interval)
 
 
-def clear_interval(memory: Memory, command: ClearInterval, now: Now) -> Decision[None]:
+def clear_interval(memory: EngineState, command: ClearInterval, now: Now) -> Decision[None]:
     if command.jid not in memory.intervals:
         return (), None, ()
     return (IntervalCleared(later(memory, now), command.jid),), None, ()
 
 
-def interval_cleared(memory: Memory, event: IntervalCleared) -> None:
+def interval_cleared(memory: EngineState, event: IntervalCleared) -> None:
     _take(memory, event.jid)
 
 
 def spawn(
-    memory: Memory,
+    memory: EngineState,
     queue: str,
     t: float | None,
     limit: int,
@@ -116,21 +116,21 @@ def _slots(interval: Interval, first: float, until: float, limit: int, number: i
 
 
 def _spec(interval: Interval, jid: str, slot: float) -> Spec:
-    face = QlessFace(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
-    line = history.entry(What.PUT, slot, interval.queue)
+    face = QlessData(interval.retries, slot, spawned_from=interval.jid, old=interval.old)
+    line = history.entry(HistoryKind.PUT, slot, interval.queue)
     extra = Extra(face=face, tags=interval.tags, history=(line,), throttles=interval.throttles)
     its_rules = rules(interval.retries)
     head = (jid, interval.queue, interval.kind, interval.payload, interval.form, interval.priority)
     return Spec(*head, its_rules, 0.0, extra)
 
 
-def _meet(memory: Memory, event: Recurred, loose: frozenset[Number]) -> None:
+def _meet(memory: EngineState, event: Recurred, loose: frozenset[Number]) -> None:
     """Say which of its jobs are there already, and what becomes of them."""
     for behind, spec in enumerate(event.specs):
         known = newest(memory, spec.jid)
         if known is None:
             continue
-        if known.number in loose and face_of(known) is not None:
+        if known.number in loose and qless_data(known) is not None:
             event.instead[behind] = row(known)
         elif _of_another_door(known):
             event.over = (*event.over, behind)
@@ -138,7 +138,7 @@ def _meet(memory: Memory, event: Recurred, loose: frozenset[Number]) -> None:
             event.instead[behind] = last_rows([known], event.at)[0]
 
 
-def recurred(memory: Memory, event: Recurred) -> None:
+def recurred(memory: EngineState, event: Recurred) -> None:
     interval = memory.intervals[event.jid]
     _take(memory, event.jid)
     _enter(memory, replace(interval, count=event.count, next=event.next, next_at=event.next_at))
@@ -151,16 +151,16 @@ def recurred(memory: Memory, event: Recurred) -> None:
             if not _of_another_door(known):
                 _overwrite(memory, known, spec, event)
             continue
-        slot = spec.extra.face.time if spec.extra is not None and isinstance(spec.extra.face, QlessFace) else event.t
+        slot = spec.extra.face.time if spec.extra is not None and isinstance(spec.extra.face, QlessData) else event.t
         enter(memory, spec, number, event.at, origin, event.at, slot, listed=False, tagged=event.t)
 
 
 def _of_another_door(job: Job) -> bool:
     """Or held through one: no caller's clock takes such a job from anybody. The slot is passed over."""
-    return face_of(job) is None or (job.lease is not None and job.lease.until is None)
+    return qless_data(job) is None or (job.lease is not None and job.lease.until is None)
 
 
-def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
+def _overwrite(memory: EngineState, job: Job, spec: Spec, event: Recurred) -> None:
     """A job of that name is there already: it becomes this one, and keeps its history. Its script adds it to the queue,
     and takes it out of nothing."""
     placement.displace(memory, job)
@@ -170,8 +170,8 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     job.lease = None
     for tag in _tags(spec):
         memory.tags.add(job.number, job.jid, tag, event.t)
-    old, new = without_needs(job.extra or Extra()), spec.extra or Extra()
-    before, its_face = face_of(job), new.face if isinstance(new.face, QlessFace) else None
+    old, new = without_dependencies(job.extra or Extra()), spec.extra or Extra()
+    before, its_face = qless_data(job), new.face if isinstance(new.face, QlessData) else None
     if before is not None and its_face is not None:  # it is found under the tags it had until it is gone
         its_face = replace(its_face, sticky=tuple(dict.fromkeys((*before.sticky, *old.tags))), backoff=before.backoff)
     lines = new.history if event.fresh else history.history(memory, old.history, new.history[0], its_face)
@@ -179,7 +179,7 @@ def _overwrite(memory: Memory, job: Job, spec: Spec, event: Recurred) -> None:
     job.kind = memory.share(spec.kind)
     job.payload, job.form, job.priority, job.rules = spec.payload, spec.form, spec.priority, spec.rules
     job.failures, job.due = 0, 0.0
-    slot = new.face.time if isinstance(new.face, QlessFace) else event.t
+    slot = new.face.time if isinstance(new.face, QlessData) else event.t
     stand(memory, job, spec.queue, event.at, slot, listed=False, waits=False)
 
 

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from math import inf, nextafter
 from typing import Any, Final, Protocol, TypeAlias
 
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Lease, Number
 from crossdock.model.records import Interval
@@ -27,10 +27,10 @@ class LazyQueue:
     __slots__ = ("_late", "_locks", "alarm", "due", "due_at", "fresh", "next_steady", "next_t", "slots")
 
     def __init__(self, alarm: float = inf) -> None:
-        self.due: Order[ByCaller] = Order()  #: jobs that wait for a time
-        self.due_at: Order[tuple[float, Number]] = Order()  #: the same by wall
-        self._locks: Order[ByCaller] = Order()
-        self._late: Order[tuple[float, Number]] = Order()
+        self.due: SortedList[ByCaller] = SortedList()  #: jobs that wait for a time
+        self.due_at: SortedList[tuple[float, Number]] = SortedList()  #: the same by wall
+        self._locks: SortedList[ByCaller] = SortedList()
+        self._late: SortedList[tuple[float, Number]] = SortedList()
         self.fresh: dict[Number, Job] = {}  #: leased, and in neither of the two yet
         self.slots = NONE
         # Nothing falls due before these: by a caller's clock, and by the server's. There is no saying when the time of
@@ -43,14 +43,14 @@ class LazyQueue:
         return bool(self.fresh or self._locks or self._late or self.due or self.slots)
 
     @property
-    def locks(self) -> Order[ByCaller]:
+    def locks(self) -> SortedList[ByCaller]:
         """Leases with an end by their caller's clock, of jobs of any door."""
         if self.fresh:
             self.sort()
         return self._locks
 
     @property
-    def late(self) -> Order[tuple[float, Number]]:
+    def late(self) -> SortedList[tuple[float, Number]]:
         """Leases that end lazily, by steady."""
         if self.fresh:
             self.sort()
@@ -90,15 +90,15 @@ class LazyQueue:
         return self.locks.bisect_left((t, "", 0))
 
 
-class Lazy:
+class LazyDeadlines:
     """When somebody who waits for a job is to be asked again, alarms say: of leases by steady, of the rest by wall."""
 
     __slots__ = ("_heard", "lates", "queues", "walls")
 
     def __init__(self) -> None:
         self.queues: dict[str, LazyQueue] = {}  #: those that have something
-        self.lates = Alarms(self.queues)
-        self.walls = Alarms(self.queues)
+        self.lates = QueueDeadlines(self.queues)
+        self.walls = QueueDeadlines(self.queues)
         self._heard = -inf  #: alarms by wall up to then
 
     def of(self, name: str) -> LazyQueue:
@@ -159,7 +159,7 @@ class Lazy:
     def recur(self, interval: Interval) -> None:
         queue = self._of(interval.queue)
         if queue.slots is NONE:
-            queue.slots = Slots()
+            queue.slots = IntervalTimes()
         queue.slots.add(interval)
         if interval.by_server:
             queue.next_steady = -inf
@@ -216,7 +216,7 @@ class Lazy:
                     self.walls.set(name, at)
 
 
-def _behind(order: Order[Any], at: float) -> float:
+def _behind(order: SortedList[Any], at: float) -> float:
     """The next deadline after that time: by value, since an index would have to be counted anew after each change."""
     first: float = next(order.irange((nextafter(at, inf),)), (inf,))[0]
     return first
@@ -231,13 +231,13 @@ def _behind(order: Order[Any], at: float) -> float:
 Slot: TypeAlias = tuple[float, str]  #: time, whose
 
 
-class Slots:
+class IntervalTimes:
     __slots__ = ("at", "callers", "own")
 
     def __init__(self) -> None:
-        self.callers: Order[Slot] = Order()  #: those that follow callers' clocks, by these
-        self.own: Order[Slot] = Order()  #: those that follow the server's, by wall
-        self.at: Order[Slot] = Order()  #: both by wall
+        self.callers: SortedList[Slot] = SortedList()  #: those that follow callers' clocks, by these
+        self.own: SortedList[Slot] = SortedList()  #: those that follow the server's, by wall
+        self.at: SortedList[Slot] = SortedList()  #: both by wall
 
     def __len__(self) -> int:
         return len(self.at)
@@ -250,7 +250,7 @@ class Slots:
         self._order(interval).take((interval.next, interval.jid))
         self.at.take((interval.next_at, interval.jid))
 
-    def _order(self, interval: Interval) -> Order[Slot]:
+    def _order(self, interval: Interval) -> SortedList[Slot]:
         return self.own if interval.by_server else self.callers
 
     def come(self, t: float | None, wall: float, limit: int) -> Iterator[tuple[float, str, float]]:
@@ -266,7 +266,7 @@ class Slots:
 
 
 #: Of queues that have no intervals, which are nearly all.
-NONE: Final = Slots()
+NONE: Final = IntervalTimes()
 
 
 # Which of many queues has a deadline next, where each of them keeps its own in order.
@@ -283,7 +283,7 @@ class Names(Container[str], Sized, Protocol):
 _STALE_AT_MOST: Final = 1_000
 
 
-class Alarms:
+class QueueDeadlines:
     __slots__ = ("_alive", "_heap", "at")
 
     def __init__(self, alive: Names) -> None:

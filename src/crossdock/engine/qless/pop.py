@@ -13,14 +13,14 @@ from crossdock.engine.qless import history
 from crossdock.engine.qless.quirks import surfacing
 from crossdock.engine.records import links, throttles
 from crossdock.engine.resqu import batch_queues
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command
 from crossdock.model.commands.qless import CatchUp, LeaseThese, Pop
 from crossdock.model.events import AnyEvent, Leased, Surfaced, WorkerSeen
-from crossdock.model.job import Bound, Job, Number
-from crossdock.model.policies import Lapse
-from crossdock.model.protocol_data import QlessFace, What
+from crossdock.model.job import Job, LeaseBinding, Number
+from crossdock.model.policies import LeaseExpiry
+from crossdock.model.protocol_data import HistoryKind, QlessData
 from crossdock.model.states import HELD, READY
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ from typing import Final
 T = TypeVar("T")
 
 _FOR_EVER = float("inf")
-_LAZY = Lapse.LAZY
-_WORKER = Bound.WORKER
+_LAZY = LeaseExpiry.LAZY
+_WORKER = LeaseBinding.WORKER
 
 #: Held ones are of batches.
 _LEASABLE = frozenset({READY, HELD})
@@ -43,7 +43,7 @@ AT_MOST = 10_000
 _ROUNDS_AT_MOST = 100
 
 
-def pop(memory: Memory, command: Pop, now: Now) -> Decision[list[Job]] | None:
+def pop(memory: EngineState, command: Pop, now: Now) -> Decision[list[Job]] | None:
     """None: something has to be carried out or looked at first (`pop_in_steps`)."""
     name, t = command.queue, command.t
     queue = memory.queues.get(name)
@@ -90,7 +90,7 @@ def pop_in_steps(engine: "Engine", command: Pop, now: Now) -> Decision[list[Job]
     return events, jobs, stirred
 
 
-def _count(memory: Memory, command: Pop) -> int:
+def _count(memory: EngineState, command: Pop) -> int:
     count = command.count
     if memory.limits and not command.unlimited:
         count = min(count, room(memory, command.queue, command.t))
@@ -145,7 +145,7 @@ def _throttled(
     return events, jobs, tuple(notices)
 
 
-def room(memory: Memory, name: str, t: float) -> float:
+def room(memory: EngineState, name: str, t: float) -> float:
     """How many leases more its limit allows the queue; those that ran out do not count."""
     most = memory.limits.get(name)
     if most is None:
@@ -154,7 +154,7 @@ def room(memory: Memory, name: str, t: float) -> float:
     return max(0.0, most - (memory.leased_in.get(name, 0) - lazy.over(t)))
 
 
-def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[Job]]:
+def lease_these(memory: EngineState, command: LeaseThese, now: Now) -> Decision[list[Job]]:
     stale: list[Job] = []
     numbers = command.numbers
     jobs = [memory.jobs[number] for number in numbers]
@@ -178,7 +178,7 @@ def lease_these(memory: Memory, command: LeaseThese, now: Now) -> Decision[list[
     return events, leased, ()
 
 
-def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Job]) -> Iterator[Job]:
+def _next(memory: EngineState, command: LeaseThese, now: Now, stale: list[Job]) -> Iterator[Job]:
     """The first of the queue besides those that are handed over; what has expired there goes to `stale` instead."""
     queue = memory.queues.get(command.queue)
     if queue is None or command.count < 1:
@@ -202,11 +202,11 @@ def _next(memory: Memory, command: LeaseThese, now: Now, stale: list[Job]) -> It
 def _put(job: Job) -> float:
     """When it was put where it is, in whole seconds."""
     lines = job.extra.history if job.extra is not None else ()
-    return next((line.when for line in reversed(lines) if line.what is What.PUT), float(floor(job.since)))
+    return next((line.when for line in reversed(lines) if line.what is HistoryKind.PUT), float(floor(job.since)))
 
 
 def _leases(
-    memory: Memory,
+    memory: EngineState,
     command: Pop | LeaseThese,
     jobs: Iterable[Job],
     now: Now,
@@ -221,7 +221,7 @@ def _leases(
         token += 1
         extra, number = job.extra, job.number
         face = extra.face if extra is not None else None
-        waited = t - (face.time if type(face) is QlessFace else job.since)
+        waited = t - (face.time if type(face) is QlessData else job.since)
         if job.state is HELD:  # in a batch, which came to this queue as a whole
             waited = t - batch_queues.since(memory, job)
         elif whole:

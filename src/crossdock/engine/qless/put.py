@@ -10,39 +10,47 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.sort_keys import stamped
 from crossdock.engine.index.tags import name
-from crossdock.engine.job_view import edges_of, face_of, failed_at, group_of, needs_of
+from crossdock.engine.job_view import dependencies_of, edges_of, failed_at, group_of, qless_data
 from crossdock.engine.jobs.release import ended
 from crossdock.engine.qless import history
 from crossdock.engine.qless.history import unfailed
 from crossdock.engine.records import throttles
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.qless import Put
 from crossdock.model.events import Held, Moved, Pushed
 from crossdock.model.job import Extra, Form, Job, Links, Number, Spec
-from crossdock.model.policies import Lapse, Lost, Rules, Then, intern
-from crossdock.model.protocol_data import Entry, QlessFace, What
+from crossdock.model.policies import DependencyLoss, Disposition, LeaseExpiry, Policy, intern
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.model.states import BLOCKED, OVER, READY, SCHEDULED, State, move
 
 RETRIES = 5
 _TRIES_AT_MOST = 2**53
-_PUT = What.PUT
+_PUT = HistoryKind.PUT
 
 
 @lru_cache(maxsize=256)
-def rules(retries: float) -> Rules:
+def rules(retries: float) -> Policy:
     """qless' row of MODEL section 6."""
     tries = floor(max(-1.0, min(retries, _TRIES_AT_MOST)))
-    return intern(Rules(tries, exhausted=Then.FAILED, success=Then.COMPLETE, lapse=Lapse.LAZY, lost=Lost.WAITS_ON))
+    return intern(
+        Policy(
+            tries,
+            exhausted=Disposition.FAILED,
+            success=Disposition.COMPLETE,
+            lapse=LeaseExpiry.LAZY,
+            lost=DependencyLoss.WAITS_ON,
+        )
+    )
 
 
-def newest(memory: Memory, jid: str) -> Job | None:
+def newest(memory: EngineState, jid: str) -> Job | None:
     """The live or kept job of that name; the newest, where a door allows several."""
     number = memory.jids.newest(jid)
     return None if number is None else memory.jobs[number]
 
 
-def open_needs(memory: Memory, jids: Iterable[str], itself: str = "", number: Number = 0) -> tuple[Number, ...]:
+def open_needs(memory: EngineState, jids: Iterable[str], itself: str = "", number: Number = 0) -> tuple[Number, ...]:
     """Those of these jobs that may still succeed. A job may need itself, and then waits for ever."""
     found: dict[Number, None] = {}
     for jid in jids:
@@ -55,7 +63,7 @@ def open_needs(memory: Memory, jids: Iterable[str], itself: str = "", number: Nu
     return tuple(found)
 
 
-def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
+def put(memory: EngineState, command: Put, now: Now) -> Decision[None]:
     job = newest(memory, command.jid)
     if job is None:
         return _put_new(memory, command, now)
@@ -63,10 +71,10 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     delayed = command.delay > 0
     due, due_t = (now.wall + command.delay, t + command.delay) if delayed else (0.0, None)
     needs = open_needs(memory, command.needs, command.jid, job.number)
-    before = face_of(job)
+    before = qless_data(job)
     retries = command.retries if command.retries is not None else RETRIES if before is None else before.retries
     backoff = command.backoff if command.backoff is not None or before is None else before.backoff
-    face = QlessFace(retries, t, due_t, old=command.old, backoff=backoff)
+    face = QlessData(retries, t, due_t, old=command.old, backoff=backoff)
     if due_t is not None and needs:
         face = replace(face, parked=(due_t, due))
     tags = command.tags
@@ -113,20 +121,20 @@ def put(memory: Memory, command: Put, now: Now) -> Decision[None]:
     return (move,), None, tuple(stirred)
 
 
-def _put_new(memory: Memory, command: Put, now: Now) -> Decision[None]:
+def _put_new(memory: EngineState, command: Put, now: Now) -> Decision[None]:
     t, at, wall = command.t, later(memory, now), now.wall
     number = memory.counters.number + 1
     due, due_t = (wall + command.delay, t + command.delay) if command.delay > 0 else (0.0, None)
     needs = open_needs(memory, command.needs, command.jid, number) if command.needs else ()
     retries = RETRIES if command.retries is None else command.retries
-    face = QlessFace(retries, t, due_t, old=command.old, backoff=command.backoff)
+    face = QlessData(retries, t, due_t, old=command.old, backoff=command.backoff)
     if due_t is not None and needs:
         face = replace(face, parked=(due_t, due))
     extra = Extra(
         face=face,
         links=Links(needs=needs) if needs else None,
         tags=command.tags or (),
-        history=(Entry(t // 1, _PUT, command.queue),),
+        history=(HistoryEntry(t // 1, _PUT, command.queue),),
         throttles=command.throttles,
     )
     spec = _spec(command, command.priority or 0, rules(retries), due, extra)
@@ -138,7 +146,7 @@ def _put_new(memory: Memory, command: Put, now: Now) -> Decision[None]:
 
 
 def _held(
-    memory: Memory, command: Put, number: Number, priority: float, now: Now, job: Job | None = None
+    memory: EngineState, command: Put, number: Number, priority: float, now: Now, job: Job | None = None
 ) -> Held | None:
     """Of a job that finds a throttle full as soon as it is put."""
     known = ((name, memory.throttles.get(name)) for name in command.throttles)
@@ -150,18 +158,18 @@ def _held(
     return Held(*head, attempts, priority, len(command.payload), command.t, full)
 
 
-def _spec(command: Put, priority: float, its_rules: Rules, due: float, extra: Extra) -> Spec:
+def _spec(command: Put, priority: float, its_rules: Policy, due: float, extra: Extra) -> Spec:
     form: Form = command.form
     return Spec(command.jid, command.queue, command.kind, command.payload, form, priority, its_rules, due, extra)
 
 
-def moved(memory: Memory, event: Moved) -> None:
+def moved(memory: EngineState, event: Moved) -> None:
     job, to, t = memory.jobs[event.number], event.to, event.t
     lines = history.lines(job)
     placement.displace(memory, job)
     if memory.unresolved:
         dependents.leave(memory, job, ())
-    before = face_of(job)
+    before = qless_data(job)
     if job.state is not State.COMPLETE:  # then it names no queue
         memory.strays.out_of(job.number, before.queue if before is not None and before.queue else job.queue)
     if job.lease is not None:
@@ -183,8 +191,8 @@ def moved(memory: Memory, event: Moved) -> None:
     links = Links(needs=needs) if needs else None
     if old.links is not None:
         links = replace(old.links, needs=needs, ttl_s=0.0)
-    its_face = new.face if isinstance(new.face, QlessFace) else None
-    lines = history.history(memory, lines, history.entry(What.PUT, t, to.queue), its_face)
+    its_face = new.face if isinstance(new.face, QlessData) else None
+    lines = history.history(memory, lines, history.entry(HistoryKind.PUT, t, to.queue), its_face)
     extra = replace(old, face=new.face, links=links, tags=new.tags, history=lines, result=None)
     job.extra = replace(extra, throttles=new.throttles, stage="")
     if job.end:  # another door's time to live: its new rules know none
@@ -197,11 +205,11 @@ def moved(memory: Memory, event: Moved) -> None:
     stand(memory, job, to.queue, event.at, t, listed=True)
 
 
-def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
+def _retag(memory: EngineState, job: Job, to: Spec, t: float) -> None:
     """It is found no longer under the tags it had, but for those that are to stay."""
     if job.extra is not None:
         face = to.extra.face if to.extra is not None else None
-        stay = {name(tag) for tag in face.sticky} if isinstance(face, QlessFace) else ()
+        stay = {name(tag) for tag in face.sticky} if isinstance(face, QlessData) else ()
         left = [tag for tag in job.extra.tags if name(tag) not in stay]
         memory.tags.drop(job.number, job.jid, left, clean=bool(job.extra.throttles))
     if to.extra is not None:
@@ -210,15 +218,15 @@ def _retag(memory: Memory, job: Job, to: Spec, t: float) -> None:
 
 
 def stand(
-    memory: Memory, job: Job, queue: str, at: float, t: float, *, listed: bool, waits: bool | None = None
+    memory: EngineState, job: Job, queue: str, at: float, t: float, *, listed: bool, waits: bool | None = None
 ) -> None:
     """Place a job that was taken out of wherever it stood: blocked while it needs others, scheduled while it waits for
     a time, else ready by `t`. `waits`: for others, whatever it needs."""
-    face = face_of(job)
+    face = qless_data(job)
     job.queue = (memory.queue(queue, at, t) if listed else memory.standing(queue, at)).name
     timed = bool(job.due) and face is not None and face.due is not None
     if waits is None:
-        waits = bool(needs_of(job)) and not (timed and face is not None and face.old)
+        waits = bool(dependencies_of(job)) and not (timed and face is not None and face.old)
     if waits:
         state = BLOCKED
     elif timed:

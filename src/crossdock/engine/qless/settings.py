@@ -5,7 +5,7 @@ from itertools import islice, takewhile
 from crossdock.engine.decision import Decision, later, purge_clock
 from crossdock.engine.job_view import row
 from crossdock.engine.qless import history
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model import stats_retention
 from crossdock.model.clock import Now
 from crossdock.model.commands import qless as c
@@ -24,12 +24,12 @@ _ONE_MORE_FOR = 500
 _RETIRED_AT_MOST = 1_000
 
 
-def configure(memory: Memory, command: c.Configure, now: Now) -> Decision[None]:
+def configure(memory: EngineState, command: c.Configure, now: Now) -> Decision[None]:
     stirred = (command.option.removesuffix(_LIMIT),) if command.option.endswith(_LIMIT) else ()
     return (Configured(later(memory, now), command.option, command.value),), None, stirred
 
 
-def configured(memory: Memory, event: Configured) -> None:
+def configured(memory: EngineState, event: Configured) -> None:
     if event.value is None:
         memory.config.pop(event.option, None)
     else:
@@ -37,7 +37,7 @@ def configured(memory: Memory, event: Configured) -> None:
     obey(memory)
 
 
-def obey(memory: Memory) -> None:
+def obey(memory: EngineState) -> None:
     """What is read often, out of the settings."""
     memory.limits = {
         option.removesuffix(_LIMIT): most
@@ -47,52 +47,52 @@ def obey(memory: Memory) -> None:
     memory.stats.keep(*stats_retention.of(memory.config))
 
 
-def watch(memory: Memory, command: c.Watch, now: Now) -> Decision[None]:
+def watch(memory: EngineState, command: c.Watch, now: Now) -> Decision[None]:
     return (Watched(later(memory, now), command.jid, command.t),), None, ()
 
 
-def watched(memory: Memory, event: Watched) -> None:
+def watched(memory: EngineState, event: Watched) -> None:
     memory.watched[event.jid] = event.t
 
 
-def unwatch(memory: Memory, command: c.Unwatch, now: Now) -> Decision[None]:
+def unwatch(memory: EngineState, command: c.Unwatch, now: Now) -> Decision[None]:
     return (Unwatched(later(memory, now), command.jid),), None, ()
 
 
-def unwatched(memory: Memory, event: Unwatched) -> None:
+def unwatched(memory: EngineState, event: Unwatched) -> None:
     memory.watched.pop(event.jid, None)
 
 
-def worker_seen(memory: Memory, event: WorkerSeen) -> None:
+def worker_seen(memory: EngineState, event: WorkerSeen) -> None:
     memory.workers.see(event.worker, event.t)
 
 
-def forget_workers(memory: Memory, command: c.ForgetWorkers, now: Now) -> Decision[None]:
+def forget_workers(memory: EngineState, command: c.ForgetWorkers, now: Now) -> Decision[None]:
     if not command.workers:
         return (), None, ()
     return (WorkersForgotten(later(memory, now), list(command.workers), command.with_jobs),), None, ()
 
 
-def workers_forgotten(memory: Memory, event: WorkersForgotten) -> None:
+def workers_forgotten(memory: EngineState, event: WorkersForgotten) -> None:
     for worker in event.workers:
         memory.workers.forget(worker, with_jobs=event.with_jobs)
 
 
-def _kept(memory: Memory) -> tuple[float, float]:
+def _kept(memory: EngineState) -> tuple[float, float]:
     """For how long, and how many."""
     if not memory.config:
         return KEPT_S, KEPT
     return history.number(memory, "jobs-history", KEPT_S), max(0.0, history.number(memory, "jobs-history-count", KEPT))
 
 
-def may_retire(memory: Memory, t: float) -> bool:
+def may_retire(memory: EngineState, t: float) -> bool:
     """After a success at that time, by its caller's clock."""
     seconds, most = _kept(memory)
     completed = memory.completed
     return len(completed) > most + most // _ONE_MORE_FOR or not 0.0 <= completed.first()[0] > t - seconds
 
 
-def retire(memory: Memory, t: float, now: Now, own: bool) -> Removed | None:
+def retire(memory: EngineState, t: float, now: Now, own: bool) -> Removed | None:
     """Successful jobs that are too old by then, or too many (protocol page, qless 4, P7). `own`: the time is that of
     the server's wall clock. It may be wrong, so they must be as old by the steady clock."""
     completed = memory.completed

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.sort_keys import stamped
-from crossdock.engine.job_view import face_of, row
+from crossdock.engine.job_view import qless_data, row
 from crossdock.engine.qless import history
 from crossdock.engine.qless.put import newest
 from crossdock.engine.records import throttles
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Touched
+from crossdock.model.commands.core import FollowUp
 from crossdock.model.commands.qless import FreeHeld, FreeThrottle, SetThrottle
 from crossdock.model.events import Held, ThrottleFreed, ThrottleSet, Unheld
 from crossdock.model.job import Job
-from crossdock.model.protocol_data import What
+from crossdock.model.protocol_data import HistoryKind
 from crossdock.model.records import Throttle
 from crossdock.model.states import HELD, READY, State, move
 
@@ -32,7 +32,7 @@ _FOR_EVER = float("inf")
 _AT_ONCE = 10
 
 
-def is_held(memory: Memory, event: Held) -> None:
+def is_held(memory: EngineState, event: Held) -> None:
     job = memory.jobs[event.number]
     state = move(job.state, HELD)
     placement.displace(memory, job)
@@ -40,19 +40,21 @@ def is_held(memory: Memory, event: Held) -> None:
     throttle = memory.throttles.get(event.throttle)
     if throttle is not None:
         throttles.wait(memory, throttle, job.jid, event.t)
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None:
         again = face.state == "throttled"
-        line = None if again else history.entry(What.THROTTLED, event.t, job.queue)
+        line = None if again else history.entry(HistoryKind.THROTTLED, event.t, job.queue)
         history.write(memory, job, replace(face, state="throttled", held=event.t), line)
     placement.place(memory, job)
 
 
-def room(memory: Memory, freed: Iterable[Touched], t: float | None, now: Now) -> tuple[list[Unheld], tuple[str, ...]]:
+def room(
+    memory: EngineState, freed: Iterable[FollowUp], t: float | None, now: Now
+) -> tuple[list[Unheld], tuple[str, ...]]:
     """Those who need not wait any more, and their queues."""
     events: list[Unheld] = []
     stirred: dict[str, None] = {}
-    by_name: dict[str, list[Touched]] = {}
+    by_name: dict[str, list[FollowUp]] = {}
     for each in freed:
         by_name.setdefault(each.throttle, []).append(each)
     for name, ends in by_name.items():
@@ -72,7 +74,9 @@ def _queues(jobs: Iterable[Job]) -> list[str]:
     return [job.queue for job in jobs if job.state in (HELD, READY)]
 
 
-def _called(memory: Memory, throttle: Throttle, ends: Sequence[Touched], now: Now) -> tuple[list[str], list[Job], int]:
+def _called(
+    memory: EngineState, throttle: Throttle, ends: Sequence[FollowUp], now: Now
+) -> tuple[list[str], list[Job], int]:
     """Who waited for longest when each of the places was free. The script calls as many as there is room for at every
     end, and whom it calls has no place yet: where several end together it calls some more, who may have to wait again.
     One of those that ended may have been called before: nobody is called in its stead. Beyond `dependents.AT_ONCE` they
@@ -93,14 +97,14 @@ def _called(memory: Memory, throttle: Throttle, ends: Sequence[Touched], now: No
                 continue
             jids.append(jid)
             job = newest(memory, jid)
-            if job is not None and face_of(job) is not None:  # who is gone takes nobody's place
+            if job is not None and qless_data(job) is not None:  # who is gone takes nobody's place
                 jobs.append(job)
                 places -= 1
         owed += max(0, places)
     return jids, jobs, min(owed, len(throttle.pending) - len(jids))
 
 
-def free_held(memory: Memory, command: FreeHeld, now: Now) -> Decision[int]:
+def free_held(memory: EngineState, command: FreeHeld, now: Now) -> Decision[int]:
     """Of the first throttle that had room for more than one command could free. It may have less room by now."""
     if not memory.owed:
         return (), 0, ()
@@ -112,13 +116,13 @@ def free_held(memory: Memory, command: FreeHeld, now: Now) -> Decision[int]:
     if throttle is not None and throttle.pending:
         room = int(max(0.0, min(owed, throttle.most(now.steady) - len(throttle.holders))))
         jids = [jid for _, jid in memory.pending[name].front(min(room, command.limit))]
-        jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and face_of(job) is not None]
+        jobs = [job for jid in jids if (job := newest(memory, jid)) is not None and qless_data(job) is not None]
         left = min(room - len(jobs), len(throttle.pending) - len(jids))
     event = Unheld(later(memory, now), name, t, jids, [row(job) for job in jobs], left)
     return (event,), len(jids), tuple(dict.fromkeys(_queues(jobs)))
 
 
-def unheld(memory: Memory, event: Unheld) -> None:
+def unheld(memory: EngineState, event: Unheld) -> None:
     if event.owed:
         memory.owed[event.name] = event.owed, event.t
     else:
@@ -131,7 +135,7 @@ def unheld(memory: Memory, event: Unheld) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         if job.state not in (HELD, READY):  # it was put elsewhere meanwhile: the script leaves it there, and here
-            face = face_of(job)
+            face = qless_data(job)
             queue = face.queue if face is not None and face.queue else job.queue
             if job.state is not State.COMPLETE:
                 memory.strays.add(work=[(queue, stamped(job, event.t))])
@@ -145,7 +149,7 @@ def unheld(memory: Memory, event: Unheld) -> None:
     throttles.tidy(memory, event.name)
 
 
-def set_throttle(memory: Memory, command: SetThrottle, now: Now) -> Decision[None]:
+def set_throttle(memory: EngineState, command: SetThrottle, now: Now) -> Decision[None]:
     known = memory.throttles.get(command.name)
     if command.maximum is None:
         if known is None or known.end is None:
@@ -157,7 +161,7 @@ def set_throttle(memory: Memory, command: SetThrottle, now: Now) -> Decision[Non
     return (ThrottleSet(later(memory, now), command.name, command.maximum, end),), None, ()
 
 
-def throttle_set(memory: Memory, event: ThrottleSet) -> None:
+def throttle_set(memory: EngineState, event: ThrottleSet) -> None:
     throttle = memory.throttles.get(event.name)
     if throttle is None:
         throttle = memory.throttles[event.name] = Throttle("", 0, named=event.name)
@@ -165,12 +169,12 @@ def throttle_set(memory: Memory, event: ThrottleSet) -> None:
     throttles.tidy(memory, event.name)
 
 
-def free_throttle(memory: Memory, command: FreeThrottle, now: Now) -> Decision[None]:
+def free_throttle(memory: EngineState, command: FreeThrottle, now: Now) -> Decision[None]:
     if command.name not in memory.throttles:
         return (), None, ()
     return (ThrottleFreed(later(memory, now), command.name, list(command.jids)),), None, ()
 
 
-def throttle_freed(memory: Memory, event: ThrottleFreed) -> None:
+def throttle_freed(memory: EngineState, event: ThrottleFreed) -> None:
     for jid in event.jids:
         throttles.free(memory, event.name, jid)

@@ -14,22 +14,22 @@ from crossdock.engine.jobs.enqueue import enter
 from crossdock.engine.qless import settings, throttles
 from crossdock.engine.records import progress
 from crossdock.engine.resqu import unique_ids
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import CommitGroup, Follow, OpenGroup, Touched
-from crossdock.model.events import AnyEvent, GroupCalled, GroupCommitted, GroupFinished, GroupOpened
-from crossdock.model.job import Call
-from crossdock.model.records import Group
+from crossdock.model.commands.core import CommitBatch, Follow, FollowUp, OpenBatch
+from crossdock.model.events import AnyEvent, BatchCallbackPushed, BatchCommitted, BatchFinished, BatchOpened
+from crossdock.model.job import Callback
+from crossdock.model.records import Batch
 
 UNCOMMITTED_S = 1_800.0
 COMMITTED_S = 30 * 86_400.0
 DONE_S = 1_800.0  #: after its success, so that its status can still be read
 
 
-def open_group(memory: Memory, command: OpenGroup, now: Now) -> Decision[bool]:
+def open_group(memory: EngineState, command: OpenBatch, now: Now) -> Decision[bool]:
     if command.name in memory.groups or (command.parent and command.parent not in memory.groups):
         return (), False, ()
-    event = GroupOpened(
+    event = BatchOpened(
         later(memory, now),
         command.name,
         command.via,
@@ -42,8 +42,8 @@ def open_group(memory: Memory, command: OpenGroup, now: Now) -> Decision[bool]:
     return (event,), True, ()
 
 
-def group_opened(memory: Memory, event: GroupOpened) -> None:
-    memory.groups[event.name] = Group(
+def group_opened(memory: EngineState, event: BatchOpened) -> None:
+    memory.groups[event.name] = Batch(
         event.name, event.via, event.parent, event.description, event.at, event.complete, event.success, event.end
     )
     memory.group_ends.add((event.end, event.name))
@@ -53,29 +53,29 @@ def group_opened(memory: Memory, event: GroupOpened) -> None:
         parent.open_success += 1
 
 
-def commit_group(memory: Memory, command: CommitGroup, now: Now) -> Decision[bool]:
+def commit_group(memory: EngineState, command: CommitBatch, now: Now) -> Decision[bool]:
     group = memory.groups.get(command.name)
     if group is None:
         return (), False, ()
     if group.committed:
         return (), True, ()
-    return (GroupCommitted(later(memory, now), command.name, now.steady + COMMITTED_S),), True, ()
+    return (BatchCommitted(later(memory, now), command.name, now.steady + COMMITTED_S),), True, ()
 
 
-def group_committed(memory: Memory, event: GroupCommitted) -> None:
+def group_committed(memory: EngineState, event: BatchCommitted) -> None:
     group = memory.groups[event.name]
     group.committed = True
     _keep_until(memory, group, event.end)
-    memory.touched.append(Touched(group=event.name))
+    memory.touched.append(FollowUp(group=event.name))
 
 
-def _keep_until(memory: Memory, group: Group, end: float) -> None:
+def _keep_until(memory: EngineState, group: Batch, end: float) -> None:
     memory.group_ends.remove((group.end, group.name))
     group.end = end
     memory.group_ends.add((end, group.name))
 
 
-def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
+def follow(memory: EngineState, command: Follow, now: Now) -> Decision[None]:
     at = later(memory, now)
     events: list[AnyEvent] = []
     stirred: dict[str, None] = {}
@@ -84,15 +84,15 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
         group = memory.groups.get(name)
         if group is None or not group.committed:
             continue
-        for call, spec in ((Call.COMPLETE, group.complete), (Call.SUCCESS, group.success)):
+        for call, spec in ((Callback.COMPLETE, group.complete), (Callback.SUCCESS, group.success)):
             if spec is not None and not group.called & call and _due(group, call):
                 number += 1
-                events.append(GroupCalled(at, name, group.via, call, number, spec))
+                events.append(BatchCallbackPushed(at, name, group.via, call, number, spec))
                 if spec.due <= at:
                     stirred[spec.queue] = None
         events.extend(
-            GroupFinished(at, name, call, now.steady + DONE_S if call is Call.SUCCESS else group.end)
-            for call in (Call.COMPLETE, Call.SUCCESS)
+            BatchFinished(at, name, call, now.steady + DONE_S if call is Callback.SUCCESS else group.end)
+            for call in (Callback.COMPLETE, Callback.SUCCESS)
             if not group.finished & call and _finished(group, call)
         )
     retires = [each for each in command.touched if each.retire is not None]
@@ -111,61 +111,61 @@ def follow(memory: Memory, command: Follow, now: Now) -> Decision[None]:
     return events, None, tuple(stirred)
 
 
-def _freed(touched: Iterable[Touched]) -> Iterable[str]:
+def _freed(touched: Iterable[FollowUp]) -> Iterable[str]:
     return dict.fromkeys(each.lock for each in touched if each.lock)
 
 
-def _latest(touched: Iterable[Touched]) -> float:
+def _latest(touched: Iterable[FollowUp]) -> float:
     return max(each.retire for each in touched if each.retire is not None)
 
 
-def _due(group: Group, call: Call) -> bool:
-    if call is Call.COMPLETE:
+def _due(group: Batch, call: Callback) -> bool:
+    if call is Callback.COMPLETE:
         return group.pending == len(group.bad) and not group.open_complete
-    return group.pending == 0 and not group.open_success and _answered(group, Call.COMPLETE)
+    return group.pending == 0 and not group.open_success and _answered(group, Callback.COMPLETE)
 
 
-def _answered(group: Group, call: Call) -> bool:
+def _answered(group: Batch, call: Callback) -> bool:
     """Its callback has succeeded, or it has none."""
-    spec = group.complete if call is Call.COMPLETE else group.success
+    spec = group.complete if call is Callback.COMPLETE else group.success
     return spec is None or bool(group.answered & call)
 
 
-def _finished(group: Group, call: Call) -> bool:
-    if not _due(group, Call.COMPLETE) or not _answered(group, Call.COMPLETE):
+def _finished(group: Batch, call: Callback) -> bool:
+    if not _due(group, Callback.COMPLETE) or not _answered(group, Callback.COMPLETE):
         return False
-    if call is Call.COMPLETE and (group.pending or group.open_success):
+    if call is Callback.COMPLETE and (group.pending or group.open_success):
         return True  # something failed, here or in a child: its success callback cannot come now
-    return _due(group, Call.SUCCESS) and _answered(group, Call.SUCCESS)
+    return _due(group, Callback.SUCCESS) and _answered(group, Callback.SUCCESS)
 
 
-def group_called(memory: Memory, event: GroupCalled) -> None:
+def group_called(memory: EngineState, event: BatchCallbackPushed) -> None:
     memory.groups[event.name].called |= event.call
     enter(memory, event.spec, event.number, event.at, memory.share(event.via), event.at)
     memory.counters.number = event.number
 
 
-def group_finished(memory: Memory, event: GroupFinished) -> None:
+def group_finished(memory: EngineState, event: BatchFinished) -> None:
     group = memory.groups[event.name]
     group.finished |= event.call
     _keep_until(memory, group, event.end)
     _tell_parent(memory, group, event.call)
 
 
-def _tell_parent(memory: Memory, group: Group, call: Call) -> None:
+def _tell_parent(memory: EngineState, group: Batch, call: Callback) -> None:
     parent = memory.groups.get(group.parent)
     if parent is not None:
-        if call is Call.COMPLETE:
+        if call is Callback.COMPLETE:
             parent.open_complete -= 1
         else:
             parent.open_success -= 1
-        memory.touched.append(Touched(group=parent.name))
+        memory.touched.append(FollowUp(group=parent.name))
 
 
-def forget(memory: Memory, names: Iterable[str]) -> None:
+def forget(memory: EngineState, names: Iterable[str]) -> None:
     """Their time is over. One that never finished no longer holds up its parent's `complete`, but its `success`."""
     for name in names:
         group = memory.groups.pop(name)
         memory.group_ends.remove((group.end, name))
-        if not group.finished & Call.COMPLETE:
-            _tell_parent(memory, group, Call.COMPLETE)
+        if not group.finished & Callback.COMPLETE:
+            _tell_parent(memory, group, Callback.COMPLETE)

@@ -2,17 +2,17 @@
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.jobs import enqueue
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.bulk import (
     IDLE_S,
     JIDS_AT_MOST,
     OPEN_AT_MOST,
+    BulkLoad,
     CloseLoad,
-    Load,
     Loaded,
     LoadJobs,
-    Unwilling,
+    LoadRefusal,
     digest,
 )
 from crossdock.model.commands.core import Enqueue
@@ -20,17 +20,17 @@ from crossdock.model.events import JobsLoaded, LoadClosed
 from crossdock.model.job import Spec
 
 
-def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:
+def load_jobs(memory: EngineState, command: LoadJobs, now: Now) -> Decision[Loaded]:
     loads, run = memory.loads, command.run
     load = loads.by_run.get(run)
     if load is not None and load.closed is not None:
-        return (), report(load, refused=Unwilling.LAPSED if load.lapsed else Unwilling.CLOSED), ()
+        return (), report(load, refused=LoadRefusal.LAPSED if load.lapsed else LoadRefusal.CLOSED), ()
     if load is None and len(loads.ends) >= OPEN_AT_MOST:
-        return (), Loaded(0, 0, 0, 0, Unwilling.TOO_MANY_OPEN), ()
-    before = load or Load(run, 0.0)
+        return (), Loaded(0, 0, 0, 0, LoadRefusal.TOO_MANY_OPEN), ()
+    before = load or BulkLoad(run, 0.0)
     fresh = _unknown(memory, command, before.jids, now)
     if loads.jids + len(fresh) > JIDS_AT_MOST:
-        return (), report(before, refused=Unwilling.TOO_MANY_JIDS), ()
+        return (), report(before, refused=LoadRefusal.TOO_MANY_JIDS), ()
     events, _, stirred = enqueue.enqueue(memory, Enqueue(command.via, fresh), now)
     new, known = len(fresh), len(command.specs) - len(fresh)
     loaded = JobsLoaded(
@@ -39,7 +39,7 @@ def load_jobs(memory: Memory, command: LoadJobs, now: Now) -> Decision[Loaded]:
     return (*events, loaded), Loaded(new, known, before.new + new, before.known + known), stirred
 
 
-def _unknown(memory: Memory, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
+def _unknown(memory: EngineState, command: LoadJobs, jids: set[bytes], now: Now) -> list[Spec]:
     """Those the run has not brought yet, nor (`once`) anybody else; of two of one jid in one call the first."""
     specs, once = command.specs, command.once
     digests = [digest(spec.jid) for spec in specs]
@@ -55,11 +55,11 @@ def _unknown(memory: Memory, command: LoadJobs, jids: set[bytes], now: Now) -> l
     return fresh
 
 
-def _is_known(memory: Memory, spec: Spec, its_digest: bytes, now: Now) -> bool:
+def _is_known(memory: EngineState, spec: Spec, its_digest: bytes, now: Now) -> bool:
     return spec.jid in memory.jids or memory.loads.brought(its_digest, now.steady)
 
 
-def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:
+def jobs_loaded(memory: EngineState, event: JobsLoaded) -> None:
     loads, jobs = memory.loads, memory.jobs
     load = loads.open(event.run, event.at)
     load.new += event.new
@@ -72,19 +72,19 @@ def jobs_loaded(memory: Memory, event: JobsLoaded) -> None:
     loads.date(load, event.end)
 
 
-def close_load(memory: Memory, command: CloseLoad, now: Now) -> Decision[Loaded]:
+def close_load(memory: EngineState, command: CloseLoad, now: Now) -> Decision[Loaded]:
     load = memory.loads.by_run.get(command.run)
     if load is not None and load.closed is not None:
         return (), report(load), ()
     return (LoadClosed(later(memory, now), command.run),), report(load), ()
 
 
-def load_closed(memory: Memory, event: LoadClosed) -> None:
+def load_closed(memory: EngineState, event: LoadClosed) -> None:
     jids = memory.loads.close(memory.loads.open(event.run, event.at), event.at, lapsed=event.idle)
     if jids:
         memory.discarded.append(jids)
 
 
-def report(load: Load | None, refused: Unwilling | None = None) -> Loaded:
+def report(load: BulkLoad | None, refused: LoadRefusal | None = None) -> Loaded:
     """The totals of a load to which nothing was added."""
     return Loaded(0, 0, load.new if load else 0, load.known if load else 0, refused)

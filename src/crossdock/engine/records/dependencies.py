@@ -14,21 +14,21 @@ from msgspec.structs import replace
 from crossdock.engine.decision import Decision, just_after, later
 from crossdock.engine.index import dependents, placement
 from crossdock.engine.index.job_table import BLOCK_BITS
-from crossdock.engine.job_view import face_of, needs_of, row
+from crossdock.engine.job_view import dependencies_of, qless_data, row
 from crossdock.engine.jobs.expire import begun
-from crossdock.engine.jobs.retry_policy import Told, exhausted
-from crossdock.engine.state import Memory
+from crossdock.engine.jobs.retry_policy import FailureReport, exhausted
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Resolve
 from crossdock.model.errors import Damaged
-from crossdock.model.events import AnyEvent, DependentsPostponed, Failed, Readied, Row, Scheduled
+from crossdock.model.events import AnyEvent, DependentsPostponed, Failed, JobRow, Readied, Scheduled
 from crossdock.model.job import Job, Number
-from crossdock.model.policies import Ending, Lost
-from crossdock.model.protocol_data import QlessFace
+from crossdock.model.policies import DependencyLoss, Ending
+from crossdock.model.protocol_data import QlessData
 from crossdock.model.states import BLOCKED, GONE, State, move
 
 
-def met(memory: Memory, number: Number) -> None:
+def met(memory: EngineState, number: Number) -> None:
     """That job succeeded. All that are still in `needed_by` are told in this one change."""
     blocks, loose, alone = memory.jobs.blocks, memory.loose, (number,)
     for waiting in dependents.take_all(memory, number):
@@ -47,7 +47,7 @@ def met(memory: Memory, number: Number) -> None:
         job.extra = replace(extra, links=replace(links, needs=needs))
 
 
-def lost(memory: Memory, number: Number) -> None:
+def lost(memory: EngineState, number: Number) -> None:
     """That job will never succeed."""
     if number in memory.needed_by:
         if number not in memory.jobs:
@@ -57,7 +57,7 @@ def lost(memory: Memory, number: Number) -> None:
         memory.loose.append((number, False))
 
 
-def _forget(memory: Memory, number: Number) -> None:
+def _forget(memory: EngineState, number: Number) -> None:
     """That job is gone. Who does not wait for it need not be told more."""
     for job in [memory.jobs[each] for each in memory.needed_by[number]]:
         if job.state is not BLOCKED:
@@ -87,19 +87,19 @@ _ELSEWHERE = frozenset({State.READY, State.SCHEDULED, State.RETRYING})
 
 #: A job that needs nothing any more: when it is due, its row, its end by steady (0: it has none, or it runs already),
 #: and whether it waits for its time even if that has come. Plain, since there may be very many.
-Freed: TypeAlias = tuple[float, Row, float, bool]
+Freed: TypeAlias = tuple[float, JobRow, float, bool]
 
 
-def resolve(memory: Memory, command: Resolve, now: Now) -> Decision[None]:
+def resolve(memory: EngineState, command: Resolve, now: Now) -> Decision[None]:
     at = later(memory, now)
-    losing = Losing(memory, at, now, dependents.AT_ONCE, command.spared)
+    losing = FailedDependents(memory, at, now, dependents.AT_ONCE, command.spared)
     loose: list[Job] = []
     get = memory.jobs.blocks.get
     for number, free in command.loose:
         job = get(number >> BLOCK_BITS, _NOBODY).get(number)
         if not free:
             losing.follow(number, Ending.GONE if job is None else Ending.KEPT)
-        elif job is not None and not needs_of(job):
+        elif job is not None and not dependencies_of(job):
             loose.append(job)
     more, queues = release(freed(loose, now), losing.at, now, command.t, first=command.first)
     return [*losing.events(), *more], None, tuple(losing.stirred | queues)
@@ -114,7 +114,7 @@ def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
         links, face = (extra.links, extra.face) if extra is not None else (None, None)
         if job.state is BLOCKED:
             end = begun(job, now) if links is not None and links.ttl_s else 0.0
-            waited.append((job.due, row(job), end, type(face) is QlessFace and waits_lazily(job)))
+            waited.append((job.due, row(job), end, type(face) is QlessData and waits_lazily(job)))
         elif _waits_elsewhere(job):
             elsewhere.append((0.0, row(job), 0.0, False))
     return waited + elsewhere
@@ -122,12 +122,12 @@ def freed(jobs: Iterable[Job], now: Now) -> list[Freed]:
 
 def _waits_elsewhere(job: Job) -> bool:
     """It did not wait for what it needed: an old script makes it ready all the same."""
-    face = face_of(job)
+    face = qless_data(job)
     return face is not None and face.old and job.state in _ELSEWHERE
 
 
 def waits_lazily(job: Job) -> bool:
-    face = face_of(job)
+    face = qless_data(job)
     return face is not None and (face.due is not None or face.parked is not None)
 
 
@@ -135,8 +135,8 @@ def release(
     freed: Sequence[Freed], at: float, now: Now, t: float | None = None, *, first: bool = False
 ) -> tuple[list[AnyEvent], dict[str, None]]:
     """What becomes of them, and the queues in which one is ready."""
-    ready: list[Row] = []
-    later_on: list[Row] = []
+    ready: list[JobRow] = []
+    later_on: list[JobRow] = []
     ends: list[float] = []
     wall = now.wall
     for due, its_row, end, lazy in freed:
@@ -154,13 +154,13 @@ def release(
     return events, {each.queue: None for each in ready}
 
 
-def scheduled(memory: Memory, event: Scheduled) -> None:
+def scheduled(memory: EngineState, event: Scheduled) -> None:
     for each in event.rows:
         job = memory.jobs[each.number]
         state = move(job.state, State.SCHEDULED)
         placement.displace(memory, job)
         job.state = state
-        face = face_of(job)
+        face = qless_data(job)
         if face is not None and face.parked is not None and job.extra is not None:
             # The script keeps that time until it is used, whatever was put meanwhile.
             due, job.due = face.parked
@@ -171,13 +171,13 @@ def scheduled(memory: Memory, event: Scheduled) -> None:
 # Jobs that lost a need, and all that need them in turn: depth first in the order they came, so many at a time.
 
 
-_WAITS_ON = Lost.WAITS_ON
+_WAITS_ON = DependencyLoss.WAITS_ON
 
 
-class Losing:
+class FailedDependents:
     """What is decided so far. Nothing is applied meanwhile, so a job may be met twice and fails once."""
 
-    def __init__(self, memory: Memory, at: float, now: Now, limit: int, spared: Collection[Number] = ()) -> None:
+    def __init__(self, memory: EngineState, at: float, now: Now, limit: int, spared: Collection[Number] = ()) -> None:
         self._memory = memory
         self._began = self.at = at
         self._now = now
@@ -239,7 +239,7 @@ class Losing:
 
 
 @lru_cache(maxsize=16)
-def _told(need: Number, lost: Lost) -> Told:
+def _told(need: Number, lost: DependencyLoss) -> FailureReport:
     """The same of all that needed it."""
-    group = "dependency-lost" if lost is Lost.WAITS_ON else "need-lost"
-    return Told("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)
+    group = "dependency-lost" if lost is DependencyLoss.WAITS_ON else "need-lost"
+    return FailureReport("", "", group, f"job {need}, which it needed, cannot succeed", counted=False)

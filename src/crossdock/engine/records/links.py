@@ -7,11 +7,11 @@ track that changed, are noted in `memory.touched`, and `Engine.carry_out` decide
 from math import inf
 
 from crossdock.engine.decision import purge_clock
-from crossdock.engine.state import Lock, Memory
+from crossdock.engine.state import EngineState, Lock
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import Touched
-from crossdock.model.job import Freed, Job, Links, LockTerms, ResquFace
-from crossdock.model.records import Group, Track
+from crossdock.model.commands.core import FollowUp
+from crossdock.model.job import Job, Links, LockRelease, LockTerms, ResquData
+from crossdock.model.records import Batch, Progress
 from crossdock.model.states import State
 
 #: How long a track is kept after its last change; that of a monitored Resqu job (protocol page 11).
@@ -22,7 +22,7 @@ MONITORED_S = 86_400.0
 _OVER = frozenset({State.DEAD, State.FAILED})
 
 
-def expired(memory: Memory, job: Job, now: Now) -> bool:
+def expired(memory: EngineState, job: Job, now: Now) -> bool:
     """It must not be leased any more: it has expired, or its time to live is over. The timer may not have run yet.
 
     Of `expires` both clocks must say so: a wall clock that is wrong must not delete a job."""
@@ -33,7 +33,7 @@ def expired(memory: Memory, job: Job, now: Now) -> bool:
     return by_both or 0 < job.end <= purge_clock(memory, now)
 
 
-def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
+def entered(memory: EngineState, job: Job, links: Links, at: float) -> None:
     if links.lock is not None:
         free(memory, links.lock.name)
         _take(memory, job, links.lock)
@@ -50,18 +50,18 @@ def entered(memory: Memory, job: Job, links: Links, at: float) -> None:
         memory.foreground[job.number] = None
 
 
-def leased(memory: Memory, job: Job, links: Links, at: float) -> None:
-    if links.lock is not None and links.lock.freed is Freed.START:
+def leased(memory: EngineState, job: Job, links: Links, at: float) -> None:
+    if links.lock is not None and links.lock.freed is LockRelease.START:
         _let_go(memory, job, links)
     if links.tracked:
         tell(memory, job, at, "working")
 
 
-def back(memory: Memory, job: Job, links: Links, at: float, steady: float) -> None:
+def back(memory: EngineState, job: Job, links: Links, at: float, steady: float) -> None:
     """To be leased again, in its old place. A start that nobody saw was none: the lock it freed is held again, unless
     its time is over or somebody else took it meanwhile."""
     lock = links.lock
-    if lock is not None and lock.freed is Freed.START and not job.attempts and lock.end > steady:
+    if lock is not None and lock.freed is LockRelease.START and not job.attempts and lock.end > steady:
         held = memory.locks.get(lock.name)
         if held is None or held.end <= steady:
             free(memory, lock.name)
@@ -70,16 +70,16 @@ def back(memory: Memory, job: Job, links: Links, at: float, steady: float) -> No
         tell(memory, job, at, "enqueued")
 
 
-def failed(memory: Memory, job: Job, links: Links, at: float, state: str) -> None:
+def failed(memory: EngineState, job: Job, links: Links, at: float, state: str) -> None:
     """A failure, reported or by hand; the job may try again."""
     _was_executed(memory, job, links)
-    if links.lock is not None and links.lock.freed is Freed.END and job.state in _OVER:
+    if links.lock is not None and links.lock.freed is LockRelease.END and job.state in _OVER:
         _let_go(memory, job, links)
     if links.tracked:
         tell(memory, job, at, state)
 
 
-def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) -> None:
+def gone(memory: EngineState, job: Job, links: Links, at: float, *, success: bool) -> None:
     """The end of the job. Whatever it held, nobody else could ever free."""
     if links.lock is not None:
         _let_go(memory, job, links)
@@ -95,12 +95,12 @@ def gone(memory: Memory, job: Job, links: Links, at: float, *, success: bool) ->
         group = memory.groups.get(links.calls)
         if group is not None:
             group.answered |= links.call
-            memory.touched.append(Touched(group=links.calls))
+            memory.touched.append(FollowUp(group=links.calls))
     if links.tracked:
         tell(memory, job, at, "success" if success else "dead")
 
 
-def _was_executed(memory: Memory, job: Job, links: Links) -> None:
+def _was_executed(memory: EngineState, job: Job, links: Links) -> None:
     if links.group:
         group = memory.groups.get(links.group)
         if group is not None:
@@ -108,19 +108,19 @@ def _was_executed(memory: Memory, job: Job, links: Links) -> None:
             _touch(memory, group)
 
 
-def _touch(memory: Memory, group: Group) -> None:
+def _touch(memory: EngineState, group: Batch) -> None:
     """Nothing follows while a member waits to be executed: of a hundred thousand settlements, all but the last few."""
     if group.committed and group.pending == len(group.bad):
-        memory.touched.append(Touched(group=group.name))
+        memory.touched.append(FollowUp(group=group.name))
 
 
-def _take(memory: Memory, job: Job, lock: LockTerms) -> None:
+def _take(memory: EngineState, job: Job, lock: LockTerms) -> None:
     memory.locks[lock.name] = Lock(job.number, lock.end)
     if lock.end < inf:
         memory.lock_ends.add((lock.end, job.number, lock.name))
 
 
-def _let_go(memory: Memory, job: Job, links: Links) -> None:
+def _let_go(memory: EngineState, job: Job, links: Links) -> None:
     """Free the job's lock, unless it ended meanwhile and somebody else holds it now."""
     if links.lock is not None:
         held = memory.locks.get(links.lock.name)
@@ -128,7 +128,7 @@ def _let_go(memory: Memory, job: Job, links: Links) -> None:
             free(memory, links.lock.name)
 
 
-def free(memory: Memory, name: str) -> None:
+def free(memory: EngineState, name: str) -> None:
     held = memory.locks.pop(name, None)
     if held is not None:
         if held.end < inf:
@@ -138,17 +138,17 @@ def free(memory: Memory, name: str) -> None:
         if not held.holder:
             resqu.unreserve(name)
         if name in resqu.deferred:
-            memory.touched.append(Touched(lock=name))
+            memory.touched.append(FollowUp(lock=name))
 
 
-def tell(memory: Memory, job: Job, at: float, state: str) -> None:
+def tell(memory: EngineState, job: Job, at: float, state: str) -> None:
     """Write into the track of a job."""
-    monitored = job.extra is not None and type(job.extra.face) is ResquFace
+    monitored = job.extra is not None and type(job.extra.face) is ResquData
     note(memory, job.jid, at, state, keep_s=MONITORED_S if monitored else 0.0)
 
 
 def note(
-    memory: Memory,
+    memory: EngineState,
     jid: str,
     at: float,
     state: str | None,
@@ -160,7 +160,7 @@ def note(
     stands still while the clock is set back."""
     track = memory.tracks.get(jid)
     if track is None:
-        track = memory.tracks[jid] = Track(state or "unknown", at, at + TRACK_S)
+        track = memory.tracks[jid] = Progress(state or "unknown", at, at + TRACK_S)
     elif track.until < inf:
         memory.track_ends.remove((track.until, jid))
     track.state = state or track.state
@@ -170,4 +170,4 @@ def note(
     track.percent = track.percent if percent is None else percent
     track.text = track.text if text is None else text
     track.until = inf
-    memory.touched.append(Touched(track=jid))
+    memory.touched.append(FollowUp(track=jid))

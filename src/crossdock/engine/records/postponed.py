@@ -11,11 +11,11 @@ from itertools import islice
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import dependents
-from crossdock.engine.index.dependents import Key, Unresolved
+from crossdock.engine.index.dependents import Key, PostponedDependents
 from crossdock.engine.job_view import edges_of
 from crossdock.engine.records import dependencies
-from crossdock.engine.records.dependencies import Losing, release, without
-from crossdock.engine.state import Memory
+from crossdock.engine.records.dependencies import FailedDependents, release, without
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Command, ResolveDependents, Succeed
 from crossdock.model.events import (
@@ -28,13 +28,13 @@ from crossdock.model.events import (
     Succeeded,
 )
 from crossdock.model.job import Job, Number
-from crossdock.model.policies import Ending, Lost
+from crossdock.model.policies import DependencyLoss, Ending
 from crossdock.model.states import BLOCKED, GONE, State
 
 _FINAL = frozenset({State.DEAD, State.FAILED})
 
 
-def postpone(memory: Memory, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+def postpone(memory: EngineState, command: Command[object], events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
     """The events. In front of the first that ends a job with too many dependents are others that postpone them."""
     left, first = dependents.AT_ONCE, -1
     found: list[Key] = []
@@ -74,7 +74,7 @@ def _endings(event: AnyEvent) -> Iterator[Key]:
             yield row.number, Ending.KEPT
 
 
-def dependents_postponed(memory: Memory, event: DependentsPostponed) -> None:
+def dependents_postponed(memory: EngineState, event: DependentsPostponed) -> None:
     strict = memory.strict.get(event.number, 0)
     waiting = dependents.take_all(memory, event.number)
     if event.ending is Ending.KEPT and strict < len(waiting):
@@ -83,25 +83,25 @@ def dependents_postponed(memory: Memory, event: DependentsPostponed) -> None:
         return
     known = memory.unresolved.get((event.number, event.ending))
     if known is None:
-        memory.unresolved[event.number, event.ending] = Unresolved(waiting, event.t, event.first)
+        memory.unresolved[event.number, event.ending] = PostponedDependents(waiting, event.t, event.first)
     else:  # it was in use again, and ended again in the same way
         known.waiting.update(waiting)
         known.t, known.first = event.t, event.first
 
 
-def _strict(memory: Memory, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
+def _strict(memory: EngineState, need: Number, waiting: dict[Number, None]) -> dict[Number, None]:
     """Those that fail with a job that is kept; the others wait on."""
     lost: dict[Number, None] = {}
     for number in waiting:
         job = memory.jobs[number]
-        if job.rules.lost is Lost.FAILS_TOO:
+        if job.rules.lost is DependencyLoss.FAILS_TOO:
             lost[number] = None
         else:
             dependents.add(memory, need, job)
     return lost
 
 
-def resolve_dependents(memory: Memory, command: ResolveDependents, now: Now) -> Decision[int]:
+def resolve_dependents(memory: EngineState, command: ResolveDependents, now: Now) -> Decision[int]:
     """Of the job whose dependents were postponed last: a chain of failures is followed to its end first."""
     if not memory.unresolved:
         return (), 0, ()
@@ -110,7 +110,7 @@ def resolve_dependents(memory: Memory, command: ResolveDependents, now: Now) -> 
     return (_free if key[1] is Ending.SUCCESS else _lose)(memory, key, found, command.limit, now)
 
 
-def _free(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> Decision[int]:
+def _free(memory: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
     at, need = later(memory, now), key[0]
     numbers = list(islice(found.waiting, limit))
     jobs = [job for number in numbers if (job := _waits(memory, need, number)) is not None]
@@ -119,9 +119,9 @@ def _free(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> 
     return [DependentsResolved(at, *key, numbers), *more], len(numbers), tuple(stirred)
 
 
-def _lose(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> Decision[int]:
+def _lose(memory: EngineState, key: Key, found: PostponedDependents, limit: int, now: Now) -> Decision[int]:
     at, need = later(memory, now), key[0]
-    losing = Losing(memory, at, now, limit)
+    losing = FailedDependents(memory, at, now, limit)
     numbers: list[Number] = []
     for number in found.waiting:
         if not losing.left:
@@ -135,13 +135,13 @@ def _lose(memory: Memory, key: Key, found: Unresolved, limit: int, now: Now) -> 
     return events, limit - losing.left, tuple(losing.stirred)
 
 
-def _waits(memory: Memory, need: Number, number: Number) -> Job | None:
+def _waits(memory: EngineState, need: Number, number: Number) -> Job | None:
     """The dependent, unless it moved on."""
     job = memory.jobs.get(number)
     return job if job is not None and need in edges_of(job) else None
 
 
-def dependents_resolved(memory: Memory, event: DependentsResolved) -> None:
+def dependents_resolved(memory: EngineState, event: DependentsResolved) -> None:
     need, key = event.number, (event.number, event.ending)
     found = memory.unresolved[key]
     for number in event.dependents:

@@ -7,18 +7,18 @@ from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
 from crossdock.engine.qless import history
 from crossdock.engine.records.links import TRACK_S, note
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import SetTrack, Touched
-from crossdock.model.events import AnyEvent, Expired, Renewed, Tracked, TracksDated
+from crossdock.model.commands.core import FollowUp, SetProgress
+from crossdock.model.events import AnyEvent, Expired, ProgressDated, ProgressSet, Renewed
 
 #: A lease is not extended further than this from now.
 _RENEW_AT_MOST_S = 86_400.0
 
 
-def set_track(memory: Memory, command: SetTrack, now: Now) -> Decision[None]:
+def set_track(memory: EngineState, command: SetProgress, now: Now) -> Decision[None]:
     at = later(memory, now)
-    events: list[AnyEvent] = [Tracked(at, command.jid, command.percent, command.text)]
+    events: list[AnyEvent] = [ProgressSet(at, command.jid, command.percent, command.text)]
     if command.until:
         end = now.steady + min(command.until - now.wall, _RENEW_AT_MOST_S)
         events += [
@@ -29,11 +29,11 @@ def set_track(memory: Memory, command: SetTrack, now: Now) -> Decision[None]:
     return events, None, ()
 
 
-def tracked(memory: Memory, event: Tracked) -> None:
+def tracked(memory: EngineState, event: ProgressSet) -> None:
     note(memory, event.jid, event.at, None, event.percent, event.text)
 
 
-def renewed(memory: Memory, event: Renewed) -> None:
+def renewed(memory: EngineState, event: Renewed) -> None:
     job = memory.jobs[event.number]
     if job.lease is not None:
         lease = job.lease
@@ -50,32 +50,32 @@ def renewed(memory: Memory, event: Renewed) -> None:
         placement.place(memory, job)
 
 
-def date(memory: Memory, touched: Iterable[Touched], at: float, now: Now) -> list[TracksDated]:
+def date(memory: EngineState, touched: Iterable[FollowUp], at: float, now: Now) -> list[ProgressDated]:
     """Those of these tracks that changed since they were dated last, by how long they are kept."""
     changed: dict[float, list[str]] = {}
     for jid in dict.fromkeys(each.track for each in touched):
         track = memory.tracks.get(jid)
         if track is not None and track.until == inf:
             changed.setdefault(track.keep_s or TRACK_S, []).append(jid)
-    return [TracksDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
+    return [ProgressDated(at, jids, now.steady + kept) for kept, jids in changed.items()]
 
 
-def tracks_dated(memory: Memory, event: TracksDated) -> None:
+def tracks_dated(memory: EngineState, event: ProgressDated) -> None:
     keep(memory, event.jids, event.end)
 
 
-def keep(memory: Memory, jids: Sequence[str], until: float) -> None:
+def keep(memory: EngineState, jids: Sequence[str], until: float) -> None:
     for jid in jids:
         memory.tracks[jid].until = until
         memory.track_ends.add((until, jid))
 
 
-def undated(memory: Memory) -> list[str]:
+def undated(memory: EngineState) -> list[str]:
     """What a journal from before tracks were dated has left."""
     return [jid for jid, track in memory.tracks.items() if track.until == inf]
 
 
-def forget(memory: Memory, event: Expired) -> None:
+def forget(memory: EngineState, event: Expired) -> None:
     """An event of the same tick may have changed one of them."""
     for jid in event.tracks:
         track = memory.tracks[jid]

@@ -4,25 +4,25 @@ from collections.abc import Sequence
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.admin import Flush, ForgetQueue, PauseQueues, ResumeQueues
 from crossdock.model.events import Flushed, QueueForgotten, QueuePaused, QueueResumed
 from crossdock.model.records import OF_QUEUE
 
 
-def _known(memory: Memory, names: Sequence[str] | None, *, paused: bool) -> list[str]:
+def _known(memory: EngineState, names: Sequence[str] | None, *, paused: bool) -> list[str]:
     queues = memory.queues
     named = queues if names is None else dict.fromkeys(names)
     return [name for name in named if name in queues and queues[name].paused is paused]
 
 
-def _unpaused(memory: Memory, names: Sequence[str] | None) -> list[str]:
+def _unpaused(memory: EngineState, names: Sequence[str] | None) -> list[str]:
     """Of any names, known or not."""
     return [name for name in dict.fromkeys(names or ()) if name not in memory.queues or not memory.queues[name].paused]
 
 
-def has_work(memory: Memory, name: str, now: Now) -> bool:
+def has_work(memory: EngineState, name: str, now: Now) -> bool:
     """Whether anybody at all could lease something there: who waits for it is worth asking."""
     queue = memory.queues.get(name)
     if queue is not None and queue.paused:
@@ -35,7 +35,7 @@ def has_work(memory: Memory, name: str, now: Now) -> bool:
     return throttle is None or not throttle.shut(now.steady)
 
 
-def is_full(memory: Memory, name: str, now: Now) -> bool:
+def is_full(memory: EngineState, name: str, now: Now) -> bool:
     """By the limit that callers set for the queue: it looks empty to everybody. Leases that ran out do not count."""
     most = memory.limits.get(name)
     if most is None:
@@ -44,30 +44,30 @@ def is_full(memory: Memory, name: str, now: Now) -> bool:
     return memory.leased_in.get(name, 0) - late.bisect_left((now.steady, 0)) >= most
 
 
-def pause(memory: Memory, command: PauseQueues, now: Now) -> Decision[None]:
+def pause(memory: EngineState, command: PauseQueues, now: Now) -> Decision[None]:
     at = later(memory, now)
     names = _unpaused(memory, command.queues) if command.any_name else _known(memory, command.queues, paused=False)
     return [QueuePaused(at, name) for name in names], None, ()
 
 
-def queue_paused(memory: Memory, event: QueuePaused) -> None:
+def queue_paused(memory: EngineState, event: QueuePaused) -> None:
     memory.standing(event.queue, event.at).paused = True
 
 
-def resume(memory: Memory, command: ResumeQueues, now: Now) -> Decision[None]:
+def resume(memory: EngineState, command: ResumeQueues, now: Now) -> Decision[None]:
     at = later(memory, now)
     names = _known(memory, command.queues, paused=True)
     return [QueueResumed(at, name) for name in names], None, names
 
 
-def queue_resumed(memory: Memory, event: QueueResumed) -> None:
+def queue_resumed(memory: EngineState, event: QueueResumed) -> None:
     queue = memory.queues[event.queue]
     queue.paused = False
     if not queue.listed and not queue.ready and queue.lanes is None:
         del memory.queues[event.queue]
 
 
-def forget(memory: Memory, command: ForgetQueue, now: Now) -> Decision[None]:
+def forget(memory: EngineState, command: ForgetQueue, now: Now) -> Decision[None]:
     queue = memory.queues.get(command.queue)
     if queue is None or (command.unlist and not queue.listed) or (_in_use(queue) and not command.unlist):
         return (), None, ()
@@ -78,7 +78,7 @@ def _in_use(queue: Queue) -> bool:
     return bool(queue.ready) or queue.lanes is not None
 
 
-def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
+def queue_forgotten(memory: EngineState, event: QueueForgotten) -> None:
     queue = memory.queues[event.queue]
     if event.unlisted and (_in_use(queue) or queue.paused):
         queue.listed = False
@@ -88,9 +88,9 @@ def queue_forgotten(memory: Memory, event: QueueForgotten) -> None:
         memory.leased_in.pop(event.queue, None)
 
 
-def flush(memory: Memory, command: Flush, now: Now) -> Decision[None]:
+def flush(memory: EngineState, command: Flush, now: Now) -> Decision[None]:
     return (Flushed(later(memory, now), command.via),), None, ()
 
 
-def flushed(memory: Memory, event: Flushed) -> None:
+def flushed(memory: EngineState, event: Flushed) -> None:
     memory.clear()

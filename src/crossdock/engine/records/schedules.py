@@ -14,16 +14,16 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.jobs.enqueue import enter, refusals
 from crossdock.engine.resqu import plans, unique_ids
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import SetRecurrences
-from crossdock.model.events import RecurrencesSet, Spawned
+from crossdock.model.commands.core import SetSchedules
+from crossdock.model.events import SchedulesSet, Spawned
 from crossdock.model.events.resqu import Deferred
 from crossdock.model.job import Spec
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 
 
 def next_run(schedule: str, zone: str, after: float) -> float:
@@ -39,28 +39,28 @@ def next_run(schedule: str, zone: str, after: float) -> float:
     return next((run for each in runs if (run := each.timestamp()) > after), float("inf"))
 
 
-def set_recurrences(memory: Memory, command: SetRecurrences, now: Now) -> Decision[None]:
+def set_recurrences(memory: EngineState, command: SetSchedules, now: Now) -> Decision[None]:
     known = memory.recurrences
     wanted = [_kept(each, known.get(each.name), now) for each in command.recurrences]
     if {each.name: each for each in wanted} == {name: each for name, each in known.items() if not each.plan}:
         return (), None, ()
-    return (RecurrencesSet(later(memory, now), wanted),), None, ()
+    return (SchedulesSet(later(memory, now), wanted),), None, ()
 
 
-def _kept(wanted: Recurrence, known: Recurrence | None, now: Now) -> Recurrence:
+def _kept(wanted: Schedule, known: Schedule | None, now: Now) -> Schedule:
     """Other times count from now. Another job at the same times does not: a run that is due is due for it, too."""
     if known is not None and (known.schedule, known.zone) == (wanted.schedule, wanted.zone):
         return msgspec.structs.replace(wanted, next=known.next)
     return msgspec.structs.replace(wanted, next=next_run(wanted.schedule, wanted.zone, now.wall))
 
 
-def recurrences_set(memory: Memory, event: RecurrencesSet) -> None:
+def recurrences_set(memory: EngineState, event: SchedulesSet) -> None:
     plans = {name: each for name, each in memory.recurrences.items() if each.plan}
     memory.recurrences = plans | {each.name: each for each in event.recurrences}
-    memory.recurring = Order((each.next, name) for name, each in memory.recurrences.items())
+    memory.recurring = SortedList((each.next, name) for name, each in memory.recurrences.items())
 
 
-def spawn(memory: Memory, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
+def spawn(memory: EngineState, names: Iterable[str], room: float, now: Now, random: Random) -> list[Spawned | Deferred]:
     """The events of these due recurrences. Clients' plans push no more than there is room for."""
     at, number = later(memory, now), memory.counters.number + 1
     full = number + room
@@ -81,7 +81,7 @@ def spawn(memory: Memory, names: Iterable[str], room: float, now: Now, random: R
     return events
 
 
-def _at_run(memory: Memory, due: Recurrence, made: uuid.UUID, now: Now) -> Spec:
+def _at_run(memory: EngineState, due: Schedule, made: uuid.UUID, now: Now) -> Spec:
     replace, spec = msgspec.structs.replace, due.spec
     if due.plan:
         return replace(unique_ids.routed(memory, spec), jid=made.hex)
@@ -96,7 +96,7 @@ def _at_run(memory: Memory, due: Recurrence, made: uuid.UUID, now: Now) -> Spec:
     return replace(spec, jid=jid, extra=replace(extra, links=links))
 
 
-def spawned(memory: Memory, event: Spawned) -> None:
+def spawned(memory: EngineState, event: Spawned) -> None:
     due = memory.recurrences[event.name]
     memory.recurring.remove((due.next, due.name))
     memory.recurrences[event.name] = msgspec.structs.replace(due, next=event.next)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import lists
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.commands.core import SetThrottles, Touched
+from crossdock.model.commands.core import FollowUp, SetThrottles
 from crossdock.model.events import Held, ThrottlesSet
 from crossdock.model.job import Job, Lease, Token
 from crossdock.model.records import OF_QUEUE, Throttle
@@ -20,12 +20,12 @@ from crossdock.model.states import LEASED
 _FOR_EVER = float("inf")
 
 
-def configured(memory: Memory) -> Iterator[Throttle]:
+def configured(memory: EngineState) -> Iterator[Throttle]:
     """They are few, and callers' own may be many: these are looked at every turn."""
     return (memory.throttles[name] for name in memory.configured)
 
 
-def set_throttles(memory: Memory, command: SetThrottles, now: Now) -> Decision[None]:
+def set_throttles(memory: EngineState, command: SetThrottles, now: Now) -> Decision[None]:
     wanted = list(command.throttles)
     known = list(configured(memory))
     if wanted == [(each.queue, each.maximum, each.per, each.timeout_s) for each in known]:
@@ -33,7 +33,7 @@ def set_throttles(memory: Memory, command: SetThrottles, now: Now) -> Decision[N
     return (ThrottlesSet(later(memory, now), wanted),), None, tuple(each.queue for each in known)
 
 
-def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
+def throttles_set(memory: EngineState, event: ThrottlesSet) -> None:
     """One that callers set for such a queue is the configuration's now; its jobs go on waiting for it."""
     before = memory.throttles
     memory.configured = [OF_QUEUE + queue for queue, *_ in event.throttles]
@@ -47,14 +47,14 @@ def throttles_set(memory: Memory, event: ThrottlesSet) -> None:
     for name in [name for name in before if name not in memory.throttles]:
         if before[name].pending:
             memory.throttles[name] = Throttle("", 0, named=name, pending=before[name].pending, end=None)
-            memory.touched.append(Touched(throttle=name))
+            memory.touched.append(FollowUp(throttle=name))
     leased = [memory.jobs[number] for _, number in memory.shelves[LEASED]]
     for job in sorted(leased, key=lambda job: job.lease.token if job.lease is not None else 0):
         if job.lease is not None:
             hold(memory, job, job.lease)
 
 
-def of_queue(memory: Memory, queue: str) -> Throttle | None:
+def of_queue(memory: EngineState, queue: str) -> Throttle | None:
     return memory.throttles.get(OF_QUEUE + queue)
 
 
@@ -68,7 +68,7 @@ def names(job: Job) -> tuple[str, ...]:
     return named(job) or (OF_QUEUE + job.queue,)
 
 
-def hold(memory: Memory, job: Job, lease: Lease, *, handed: bool = False) -> None:
+def hold(memory: EngineState, job: Job, lease: Lease, *, handed: bool = False) -> None:
     """A lease begins, or began before the throttle was set: its time counts from its own beginning.
 
     One that was handed on takes no place by name: whatever its job has goes along.
@@ -89,13 +89,13 @@ def hold(memory: Memory, job: Job, lease: Lease, *, handed: bool = False) -> Non
             named.holders[job.jid] = (lease.worker, _FOR_EVER)
 
 
-def next_end(memory: Memory) -> float:
+def next_end(memory: EngineState) -> float:
     """Steady; when the next holder's time is over."""
     ends = [next(iter(each.holders.values()))[1] for each in configured(memory) if each.holders]
     return min(ends, default=_FOR_EVER)
 
 
-def over(memory: Memory, steady: float, limit: int) -> list[tuple[str, Token]]:
+def over(memory: EngineState, steady: float, limit: int) -> list[tuple[str, Token]]:
     """Holders that count no longer: queue and lease."""
     found: list[tuple[str, Token]] = []
     for throttle in configured(memory):
@@ -107,7 +107,7 @@ def over(memory: Memory, steady: float, limit: int) -> list[tuple[str, Token]]:
     return found
 
 
-def time_over(memory: Memory, holders: Sequence[tuple[str, Token]]) -> None:
+def time_over(memory: EngineState, holders: Sequence[tuple[str, Token]]) -> None:
     """An event of the same tick may have ended the lease as well."""
     for queue, token in holders:
         throttle = memory.throttles[OF_QUEUE + queue]
@@ -115,7 +115,7 @@ def time_over(memory: Memory, holders: Sequence[tuple[str, Token]]) -> None:
         _touch(memory, throttle)
 
 
-def let_go(memory: Memory, job: Job, lease: Lease | None, *, keeps: bool = False, gone: bool = False) -> None:
+def let_go(memory: EngineState, job: Job, lease: Lease | None, *, keeps: bool = False, gone: bool = False) -> None:
     """Its lease is over, or (`gone`) the job is: others may have its places. `keeps`: not those that it has by name."""
     if lease is not None:
         throttle = of_queue(memory, job.queue)
@@ -126,7 +126,7 @@ def let_go(memory: Memory, job: Job, lease: Lease | None, *, keeps: bool = False
             free(memory, name, job.jid, gone=gone)
 
 
-def free(memory: Memory, name: str, jid: str, *, gone: bool = False) -> None:
+def free(memory: EngineState, name: str, jid: str, *, gone: bool = False) -> None:
     """That jid holds it no longer; one that does not does not wait for it any more. A job put anew may wait for one
     that it has a place in: when it is gone it does neither."""
     throttle = memory.throttles.get(name)
@@ -139,13 +139,13 @@ def free(memory: Memory, name: str, jid: str, *, gone: bool = False) -> None:
     _tidy(memory, throttle)
 
 
-def leave(memory: Memory, job: Job) -> None:
+def leave(memory: EngineState, job: Job) -> None:
     """It neither has a place in those it names nor waits for one."""
     for name in named(job):
         free(memory, name, job.jid, gone=True)
 
 
-def wait_for_none(memory: Memory, job: Job) -> None:
+def wait_for_none(memory: EngineState, job: Job) -> None:
     """Of those it names."""
     for name in named(job):
         throttle = memory.throttles.get(name)
@@ -154,18 +154,18 @@ def wait_for_none(memory: Memory, job: Job) -> None:
             _tidy(memory, throttle)
 
 
-def _touch(memory: Memory, throttle: Throttle, left: tuple[float, str] | None = None) -> None:
+def _touch(memory: EngineState, throttle: Throttle, left: tuple[float, str] | None = None) -> None:
     if throttle.pending:
-        memory.touched.append(Touched(throttle=throttle.name, held=len(throttle.holders), left=left))
+        memory.touched.append(FollowUp(throttle=throttle.name, held=len(throttle.holders), left=left))
 
 
-def wait(memory: Memory, throttle: Throttle, jid: str, t: float) -> None:
+def wait(memory: EngineState, throttle: Throttle, jid: str, t: float) -> None:
     wait_no_more(memory, throttle, jid)
     throttle.pending[jid] = t
     lists.pend(memory, throttle.name, t, jid)
 
 
-def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> tuple[float, str] | None:
+def wait_no_more(memory: EngineState, throttle: Throttle, jid: str) -> tuple[float, str] | None:
     """Since when it did, and its jid; None: it did not."""
     since = throttle.pending.pop(jid, None)
     if since is None:
@@ -174,13 +174,13 @@ def wait_no_more(memory: Memory, throttle: Throttle, jid: str) -> tuple[float, s
     return since, jid
 
 
-def _tidy(memory: Memory, throttle: Throttle) -> None:
+def _tidy(memory: EngineState, throttle: Throttle) -> None:
     """A name that nobody set, holds or waits for is forgotten."""
     if throttle.end is None and not throttle.holders and not throttle.pending and not throttle.queue:
         memory.throttles.pop(throttle.name, None)
 
 
-def tidy(memory: Memory, name: str) -> None:
+def tidy(memory: EngineState, name: str) -> None:
     throttle = memory.throttles.get(name)
     if throttle is not None:
         _tidy(memory, throttle)
@@ -189,7 +189,7 @@ def tidy(memory: Memory, name: str) -> None:
 class Places:
     """Who takes which place while several jobs are chosen, before any of it has happened."""
 
-    def __init__(self, memory: Memory, worker: str, now: Now) -> None:
+    def __init__(self, memory: EngineState, worker: str, now: Now) -> None:
         self._memory = memory
         self._worker = worker
         self._steady = now.steady
@@ -214,6 +214,6 @@ class Places:
             self._taken.setdefault(name, set()).add(job.jid)
 
 
-def held(memory: Memory, job: Job, throttle: str, via: str, t: float, now: Now) -> Held:
+def held(memory: EngineState, job: Job, throttle: str, via: str, t: float, now: Now) -> Held:
     head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, via, "")
     return Held(*head, job.attempts, job.priority, len(job.payload), t, throttle)

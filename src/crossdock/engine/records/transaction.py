@@ -6,19 +6,19 @@ event. So an error leaves nothing behind but the numbers that were drawn before 
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import dependents
-from crossdock.engine.job_view import needs_of, row
+from crossdock.engine.job_view import dependencies_of, row
 from crossdock.engine.jobs import enqueue, expire
 from crossdock.engine.jobs.complete import claimed, success
 from crossdock.engine.records.dependencies import Freed, release, waits_lazily
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import DrawNumbers, Succeed, Transacted, Transaction
-from crossdock.model.events import AnyEvent, DependentsPostponed, NumbersDrawn, Row
+from crossdock.model.events import AnyEvent, DependentsPostponed, JobRow, NumbersDrawn
 from crossdock.model.job import Job, Lease, Number, Spec
 from crossdock.model.policies import Ending
 
 
-def transact(memory: Memory, command: Transaction, now: Now) -> Decision[Transacted]:
+def transact(memory: EngineState, command: Transaction, now: Now) -> Decision[Transacted]:
     change = _Change(memory, command.via, now)
     refused = _refused(memory, command, now)
     for index, step in enumerate(command.steps):
@@ -39,7 +39,7 @@ def transact(memory: Memory, command: Transaction, now: Now) -> Decision[Transac
 class _Change:
     """What the steps so far come to."""
 
-    def __init__(self, memory: Memory, via: str, now: Now) -> None:
+    def __init__(self, memory: EngineState, via: str, now: Now) -> None:
         self._memory = memory
         self._via = via
         self._now = now
@@ -101,7 +101,7 @@ class _Change:
             *(
                 (job.due, row(job), expire.begun(job, self._now), waits_lazily(job))
                 for job in old
-                if self._was_the_last(job.number, needs_of(job))
+                if self._was_the_last(job.number, dependencies_of(job))
             ),
             *(
                 (spec.due, self._row(number, spec), 0.0, False)
@@ -115,15 +115,15 @@ class _Change:
         left = self._left[number] = self._left.get(number, len(needs)) - 1
         return not left
 
-    def _row(self, number: Number, spec: Spec) -> Row:
-        return Row(number, spec.jid, spec.queue, spec.kind, self._via, 0, spec.priority, len(spec.payload))
+    def _row(self, number: Number, spec: Spec) -> JobRow:
+        return JobRow(number, spec.jid, spec.queue, spec.kind, self._via, 0, spec.priority, len(spec.payload))
 
 
 def _needs(spec: Spec) -> tuple[Number, ...]:
     return spec.extra.links.needs if spec.extra is not None and spec.extra.links is not None else ()
 
 
-def _refused(memory: Memory, command: Transaction, now: Now) -> frozenset[int]:
+def _refused(memory: EngineState, command: Transaction, now: Now) -> frozenset[int]:
     """The steps whose jobs cannot go in."""
     indexes = [index for index, step in enumerate(command.steps) if isinstance(step, Spec)]
     specs = [step for step in command.steps if isinstance(step, Spec)]
@@ -131,18 +131,18 @@ def _refused(memory: Memory, command: Transaction, now: Now) -> frozenset[int]:
     return frozenset(index for index, each in zip(indexes, why, strict=False) if each is not None)
 
 
-def _nothing(memory: Memory, index: int, number: Number, now: Now) -> Decision[Transacted]:
+def _nothing(memory: EngineState, index: int, number: Number, now: Now) -> Decision[Transacted]:
     """Numbers before `number` are used up."""
     drawn = number - 1 - memory.counters.number
     events = (NumbersDrawn(later(memory, now), number - 1),) if drawn else ()
     return events, Transacted([], index), ()
 
 
-def draw_numbers(memory: Memory, command: DrawNumbers, now: Now) -> Decision[None]:
+def draw_numbers(memory: EngineState, command: DrawNumbers, now: Now) -> Decision[None]:
     if command.count <= 0:
         return (), None, ()
     return (NumbersDrawn(later(memory, now), memory.counters.number + command.count),), None, ()
 
 
-def numbers_drawn(memory: Memory, event: NumbersDrawn) -> None:
+def numbers_drawn(memory: EngineState, event: NumbersDrawn) -> None:
     memory.counters.number = event.number

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from crossdock.engine.index import placement
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.job import BAND_NORMAL, Job, Lease, Number
-from crossdock.model.records import Phase, Stage
+from crossdock.model.records import Phase, ResquBatch
 from crossdock.model.states import State
 
 if TYPE_CHECKING:
-    from crossdock.engine.state import Memory
+    from crossdock.engine.state import EngineState
 
 
 def first(queue: Queue, name: str | None = None) -> Number | None:
@@ -30,7 +30,7 @@ def first(queue: Queue, name: str | None = None) -> Number | None:
     return None
 
 
-def _lane(queue: Queue, name: str) -> Iterator[Order[Any]]:
+def _lane(queue: Queue, name: str) -> Iterator[SortedList[Any]]:
     if queue.lanes is not None and name in queue.lanes:
         yield queue.lanes[name]
 
@@ -47,7 +47,7 @@ def in_turn(queue: Queue) -> Iterator[Number]:
             lanes.rotate(-1)
 
 
-def stage_of(memory: "Memory", job: Job) -> Stage | None:
+def stage_of(memory: "EngineState", job: Job) -> ResquBatch | None:
     """The batch it came with, while that has a list for it."""
     name = job.extra.stage if job.extra is not None else ""
     stage = memory.resqu.stages.get(name) if name else None
@@ -60,13 +60,13 @@ def forget_batch(job: Job) -> None:
         job.extra = replace(job.extra, stage="")
 
 
-def since(memory: "Memory", job: Job) -> float:
+def since(memory: "EngineState", job: Job) -> float:
     """When a job that is held in a batch could first be leased."""
     stage = stage_of(memory, job)
     return job.since if stage is None else stage.since
 
 
-def begin(memory: "Memory", job: Job, queue: str, lease: Lease) -> None:
+def begin(memory: "EngineState", job: Job, queue: str, lease: Lease) -> None:
     """A job of a lane is leased; from now on it is like any other of that queue."""
     stage = stage_of(memory, job)
     if stage is None:
@@ -82,11 +82,11 @@ def begin(memory: "Memory", job: Job, queue: str, lease: Lease) -> None:
     placement.place(memory, job)
 
 
-def stand(memory: "Memory", job: Job, stage: str) -> None:
+def stand(memory: "EngineState", job: Job, stage: str) -> None:
     memory.resqu.lanes[stage].add((job.number,))
 
 
-def leave(memory: "Memory", job: Job) -> None:
+def leave(memory: "EngineState", job: Job) -> None:
     """It stands in its batch no longer: begun, or removed."""
     stage = stage_of(memory, job)
     if stage is None:
@@ -97,7 +97,7 @@ def leave(memory: "Memory", job: Job) -> None:
         drop(memory, stage)
 
 
-def enter(memory: "Memory", stage: Stage, queue: str, at: float) -> None:
+def enter(memory: "EngineState", stage: ResquBatch, queue: str, at: float) -> None:
     """A committed batch is given to a pool: it is a lane there, or waits for its source's active one. One whose jobs
     were all taken away while it waited for that is over, unless an allocator will say so."""
     resqu = memory.resqu
@@ -115,13 +115,13 @@ def enter(memory: "Memory", stage: Stage, queue: str, at: float) -> None:
     open_lane(memory.queues[stage.queue], stage.name, resqu.lanes[stage.name])
 
 
-def open_lane(queue: Queue, name: str, lane: Order[Any]) -> None:
+def open_lane(queue: Queue, name: str, lane: SortedList[Any]) -> None:
     if queue.lanes is None:
         queue.lanes = OrderedDict({"": queue.ready})
     queue.lanes[name] = lane
 
 
-def drop(memory: "Memory", stage: Stage) -> None:
+def drop(memory: "EngineState", stage: ResquBatch) -> None:
     """The batch is over; the next one of its source comes up."""
     following = take_out(memory, stage)
     del memory.resqu.stages[stage.name]
@@ -130,11 +130,11 @@ def drop(memory: "Memory", stage: Stage) -> None:
         enter(memory, following, following.queue, memory.counters.at)
 
 
-def take_out(memory: "Memory", stage: Stage) -> Stage | None:
+def take_out(memory: "EngineState", stage: ResquBatch) -> ResquBatch | None:
     """Out of its pool, or of the backlog there. The next one of its source, taken out of that, if it made room."""
     resqu, key = memory.resqu, (stage.queue, stage.source)
     waiting = resqu.backlogs.get(key)
-    following: Stage | None = None
+    following: ResquBatch | None = None
     if stage.phase is Phase.BACKLOG and waiting is not None:
         waiting.remove(stage.name)
     elif stage.phase is Phase.ACTIVE:
@@ -147,7 +147,7 @@ def take_out(memory: "Memory", stage: Stage) -> Stage | None:
     return following
 
 
-def next_by_itself(memory: "Memory", stage: Stage) -> Stage | None:
+def next_by_itself(memory: "EngineState", stage: ResquBatch) -> ResquBatch | None:
     """The first of that source's backlog, taken out, if it need not wait for an allocator."""
     resqu, key = memory.resqu, (stage.queue, stage.source)
     waiting = resqu.backlogs.get(key, deque())

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.index import placement
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.jobs.lease import lease_next
 from crossdock.engine.jobs.release import last_rows
 from crossdock.engine.resqu import batch_queues, queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
 from crossdock.model.commands.resqu import UNASSIGNED
@@ -18,24 +18,24 @@ from crossdock.model.events import AnyEvent, Removed
 from crossdock.model.events import resqu as e
 from crossdock.model.job import BAND_NORMAL, Extra, Job, Spec
 from crossdock.model.policies import intern
-from crossdock.model.records import Phase, Stage
+from crossdock.model.records import Phase, ResquBatch
 from crossdock.model.states import HELD, State
 
 #: Until its client says otherwise, right after the first push; one that dies in between leaves nothing for ever.
 _UNSAID_S = 86_400.0
 
 
-def open_stage(memory: Memory, command: c.OpenStage, now: Now) -> Decision[bool]:
+def open_stage(memory: EngineState, command: c.OpenResquBatch, now: Now) -> Decision[bool]:
     if command.name in memory.resqu.stages:
         mine = queries.uncommitted(memory, command.name, now) is not None
         return (), mine and _is_in(memory, command.spec.jid, command.name), ()
     at, name = later(memory, now), command.name
-    opened = e.StageOpened(at, name, command.via, command.source, command.job_name, now.steady + _UNSAID_S)
+    opened = e.ResquBatchOpened(at, name, command.via, command.source, command.job_name, now.steady + _UNSAID_S)
     pool = _pool(memory, command.source, command.job_name)
     return (opened, _pushed(memory, name, command.via, command.spec, at, pool)), True, ()
 
 
-def push_stage(memory: Memory, command: c.PushStage, now: Now) -> Decision[int]:
+def push_stage(memory: EngineState, command: c.PushToResquBatch, now: Now) -> Decision[int]:
     stage = queries.uncommitted(memory, command.name, now)
     if stage is None:
         return (), 0, ()
@@ -47,16 +47,16 @@ def push_stage(memory: Memory, command: c.PushStage, now: Now) -> Decision[int]:
     return (event,), many + 1, ()
 
 
-def _is_in(memory: Memory, jid: str, name: str) -> bool:
+def _is_in(memory: EngineState, jid: str, name: str) -> bool:
     return any(job.extra is not None and job.extra.stage == name for job in memory.named(jid))
 
 
-def _pool(memory: Memory, source: str, job_name: str) -> str:
+def _pool(memory: EngineState, source: str, job_name: str) -> str:
     """Where the jobs of a batch will be, as far as is known when they are pushed."""
     return memory.resqu.mapping.batch_pool(source, job_name) or UNASSIGNED
 
 
-def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float, pool: str) -> e.StagePushed:
+def _pushed(memory: EngineState, name: str, via: str, spec: Spec, at: float, pool: str) -> e.ResquBatchPushed:
     """A batch does not look at unique ids: its jobs run without. The event names the pool, for the lake's sake."""
     extra = spec.extra or Extra()
     if extra.links is not None and extra.links.lock is not None:
@@ -65,19 +65,19 @@ def _pushed(memory: Memory, name: str, via: str, spec: Spec, at: float, pool: st
         extra = replace(extra, stage=name)
     if extra is not spec.extra or spec.due or spec.queue != pool:
         spec = replace(spec, queue=pool, extra=extra, due=0.0)
-    return e.StagePushed(at, name, via, memory.counters.number + 1, spec)
+    return e.ResquBatchPushed(at, name, via, memory.counters.number + 1, spec)
 
 
-def stage_opened(memory: Memory, event: e.StageOpened) -> None:
+def stage_opened(memory: EngineState, event: e.ResquBatchOpened) -> None:
     resqu = memory.resqu
-    stage = Stage(event.name, event.via, event.source, event.job_name, event.at, event.end)
+    stage = ResquBatch(event.name, event.via, event.source, event.job_name, event.at, event.end)
     stage.first = memory.counters.number + 1
     resqu.stages[event.name] = stage
-    resqu.lanes[event.name] = Order()
+    resqu.lanes[event.name] = SortedList()
     resqu.stage_ends.add((event.end, event.name))
 
 
-def stage_pushed(memory: Memory, event: e.StagePushed) -> None:
+def stage_pushed(memory: EngineState, event: e.ResquBatchPushed) -> None:
     stage, spec = memory.resqu.stages[event.name], event.spec
     pool = _pool(memory, stage.source, stage.job_name)
     job = Job(
@@ -102,18 +102,18 @@ def stage_pushed(memory: Memory, event: e.StagePushed) -> None:
     stage.total += 1
 
 
-def keep_stage(memory: Memory, command: c.KeepStage, now: Now) -> Decision[bool]:
+def keep_stage(memory: EngineState, command: c.KeepResquBatch, now: Now) -> Decision[bool]:
     if queries.uncommitted(memory, command.name, now) is None:
         return (), False, ()
-    return (e.StageKept(later(memory, now), command.name, command.end),), True, ()
+    return (e.ResquBatchKept(later(memory, now), command.name, command.end),), True, ()
 
 
-def stage_kept(memory: Memory, event: e.StageKept) -> None:
+def stage_kept(memory: EngineState, event: e.ResquBatchKept) -> None:
     stage = memory.resqu.stages[event.name]
     _end(memory, stage, event.end)
 
 
-def _end(memory: Memory, stage: Stage, end: float) -> None:
+def _end(memory: EngineState, stage: ResquBatch, end: float) -> None:
     ends = memory.resqu.stage_ends
     if stage.phase is Phase.UNCOMMITTED:
         ends.take((stage.end, stage.name))
@@ -122,16 +122,16 @@ def _end(memory: Memory, stage: Stage, end: float) -> None:
         ends.add((end, stage.name))
 
 
-def commit_stage(memory: Memory, command: c.CommitStage, now: Now) -> Decision[int]:
+def commit_stage(memory: EngineState, command: c.CommitResquBatch, now: Now) -> Decision[int]:
     stage = queries.uncommitted(memory, command.name, now)
     many = queries.length(memory, command.name)
     if stage is None or not many:
         return (), 0, ()
     pool = memory.resqu.mapping.batch_pool(stage.source, stage.job_name)
-    return (e.StageCommitted(later(memory, now), command.name, pool, many),), many, (pool,) if pool else ()
+    return (e.ResquBatchCommitted(later(memory, now), command.name, pool, many),), many, (pool,) if pool else ()
 
 
-def stage_committed(memory: Memory, event: e.StageCommitted) -> None:
+def stage_committed(memory: EngineState, event: e.ResquBatchCommitted) -> None:
     stage = memory.resqu.stages[event.name]
     if stage.phase is Phase.UNCOMMITTED:  # else a mapping came while an allocator should have said what becomes of it
         _end(memory, stage, float("inf"))
@@ -143,34 +143,34 @@ def stage_committed(memory: Memory, event: e.StageCommitted) -> None:
         batch_queues.enter(memory, stage, event.queue, event.at)
 
 
-def assign_stage(memory: Memory, command: c.AssignStage, now: Now) -> Decision[int | None]:
+def assign_stage(memory: EngineState, command: c.AssignResquBatch, now: Now) -> Decision[int | None]:
     stage = memory.resqu.stages.get(command.name)
     if stage is None or stage.phase is not Phase.COMMITTED:
         return (), 0, ()
-    event = e.StageAssigned(later(memory, now), command.name, command.queue)
+    event = e.ResquBatchAssigned(later(memory, now), command.name, command.queue)
     key = (command.queue, stage.source)
     if key in memory.resqu.active:
         return (event,), len(memory.resqu.backlogs.get(key, ())) + 1, ()
     return (event,), None, (command.queue,)
 
 
-def stage_assigned(memory: Memory, event: e.StageAssigned) -> None:
+def stage_assigned(memory: EngineState, event: e.ResquBatchAssigned) -> None:
     stage = memory.resqu.stages[event.name]
     stage.by_hand = True
     batch_queues.enter(memory, stage, event.queue, event.at)
 
 
-def finish_stage(memory: Memory, command: c.FinishStage, now: Now) -> Decision[str | None]:
+def finish_stage(memory: EngineState, command: c.FinishResquBatch, now: Now) -> Decision[str | None]:
     stage = memory.resqu.stages.get(command.name)
     if stage is None or not stage.by_hand or stage.phase is not Phase.ACTIVE:
         return (), None, ()
     waiting = queries.backlog(memory, stage.queue, stage.source)
     following = waiting[0] if waiting and memory.resqu.stages[waiting[0]].by_hand else ""
-    event = e.StageFinished(later(memory, now), command.name, following)
+    event = e.ResquBatchFinished(later(memory, now), command.name, following)
     return (event,), following or None, (stage.queue,) if waiting or queries.length(memory, command.name) else ()
 
 
-def stage_finished(memory: Memory, event: e.StageFinished) -> None:
+def stage_finished(memory: EngineState, event: e.ResquBatchFinished) -> None:
     resqu, stage = memory.resqu, memory.resqu.stages[event.name]
     left = [memory.jobs[number] for (number,) in resqu.lanes[event.name]]
     following = batch_queues.take_out(memory, stage)
@@ -189,7 +189,7 @@ def stage_finished(memory: Memory, event: e.StageFinished) -> None:
         placement.place(memory, job)
 
 
-def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now, random: Random) -> Decision[Job | None]:
+def lease_staged(memory: EngineState, command: c.LeaseFromResquBatch, now: Now, random: Random) -> Decision[Job | None]:
     """By the rules of its queue: a paused one gives nothing, nor does a full one."""
     stage = memory.resqu.stages.get(command.name)
     if stage is None or stage.phase is not Phase.ACTIVE:
@@ -198,7 +198,7 @@ def lease_staged(memory: Memory, command: c.LeaseStaged, now: Now, random: Rando
     return lease_next(random, memory, lane, now) or ((), None, ())
 
 
-def abandon(memory: Memory, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
+def abandon(memory: EngineState, now: Now, until: float, limit: int) -> tuple[list[AnyEvent], int]:
     """Batches whose time was over `until` then (steady): their jobs go, so many at once, and then they."""
     at = later(memory, now)
     events: list[AnyEvent] = []
@@ -212,11 +212,11 @@ def abandon(memory: Memory, now: Now, until: float, limit: int) -> tuple[list[An
             events.append(Removed(at, "abandoned", "", last_rows(jobs, at)))
         left -= len(jobs) + 1
         if len(jobs) == len(lane):
-            events.append(e.StageEnded(at, name))
+            events.append(e.ResquBatchEnded(at, name))
     return events, limit - left
 
 
-def stage_ended(memory: Memory, event: e.StageEnded) -> None:
+def stage_ended(memory: EngineState, event: e.ResquBatchEnded) -> None:
     stage = memory.resqu.stages.pop(event.name)
     memory.resqu.stage_ends.take((stage.end, event.name))
     del memory.resqu.lanes[event.name]

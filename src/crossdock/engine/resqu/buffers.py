@@ -8,10 +8,10 @@ from crossdock.engine.job_view import row
 from crossdock.engine.jobs.complete import room, success
 from crossdock.engine.jobs.fail import lapse, stirred_by
 from crossdock.engine.jobs.release import last_rows
-from crossdock.engine.jobs.retry_policy import Told, failure
+from crossdock.engine.jobs.retry_policy import FailureReport, failure
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.unique_ids import buffered
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
 from crossdock.model.commands.core import Claim, Succeed
@@ -21,7 +21,7 @@ from crossdock.model.job import BAND_NORMAL, Job, Lease
 from crossdock.model.states import HELD, READY, move
 
 
-def take_next(memory: Memory, command: c.TakeNext, now: Now) -> Decision[Job | None]:
+def take_next(memory: EngineState, command: c.TakeNext, now: Now) -> Decision[Job | None]:
     queue = memory.queues.get(command.queue)
     if queue is None or queue.paused or not queue.ready:
         return (), None, ()
@@ -30,7 +30,7 @@ def take_next(memory: Memory, command: c.TakeNext, now: Now) -> Decision[Job | N
     return (e.Taken(*head, job.attempts, job.priority, len(job.payload)),), job, ()
 
 
-def taken(memory: Memory, event: e.Taken) -> None:
+def taken(memory: EngineState, event: e.Taken) -> None:
     job = memory.jobs[event.number]
     state = move(job.state, HELD)
     placement.displace(memory, job)
@@ -38,25 +38,25 @@ def taken(memory: Memory, event: e.Taken) -> None:
     placement.place(memory, job)
 
 
-def fill(memory: Memory, command: c.FillBuffer, now: Now, random: Random) -> Decision[None]:
+def fill(memory: EngineState, command: c.FillBuffer, now: Now, random: Random) -> Decision[None]:
     """A buffer holds one job: whatever was left in it is lost to who left it."""
     events, stirred = _lost(memory, command.key, "", now, random)
     events.append(e.BufferFilled(later(memory, now), command.key, command.number, command.token, command.text))
     return events, None, stirred
 
 
-def buffer_filled(memory: Memory, event: e.BufferFilled) -> None:
+def buffer_filled(memory: EngineState, event: e.BufferFilled) -> None:
     _empty(memory, event.key)
     memory.resqu.buffers[event.key] = c.Buffer(event.number, event.token, event.text)
     memory.resqu.in_buffer[event.number] = event.key
 
 
-def buffer_said(memory: Memory, event: e.BufferSaid) -> None:
+def buffer_said(memory: EngineState, event: e.BufferSaid) -> None:
     before = memory.resqu.buffers[event.key]
     memory.resqu.buffers[event.key] = c.Buffer(before.number, before.token, before.text, event.said, event.by)
 
 
-def put_on(memory: Memory, command: c.PutOn, now: Now, random: Random) -> Decision[bytes | None]:
+def put_on(memory: EngineState, command: c.PutOn, now: Now, random: Random) -> Decision[bytes | None]:
     buffer = memory.resqu.buffers.get(command.key)
     if buffer is None:
         return (), None, ()
@@ -71,7 +71,7 @@ def put_on(memory: Memory, command: c.PutOn, now: Now, random: Random) -> Decisi
     return [*events, e.BufferEmptied(at, command.key)], buffer.text, stirred
 
 
-def put_on_queue(memory: Memory, event: e.PutOnQueue) -> None:
+def put_on_queue(memory: EngineState, event: e.PutOnQueue) -> None:
     queue = memory.queue(event.queue, event.at)
     for each in event.rows:
         job = memory.jobs[each.number]
@@ -82,7 +82,7 @@ def put_on_queue(memory: Memory, event: e.PutOnQueue) -> None:
         placement.place(memory, job)
 
 
-def empty(memory: Memory, command: c.EmptyBuffer, now: Now, random: Random) -> Decision[bytes | None]:
+def empty(memory: EngineState, command: c.EmptyBuffer, now: Now, random: Random) -> Decision[bytes | None]:
     buffer = memory.resqu.buffers.get(command.key)
     if buffer is None:
         return (), None, ()
@@ -100,27 +100,27 @@ def empty(memory: Memory, command: c.EmptyBuffer, now: Now, random: Random) -> D
 
 
 def _settled(
-    memory: Memory, job: Job, lease: Lease, command: c.EmptyBuffer, buffer: c.Buffer, now: Now, random: Random
+    memory: EngineState, job: Job, lease: Lease, command: c.EmptyBuffer, buffer: c.Buffer, now: Now, random: Random
 ) -> tuple[list[AnyEvent], tuple[str, ...]]:
     if buffer.said is e.Said.OVER:
-        told = Told(command.via, lease.worker, "", "its worker said that it failed", counted=False)
+        told = FailureReport(command.via, lease.worker, "", "its worker said that it failed", counted=False)
         event = failure(memory, job, lease, now, told, random, final=True)
         return [event], stirred_by(event, job)
     done = Succeed(job.jid, Claim(command.via, lease.worker, buffer.held))
     return [success(job, lease, done, later(memory, now), now)], room(memory, job)
 
 
-def buffer_emptied(memory: Memory, event: e.BufferEmptied) -> None:
+def buffer_emptied(memory: EngineState, event: e.BufferEmptied) -> None:
     _empty(memory, event.key)
 
 
-def _empty(memory: Memory, key: str) -> None:
+def _empty(memory: EngineState, key: str) -> None:
     buffer = memory.resqu.buffers.pop(key, None)
     if buffer is not None and memory.resqu.in_buffer.get(buffer.number) == key:
         del memory.resqu.in_buffer[buffer.number]
 
 
-def discard(memory: Memory, command: c.DiscardBuffer, now: Now) -> Decision[bool]:
+def discard(memory: EngineState, command: c.DiscardBuffer, now: Now) -> Decision[bool]:
     buffer = memory.resqu.buffers.get(command.key)
     if buffer is None or buffer.text != command.text:
         return (), False, ()
@@ -131,12 +131,12 @@ def discard(memory: Memory, command: c.DiscardBuffer, now: Now) -> Decision[bool
     return events, True, ()
 
 
-def lose(memory: Memory, command: c.LoseBuffer, now: Now, random: Random) -> Decision[None]:
+def lose(memory: EngineState, command: c.LoseBuffer, now: Now, random: Random) -> Decision[None]:
     events, stirred = _lost(memory, command.key, command.via, now, random)
     return events, None, stirred
 
 
-def _lost(memory: Memory, key: str, via: str, now: Now, random: Random) -> tuple[list[AnyEvent], tuple[str, ...]]:
+def _lost(memory: EngineState, key: str, via: str, now: Now, random: Random) -> tuple[list[AnyEvent], tuple[str, ...]]:
     """What the end of the buffer's owner means for a job that is leased to it."""
     buffer = memory.resqu.buffers.get(key)
     found = buffered(memory, buffer.number) if buffer is not None else None
@@ -146,7 +146,7 @@ def _lost(memory: Memory, key: str, via: str, now: Now, random: Random) -> tuple
     return [event], stirred_by(event, found[2])
 
 
-def _taken(memory: Memory, key: str) -> Job | None:
+def _taken(memory: EngineState, key: str) -> Job | None:
     """The job in an allocator's buffer, if it still waits there."""
     job = queries.in_hand(memory, key)
     return job if job is not None and job.lease is None else None

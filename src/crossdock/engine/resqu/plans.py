@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from crossdock.engine.decision import Decision, later
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
 from crossdock.model.events.resqu import PlanCleared, PlanSet
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 
 #: Runs that were missed while the server was down are made up for, each of them: so many at most.
 CAUGHT_UP_AT_MOST: Final = 1_000
@@ -24,32 +24,32 @@ def record_name(plan: str) -> str:
     return "\0plan:" + plan
 
 
-def set_plan(memory: Memory, command: SetPlan, now: Now) -> Decision[bool]:
+def set_plan(memory: EngineState, command: SetPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
     before = memory.recurrences.get(name)
     if (before is not None) is not command.anew:
         return (), False, ()
-    plan = Recurrence(
+    plan = Schedule(
         name, "resqu", command.interval, "UTC", command.spec, command.next, command.plan, command.source, command.text
     )
     return (PlanSet(later(memory, now), plan),), True, ()
 
 
-def move_plan(memory: Memory, command: MovePlan, now: Now) -> Decision[bool]:
+def move_plan(memory: EngineState, command: MovePlan, now: Now) -> Decision[bool]:
     before = memory.recurrences.get(record_name(command.plan))
     if before is None:
         return (), False, ()
     return (PlanSet(later(memory, now), replace(before, next=command.next)),), True, ()
 
 
-def clear_plan(memory: Memory, command: ClearPlan, now: Now) -> Decision[bool]:
+def clear_plan(memory: EngineState, command: ClearPlan, now: Now) -> Decision[bool]:
     name = record_name(command.plan)
     if name not in memory.recurrences:
         return (), False, ()
     return (PlanCleared(later(memory, now), name),), True, ()
 
 
-def plan_set(memory: Memory, event: PlanSet) -> None:
+def plan_set(memory: EngineState, event: PlanSet) -> None:
     before = memory.recurrences.get(event.plan.name)
     if before is not None:
         memory.recurring.remove((before.next, before.name))
@@ -60,24 +60,24 @@ def plan_set(memory: Memory, event: PlanSet) -> None:
     enlist(memory, event.plan)
 
 
-def enlist(memory: Memory, plan: Recurrence) -> None:
+def enlist(memory: EngineState, plan: Schedule) -> None:
     memory.resqu.plans.setdefault(plan.source, {})[plan.plan] = None
 
 
-def _unlist(memory: Memory, plan: Recurrence) -> None:
+def _unlist(memory: EngineState, plan: Schedule) -> None:
     ids = memory.resqu.plans[plan.source]
     del ids[plan.plan]
     if not ids:
         del memory.resqu.plans[plan.source]
 
 
-def plan_cleared(memory: Memory, event: PlanCleared) -> None:
+def plan_cleared(memory: EngineState, event: PlanCleared) -> None:
     plan = memory.recurrences.pop(event.name)
     memory.recurring.remove((plan.next, plan.name))
     _unlist(memory, plan)
 
 
-def next_after(plan: Recurrence, now: float) -> float:
+def next_after(plan: Schedule, now: float) -> float:
     """Of the run that is due: one interval later, so that those missed are made up for, as far as they are."""
     words = parse(plan.schedule)
     if not words.months and (now - plan.next) / words.seconds > CAUGHT_UP_AT_MOST:

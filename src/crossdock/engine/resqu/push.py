@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from crossdock.engine.decision import Decision, later
 from crossdock.engine.jobs import enqueue
 from crossdock.engine.jobs.fail import stirred_by
-from crossdock.engine.jobs.retry_policy import Told, failure
+from crossdock.engine.jobs.retry_policy import FailureReport, failure
 from crossdock.engine.resqu import queries, reschedule
 from crossdock.engine.resqu.unique_ids import buffered, face_of, lock_of
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import SHOWN_AS, Buffer, Pushing, PushJob, uid_of
 from crossdock.model.events import AnyEvent, Pushed
@@ -23,7 +23,7 @@ from crossdock.model.job import Job, Lease, Number, Spec
 _PUSHED: Final = Pushing.PUSHED
 
 
-def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision[Pushing]:
+def push(random: Random, memory: EngineState, command: PushJob, now: Now) -> Decision[Pushing]:
     spec = command.spec
     queue = memory.resqu.queue_of(spec)
     if queue != spec.queue:
@@ -43,7 +43,7 @@ def push(random: Random, memory: Memory, command: PushJob, now: Now) -> Decision
     return (event,), _PUSHED, (queue,) if spec.due <= wall else ()
 
 
-def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
+def _linked(memory: EngineState, command: PushJob, spec: Spec, now: Now, random: Random) -> Decision[Pushing]:
     """A job with a unique id, or that is monitored."""
     lock = lock_of(spec)
     events: list[AnyEvent] = []
@@ -65,7 +65,7 @@ def _linked(memory: Memory, command: PushJob, spec: Spec, now: Now, random: Rand
     return events, _PUSHED, enqueue.ready_queues([spec], now)
 
 
-def _refused(memory: Memory, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
+def _refused(memory: EngineState, lock: str, holder: Number, spec: Spec, by: int) -> Pushing | None:
     if lock not in memory.locks or memory.resqu.reserved.get(lock) == by:
         return None
     face, job = face_of(spec), memory.jobs.get(holder)
@@ -90,10 +90,10 @@ def _value(payload: bytes) -> Any:
 
 
 def _next_try(
-    memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: Now, random: Random, said: Said
+    memory: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, random: Random, said: Said
 ) -> Decision[Pushing]:
     if said is Said.OVER and face_of(job) is None:
-        told = Told(via, lease.worker, "", "its worker asked for another try")
+        told = FailureReport(via, lease.worker, "", "its worker asked for another try")
         event = failure(memory, job, lease, now, told, random)
         return (event,), Pushing.CONTINUED, stirred_by(event, job)
     run = reschedule.next_run(memory, job, lease, spec, via, now, failed=said is Said.OVER)

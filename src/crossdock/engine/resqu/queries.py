@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from crossdock.engine.resqu.plans import record_name
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import SHOWN_AS, Buffer, unique
 from crossdock.model.job import Job, Number
-from crossdock.model.records import Phase, Recurrence, Stage
+from crossdock.model.records import Phase, ResquBatch, Schedule
 from crossdock.model.states import HELD
 
 
-def named(memory: Memory, uid: str) -> Number:
+def named(memory: EngineState, uid: str) -> Number:
     """The job that has this unique id, or is shown under it; 0: none, a connection may have it."""
     if uid.startswith(SHOWN_AS):
         digits = uid.removeprefix(SHOWN_AS)
@@ -20,7 +20,7 @@ def named(memory: Memory, uid: str) -> Number:
     return held.holder if held is not None else 0
 
 
-def state(memory: Memory, uid: str) -> str | None:
+def state(memory: EngineState, uid: str) -> str | None:
     """`unique:<uid>:state`: queued or running, None when nobody has it."""
     name = unique(uid).name
     if name in memory.resqu.reserved:
@@ -31,12 +31,12 @@ def state(memory: Memory, uid: str) -> str | None:
     return "running" if is_running(memory, job, name) else "queued"
 
 
-def is_running(memory: Memory, job: Job, lock: str) -> bool:
+def is_running(memory: EngineState, job: Job, lock: str) -> bool:
     """Leased, or somebody said so."""
     return job.lease is not None or lock in memory.resqu.running
 
 
-def deferred(memory: Memory, uid: str) -> bytes | None:
+def deferred(memory: EngineState, uid: str) -> bytes | None:
     """`unique:<uid>:deferred`: the text of the deferred job."""
     found = memory.resqu.deferred.get(unique(uid).name)
     if found is None or found[1].extra is None or found[1].extra.face is None:
@@ -44,12 +44,12 @@ def deferred(memory: Memory, uid: str) -> bytes | None:
     return getattr(found[1].extra.face, "text", None)
 
 
-def buffer(memory: Memory, key: str) -> Buffer | None:
+def buffer(memory: EngineState, key: str) -> Buffer | None:
     """`worker:<id>`, `allocator:<node>:<code>`."""
     return memory.resqu.buffers.get(key)
 
 
-def in_hand(memory: Memory, key: str) -> Job | None:
+def in_hand(memory: EngineState, key: str) -> Job | None:
     """The job that the owner of this buffer has, by its lease or on the way to a pool. The text may outlive that."""
     full = memory.resqu.buffers.get(key)
     job = memory.jobs.get(full.number) if full is not None else None
@@ -60,16 +60,16 @@ def in_hand(memory: Memory, key: str) -> Job | None:
     return job if job.state is HELD and memory.resqu.in_buffer.get(full.number) == key else None
 
 
-def plan(memory: Memory, plan_id: str) -> Recurrence | None:
+def plan(memory: EngineState, plan_id: str) -> Schedule | None:
     return memory.recurrences.get(record_name(plan_id))
 
 
-def plans_of(memory: Memory, source: str) -> Iterator[str]:
+def plans_of(memory: EngineState, source: str) -> Iterator[str]:
     """`plan_list:<source>`: ids, in the order they were made."""
     return iter(memory.resqu.plans.get(source, ()))
 
 
-def schedule(memory: Memory) -> Iterator[tuple[float, str]]:
+def schedule(memory: EngineState) -> Iterator[tuple[float, str]]:
     """`plan_schedule`: next runs and ids, the first one first."""
     for due, name in memory.recurring:
         record = memory.recurrences[name]
@@ -77,35 +77,35 @@ def schedule(memory: Memory) -> Iterator[tuple[float, str]]:
             yield due, record.plan
 
 
-def uncommitted(memory: Memory, name: str, now: Now) -> Stage | None:
+def uncommitted(memory: EngineState, name: str, now: Now) -> ResquBatch | None:
     """A batch that is still being pushed to, and whose time is not over."""
     stage = memory.resqu.stages.get(name)
     return stage if stage is not None and stage.phase is Phase.UNCOMMITTED and stage.end > now.steady else None
 
 
-def committed(memory: Memory, name: str) -> Stage | None:
+def committed(memory: EngineState, name: str) -> ResquBatch | None:
     """A committed batch that has jobs nobody has begun."""
     stage = memory.resqu.stages.get(name)
     return stage if stage is not None and stage.phase is not Phase.UNCOMMITTED and length(memory, name) else None
 
 
-def length(memory: Memory, name: str) -> int:
+def length(memory: EngineState, name: str) -> int:
     """Jobs of a batch, committed or not, that nobody has begun."""
     lane = memory.resqu.lanes.get(name)
     return len(lane) if lane is not None else 0
 
 
-def jobs_of(memory: Memory, name: str) -> Iterator[Job]:
+def jobs_of(memory: EngineState, name: str) -> Iterator[Job]:
     """The same jobs, the next one first."""
     for (number,) in memory.resqu.lanes.get(name, ()):
         yield memory.jobs[number]
 
 
-def backlog(memory: Memory, queue: str, source: str) -> list[str]:
+def backlog(memory: EngineState, queue: str, source: str) -> list[str]:
     """`pool:<pool>:backlog:<source>`: batches that wait, the next one first."""
     return list(memory.resqu.backlogs.get((queue, source), ()))
 
 
-def active(memory: Memory, queue: str) -> dict[str, str]:
+def active(memory: EngineState, queue: str) -> dict[str, str]:
     """`pool:<pool>`: sources that have a batch in work there, and which."""
     return {source: name for (pool, source), name in memory.resqu.active.items() if pool == queue}

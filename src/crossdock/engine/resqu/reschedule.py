@@ -10,11 +10,11 @@ from crossdock.engine.index.sort_keys import stamped
 from crossdock.engine.jobs import enqueue
 from crossdock.engine.jobs.complete import DONE, UNKNOWN, claimed, room, success
 from crossdock.engine.jobs.release import closing, end_lease, leased_via
-from crossdock.engine.jobs.retry_policy import Told, failure
+from crossdock.engine.jobs.retry_policy import FailureReport, failure
 from crossdock.engine.records import links
 from crossdock.engine.records.stats import FAILURE, RUN
 from crossdock.engine.resqu.unique_ids import face_of, lock_of, routed
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import Refused, Succeed, Verdict
 from crossdock.model.commands.resqu import Reschedule
@@ -26,7 +26,7 @@ from crossdock.model.states import State
 _SAID = "its worker asked for another try"
 
 
-def reschedule(memory: Memory, command: Reschedule, now: Now, random: Random) -> Decision[Verdict]:
+def reschedule(memory: EngineState, command: Reschedule, now: Now, random: Random) -> Decision[Verdict]:
     found = claimed(memory, command.jid, command.claim)
     if found is None:
         return (), UNKNOWN, ()
@@ -36,7 +36,9 @@ def reschedule(memory: Memory, command: Reschedule, now: Now, random: Random) ->
     return _another(memory, *found, command, now, random)
 
 
-def next_run(memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: Now, *, failed: bool) -> Rescheduled:
+def next_run(
+    memory: EngineState, job: Job, lease: Lease, spec: Spec, via: str, now: Now, *, failed: bool
+) -> Rescheduled:
     """The same job, as the spec says; a job of another door comes again as it is."""
     failures = max(spec.failures, job.failures + 1) if failed else job.failures
     due = spec.due if spec.due > now.wall else 0.0
@@ -49,14 +51,14 @@ def next_run(memory: Memory, job: Job, lease: Lease, spec: Spec, via: str, now: 
     return Rescheduled(*closing(job, lease, at, via), failed, to, failures, said, leased_via(lease, via))
 
 
-def stirred(memory: Memory, job: Job, event: Rescheduled) -> tuple[str, ...]:
+def stirred(memory: EngineState, job: Job, event: Rescheduled) -> tuple[str, ...]:
     queues = dict.fromkeys(room(memory, job))
     if not event.to.due:
         queues[event.to.queue] = None
     return tuple(queues)
 
 
-def rescheduled(memory: Memory, event: Rescheduled) -> None:
+def rescheduled(memory: EngineState, event: Rescheduled) -> None:
     job, to = memory.jobs[event.number], event.to
     end_lease(memory, job, State.SCHEDULED if to.due else State.READY)
     _book(memory, job, event)
@@ -74,7 +76,7 @@ def rescheduled(memory: Memory, event: Rescheduled) -> None:
             links.tell(memory, job, event.at, "enqueued")
 
 
-def _book(memory: Memory, job: Job, event: Rescheduled) -> None:
+def _book(memory: EngineState, job: Job, event: Rescheduled) -> None:
     memory.counters.processed += 1
     if event.failed:
         memory.counters.failures += 1
@@ -83,7 +85,7 @@ def _book(memory: Memory, job: Job, event: Rescheduled) -> None:
         memory.stats.book(job.queue, event.at, RUN, event.run_s)
 
 
-def _become(memory: Memory, job: Job, event: Rescheduled) -> None:
+def _become(memory: EngineState, job: Job, event: Rescheduled) -> None:
     to, extra = event.to, job.extra or Extra()
     if to.jid != job.jid:
         memory.rename(job, to.jid)
@@ -104,7 +106,7 @@ def _become(memory: Memory, job: Job, event: Rescheduled) -> None:
 
 
 def _another(
-    memory: Memory, job: Job, lease: Lease, command: Reschedule, now: Now, random: Random
+    memory: EngineState, job: Job, lease: Lease, command: Reschedule, now: Now, random: Random
 ) -> Decision[Verdict]:
     """The job ends, and the other one is pushed. It may take over this one's lock."""
     spec = routed(memory, command.spec)
@@ -116,7 +118,7 @@ def _another(
     claim, at = command.claim, later(memory, now)
     end: AnyEvent
     if command.failed:
-        told = Told(claim.via, claim.worker, "", "it was rescheduled as a failure", counted=False)
+        told = FailureReport(claim.via, claim.worker, "", "it was rescheduled as a failure", counted=False)
         end = failure(memory, job, lease, now, told, random, final=True)
     else:
         end = success(job, lease, Succeed(command.jid, claim), at, now)

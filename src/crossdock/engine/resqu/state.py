@@ -7,11 +7,11 @@ from collections import Counter, deque
 from functools import lru_cache
 from typing import Final
 
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.model.commands.resqu import UNASSIGNED, Buffer
 from crossdock.model.events.resqu import Pools
-from crossdock.model.job import Job, Number, ResquFace, Spec
-from crossdock.model.records import Stage
+from crossdock.model.job import Job, Number, ResquData, Spec
+from crossdock.model.records import ResquBatch
 
 _DEFAULT: Final = "default"
 
@@ -46,7 +46,7 @@ def _look_up(pools: Pools, source: str, name: str) -> str:
     return pools.get(source, {}).get(name) or of_all.get(name) or of_all.get(_DEFAULT, "")
 
 
-class Once:
+class RecentJids:
     """Ids of Resqu jobs that are gone: a repeat of such a push adds nothing. Kept for an hour, the newest of them."""
 
     __slots__ = ("_ages", "ids")
@@ -71,7 +71,7 @@ class Once:
         return list(self._ages)
 
 
-class Resqu:
+class ResquState:
     __slots__ = (
         "active",
         "backlogs",
@@ -99,13 +99,13 @@ class Resqu:
         self.delayed: Counter[int] = Counter()  #: its scheduled jobs, by second; other doors' are not shown there
         self.buffers: dict[str, Buffer] = {}
         self.in_buffer: dict[Number, str] = {}  #: jobs that are leased or taken into one, and which
-        self.stages: dict[str, Stage] = {}
-        self.lanes: dict[str, Order[tuple[Number]]] = {}  #: by stage: its jobs that nobody has begun
-        self.stage_ends: Order[tuple[float, str]] = Order()
+        self.stages: dict[str, ResquBatch] = {}
+        self.lanes: dict[str, SortedList[tuple[Number]]] = {}  #: by stage: its jobs that nobody has begun
+        self.stage_ends: SortedList[tuple[float, str]] = SortedList()
         self.active: dict[tuple[str, str], str] = {}  #: by pool and source: the stage that is worked on
         self.backlogs: dict[tuple[str, str], deque[str]] = {}  #: by pool and source: stages, the next one first
         self.plans: dict[str, dict[str, None]] = {}  #: by source: ids
-        self.once = Once()
+        self.once = RecentJids()
 
     def reserve(self, name: str, by: int) -> None:
         self.unreserve(name)
@@ -123,4 +123,4 @@ class Resqu:
     def queue_of(self, job: Job | Spec) -> str:
         """Where it goes: of a Resqu job its pool, of another the queue it names."""
         face = None if job.extra is None else job.extra.face
-        return self.mapping.pool(face.source, face.name) if type(face) is ResquFace else job.queue
+        return self.mapping.pool(face.source, face.name) if type(face) is ResquData else job.queue

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from crossdock.engine.decision import Decision
 from crossdock.engine.resqu import batches, buffers, mapping, plans, push, reschedule, unique_ids
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands import core as c
 from crossdock.model.commands import resqu
 from crossdock.model.events import resqu as e
 from crossdock.model.events.base import Event
 
-APPLY: Final[dict[type[Event], Callable[[Memory, Any], None]]] = {
+APPLY: Final[dict[type[Event], Callable[[EngineState, Any], None]]] = {
     e.Reserved: unique_ids.reserved,
     e.Unreserved: unique_ids.unreserved,
     e.Handed: unique_ids.reserved,
@@ -28,23 +28,23 @@ APPLY: Final[dict[type[Event], Callable[[Memory, Any], None]]] = {
     e.BufferFilled: buffers.buffer_filled,
     e.BufferSaid: buffers.buffer_said,
     e.BufferEmptied: buffers.buffer_emptied,
-    e.StageOpened: batches.stage_opened,
-    e.StagePushed: batches.stage_pushed,
-    e.StageKept: batches.stage_kept,
-    e.StageCommitted: batches.stage_committed,
-    e.StageAssigned: batches.stage_assigned,
-    e.StageFinished: batches.stage_finished,
-    e.StageEnded: batches.stage_ended,
+    e.ResquBatchOpened: batches.stage_opened,
+    e.ResquBatchPushed: batches.stage_pushed,
+    e.ResquBatchKept: batches.stage_kept,
+    e.ResquBatchCommitted: batches.stage_committed,
+    e.ResquBatchAssigned: batches.stage_assigned,
+    e.ResquBatchFinished: batches.stage_finished,
+    e.ResquBatchEnded: batches.stage_ended,
     e.PlanSet: plans.plan_set,
     e.PlanCleared: plans.plan_cleared,
     e.MappingSet: mapping.mapping_set,
 }
 
-Decide = Callable[[Memory, Any, Now], Decision[Any]]
+Decide = Callable[[EngineState, Any, Now], Decision[Any]]
 
 
 def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
-    def drawing(decide: Callable[[Memory, Any, Now, Random], Decision[Any]]) -> Decide:
+    def drawing(decide: Callable[[EngineState, Any, Now, Random], Decision[Any]]) -> Decide:
         return lambda memory, command, now: decide(memory, command, now, random)
 
     return {
@@ -60,13 +60,13 @@ def decisions(random: Random) -> dict[type[c.Command[Any]], Decide]:
         resqu.MovePlan: plans.move_plan,
         resqu.ClearPlan: plans.clear_plan,
         resqu.SetMapping: mapping.set_mapping,
-        resqu.OpenStage: batches.open_stage,
-        resqu.PushStage: batches.push_stage,
-        resqu.KeepStage: batches.keep_stage,
-        resqu.CommitStage: batches.commit_stage,
-        resqu.AssignStage: batches.assign_stage,
-        resqu.FinishStage: batches.finish_stage,
-        resqu.LeaseStaged: drawing(batches.lease_staged),
+        resqu.OpenResquBatch: batches.open_stage,
+        resqu.PushToResquBatch: batches.push_stage,
+        resqu.KeepResquBatch: batches.keep_stage,
+        resqu.CommitResquBatch: batches.commit_stage,
+        resqu.AssignResquBatch: batches.assign_stage,
+        resqu.FinishResquBatch: batches.finish_stage,
+        resqu.LeaseFromResquBatch: drawing(batches.lease_staged),
         resqu.TakeNext: buffers.take_next,
         resqu.FillBuffer: drawing(buffers.fill),
         resqu.PutOn: drawing(buffers.put_on),

@@ -13,30 +13,30 @@ from crossdock.engine.jobs.complete import room, success
 from crossdock.engine.jobs.enqueue import push_event
 from crossdock.engine.records import links
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Lock, Memory
+from crossdock.engine.state import EngineState, Lock
 from crossdock.model.clock import Now
 from crossdock.model.commands import resqu as c
 from crossdock.model.commands.core import Claim, Succeed
 from crossdock.model.commands.resqu import Buffer
 from crossdock.model.events import AnyEvent
 from crossdock.model.events import resqu as e
-from crossdock.model.job import Job, Lease, Number, ResquFace, Spec
+from crossdock.model.job import Job, Lease, Number, ResquData, Spec
 
 _FOR_EVER = float("inf")
 
 
-def face_of(spec: Spec | Job) -> ResquFace | None:
+def face_of(spec: Spec | Job) -> ResquData | None:
     face = spec.extra.face if spec.extra is not None else None
-    return face if type(face) is ResquFace else None
+    return face if type(face) is ResquData else None
 
 
-def routed(memory: Memory, spec: Spec) -> Spec:
+def routed(memory: EngineState, spec: Spec) -> Spec:
     """In the queue of its pool."""
     queue = memory.resqu.queue_of(spec)
     return spec if queue == spec.queue else replace(spec, queue=queue)
 
 
-def buffered(memory: Memory, number: Number) -> tuple[str, Buffer, Job, Lease] | None:
+def buffered(memory: EngineState, number: Number) -> tuple[str, Buffer, Job, Lease] | None:
     """The buffer to which this job is leased, if it is to one."""
     job, key = memory.jobs.get(number), memory.resqu.in_buffer.get(number)
     if job is None or job.lease is None or key is None:
@@ -45,7 +45,7 @@ def buffered(memory: Memory, number: Number) -> tuple[str, Buffer, Job, Lease] |
     return (key, buffer, job, job.lease) if buffer.held == (number, job.lease.token) else None
 
 
-def reserve(memory: Memory, command: c.Reserve, now: Now) -> Decision[bool]:
+def reserve(memory: EngineState, command: c.Reserve, now: Now) -> Decision[bool]:
     number = queries.named(memory, command.uid)
     found = buffered(memory, number)
     if found is not None:
@@ -59,36 +59,36 @@ def reserve(memory: Memory, command: c.Reserve, now: Now) -> Decision[bool]:
     return (e.Reserved(later(memory, now), name, command.by),), True, ()
 
 
-def reserved(memory: Memory, event: e.Reserved | e.Handed) -> None:
+def reserved(memory: EngineState, event: e.Reserved | e.Handed) -> None:
     memory.locks[event.name] = Lock(0, _FOR_EVER)
     memory.resqu.running.discard(event.name)
     memory.resqu.reserve(event.name, event.by)
 
 
-def release(memory: Memory, command: c.Release, now: Now) -> Decision[None]:
+def release(memory: EngineState, command: c.Release, now: Now) -> Decision[None]:
     names = list(memory.resqu.reserved_by.get(command.by, ()))
     return ((e.Unreserved(later(memory, now), names),) if names else ()), None, ()
 
 
-def unreserved(memory: Memory, event: e.Unreserved) -> None:
+def unreserved(memory: EngineState, event: e.Unreserved) -> None:
     for name in event.names:
         links.free(memory, name)
 
 
-def _is_running(memory: Memory, lock: str) -> bool:
+def _is_running(memory: EngineState, lock: str) -> bool:
     held = memory.locks.get(lock)
     holder = memory.jobs.get(held.holder) if held is not None else None
     return holder is not None and queries.is_running(memory, holder, lock)
 
 
-def defers(memory: Memory, spec: Spec) -> bool:
+def defers(memory: EngineState, spec: Spec) -> bool:
     """Whether a job whose lock is taken can wait for its holder."""
     face, lock = face_of(spec), lock_of(spec)
     can = face is not None and face.defer is not None
     return can and lock not in memory.resqu.deferred and _is_running(memory, lock)
 
 
-def defer(memory: Memory, command: c.Defer, now: Now) -> Decision[bool | None]:
+def defer(memory: EngineState, command: c.Defer, now: Now) -> Decision[bool | None]:
     name = lock_of(command.spec)
     if not _is_running(memory, name):
         return (), None, ()
@@ -103,15 +103,15 @@ def lock_of(spec: Spec) -> str:
     return linked.lock.name if linked is not None and linked.lock is not None else ""
 
 
-def deferred(memory: Memory, event: e.Deferred) -> None:
+def deferred(memory: EngineState, event: e.Deferred) -> None:
     memory.resqu.deferred[event.name] = (event.via, event.spec)
 
 
-def deferral_dropped(memory: Memory, event: e.DeferralDropped) -> None:
+def deferral_dropped(memory: EngineState, event: e.DeferralDropped) -> None:
     del memory.resqu.deferred[event.name]
 
 
-def mark(memory: Memory, command: c.Mark, now: Now) -> Decision[bool]:
+def mark(memory: EngineState, command: c.Mark, now: Now) -> Decision[bool]:
     number = queries.named(memory, command.uid)
     found = buffered(memory, number)
     at, name = later(memory, now), c.unique(command.uid).name
@@ -129,14 +129,14 @@ def mark(memory: Memory, command: c.Mark, now: Now) -> Decision[bool]:
     return (), True, ()
 
 
-def unique_marked(memory: Memory, event: e.UniqueMarked) -> None:
+def unique_marked(memory: EngineState, event: e.UniqueMarked) -> None:
     if event.running:
         memory.resqu.running.add(event.name)
     else:
         memory.resqu.running.discard(event.name)
 
 
-def unlock(memory: Memory, command: c.Unlock, now: Now) -> Decision[int]:
+def unlock(memory: EngineState, command: c.Unlock, now: Now) -> Decision[int]:
     at, name, number = later(memory, now), c.unique(command.uid).name, queries.named(memory, command.uid)
     waits = name in memory.resqu.deferred
     there = command.state and (name in memory.locks or number in memory.jobs)
@@ -155,11 +155,11 @@ def unlock(memory: Memory, command: c.Unlock, now: Now) -> Decision[int]:
     return events, count, ()
 
 
-def unlocked(memory: Memory, event: e.Unlocked) -> None:
+def unlocked(memory: EngineState, event: e.Unlocked) -> None:
     links.free(memory, event.name)
 
 
-def finalise(memory: Memory, command: c.Finalise, now: Now) -> Decision[c.Finalised]:
+def finalise(memory: EngineState, command: c.Finalise, now: Now) -> Decision[c.Finalised]:
     name, number = c.unique(command.uid).name, queries.named(memory, command.uid)
     text = queries.deferred(memory, command.uid) or b""
     events: list[AnyEvent] = []
@@ -176,7 +176,7 @@ def finalise(memory: Memory, command: c.Finalise, now: Now) -> Decision[c.Finali
     return events or [e.Unlocked(later(memory, now), name)], c.Finalised(True, text), ()
 
 
-def follow(memory: Memory, names: Iterable[str], first: Number, now: Now) -> tuple[list[AnyEvent], list[Spec]]:
+def follow(memory: EngineState, names: Iterable[str], first: Number, now: Now) -> tuple[list[AnyEvent], list[Spec]]:
     """The deferred jobs of these locks are pushed, unless somebody else has the lock by now: then they wait for him."""
     at = later(memory, now)
     events: list[AnyEvent] = []
@@ -190,13 +190,13 @@ def follow(memory: Memory, names: Iterable[str], first: Number, now: Now) -> tup
     return events, specs
 
 
-def released(memory: Memory, spec: Spec, now: Now) -> Spec:
+def released(memory: EngineState, spec: Spec, now: Now) -> Spec:
     face = face_of(spec)
     delay = face.defer if face is not None else None
     return replace(routed(memory, spec), due=now.wall + delay if delay else 0.0)
 
 
-def started(memory: Memory) -> None:
+def started(memory: EngineState) -> None:
     """No connection is left: what they had reserved is free, and nobody knows who said what of a job."""
     resqu = memory.resqu
     for name in list(resqu.reserved):

@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crossdock.model.job import Extra, Form, Job, Lease, Number, Place
-from crossdock.model.policies import Rules, intern
-from crossdock.model.protocol_data import FaktoryFace, ResquFace
+from crossdock.model.job import Extra, Form, Job, Lease, Number, SortKey
+from crossdock.model.policies import Policy, intern
+from crossdock.model.protocol_data import FaktoryData, ResquData
 from crossdock.model.states import State
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Columns(msgspec.Struct, array_like=True, frozen=True):
     created: list[float]
     since: list[float | None]  #: None: as `created`
     due: list[float | None]  #: None: 0
-    place: list[Place | int | None]  #: an int is the band of a job that stands where its push put it
+    place: list[SortKey | int | None]  #: an int is the band of a job that stands where its push put it
     attempts: list[int]
     failures: list[int]
     lease: list[Lease | None]
@@ -45,8 +45,8 @@ class Columns(msgspec.Struct, array_like=True, frozen=True):
     custom: list[bytes]
     end: list[float | None]  #: None: 0
     names: list[str]
-    rules: list[Rules]
-    faces: list[FaktoryFace | None]
+    rules: list[Policy]
+    faces: list[FaktoryData | None]
     due_steady: list[float | None] = []  #: None: 0. Empty: an older snapshot
 
 
@@ -74,7 +74,7 @@ def _cut(jobs: list[Job], sizes: list[int]) -> Iterator[list[Job]]:
 def _size(extra: Extra) -> int:
     """Of what may be long."""
     size = len(extra.custom)
-    if type(extra.face) is ResquFace:
+    if type(extra.face) is ResquData:
         size += len(extra.face.text)
     if extra.result is not None:
         size += len(extra.result.body)
@@ -87,8 +87,8 @@ def _size(extra: Extra) -> int:
 
 def pack(jobs: Sequence[Job]) -> Columns:
     names: dict[str, int] = {}
-    rules: dict[Rules, int] = {}
-    faces: dict[FaktoryFace | None, int] = {}
+    rules: dict[Policy, int] = {}
+    faces: dict[FaktoryData | None, int] = {}
     extra = [_pack_extra(job.extra, faces) for job in jobs]
     return Columns(
         [job.number for job in jobs],
@@ -163,17 +163,17 @@ def _indices(table: dict[T, int], values: Iterable[T]) -> list[int]:
     return [table.setdefault(value, len(table)) for value in values]
 
 
-def _pack_place(job: Job) -> Place | int | None:
+def _pack_place(job: Job) -> SortKey | int | None:
     place = job.place
     if place is None or place != (-job.priority, place[1], job.created, b"", job.number):
         return place
     return place[1]
 
 
-def _pack_extra(extra: Extra | None, faces: dict[FaktoryFace | None, int]) -> Extra | int | None:
+def _pack_extra(extra: Extra | None, faces: dict[FaktoryData | None, int]) -> Extra | int | None:
     if extra is None:
         return None
     face = extra.face
-    if (face is None or type(face) is FaktoryFace) and extra == Extra(extra.custom, face):
+    if (face is None or type(face) is FaktoryData) and extra == Extra(extra.custom, face):
         return faces.setdefault(face, len(faces))
     return extra

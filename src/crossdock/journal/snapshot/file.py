@@ -19,26 +19,26 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crossdock.engine.index import lists
-from crossdock.engine.index.dependents import Unresolved
+from crossdock.engine.index.dependents import PostponedDependents
 from crossdock.engine.index.queue import Queue
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.keyspace.store import Stored
 from crossdock.engine.qless.lazy_deadlines import ByCaller
 from crossdock.engine.qless.settings import obey
 from crossdock.engine.records.stats import QueueDay, Stats
-from crossdock.engine.state import Counters, Lock, Memory
+from crossdock.engine.state import Counters, EngineState, Lock
 from crossdock.journal.files import write_whole
 from crossdock.journal.snapshot import resqu as snapshot_resqu
 from crossdock.journal.snapshot.columns import Columns, chunks, pack, unpack
 from crossdock.journal.snapshot.index_builder import Shelving
 from crossdock.journal.snapshot.resqu import Kept
 from crossdock.model import stats_retention
-from crossdock.model.commands.bulk import Load
+from crossdock.model.commands.bulk import BulkLoad
 from crossdock.model.errors import Damaged, Newer
 from crossdock.model.events.codec import EVENT_VERSION
-from crossdock.model.job import Job, Number, Place
+from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.policies import Ending
-from crossdock.model.records import Group, Interval, Recurrence, Throttle, Track
+from crossdock.model.records import Batch, Interval, Progress, Schedule, Throttle
 
 _MAGIC: Final = b"crossdock snapshot\n"
 _FORMAT: Final = 3
@@ -77,10 +77,10 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     queues: list[tuple[str, float, bool]]
     stats: dict[str, dict[int, QueueDay]]
     locks: dict[str, Lock] = {}
-    groups: list[Group] = []
-    tracks: dict[str, Track] = {}
+    groups: list[Batch] = []
+    tracks: dict[str, Progress] = {}
     throttles: list[Throttle] = []
-    recurrences: list[Recurrence] = []
+    recurrences: list[Schedule] = []
     keys: list[Stored] = []
     key_changes: int = 0
     scripts: dict[str, str] = {}
@@ -96,14 +96,14 @@ class Rest(msgspec.Struct, array_like=True, frozen=True):
     stale_failed: list[tuple[str, int, Number]] = []
     stale_done: list[tuple[float, str, Number]] = []
     stray_locks: list[tuple[str, ByCaller]] = []
-    stray_work: list[tuple[str, Place]] = []
+    stray_work: list[tuple[str, SortKey]] = []
     stray_depends: list[tuple[str, ByCaller]] = []
     resqu: Kept = Kept()
-    loads: list[Load] = []
+    loads: list[BulkLoad] = []
     once: dict[bytes, float] = {}  #: by wall: of an older snapshot
     stats_gone: dict[str, tuple[float, float]] = {}
     once_steady: dict[bytes, float] = {}
-    unresolved: list[tuple[Number, Ending, Unresolved]] = []
+    unresolved: list[tuple[Number, Ending, PostponedDependents]] = []
     owed: dict[str, tuple[int, float]] = {}
 
 
@@ -116,13 +116,13 @@ _decode = msgspec.msgpack.Decoder(Columns).decode
 _decode_rows = msgspec.msgpack.Decoder(list[Job]).decode
 
 
-def write(path: Path, memory: Memory, seq: int, wall: float, steady: float, leave: int = 0) -> int:
+def write(path: Path, memory: EngineState, seq: int, wall: float, steady: float, leave: int = 0) -> int:
     """`leave` as in `write_whole`."""
     header = Header(_FORMAT, EVENT_VERSION, seq, wall, steady, len(memory.jobs))
     return write_whole(path, _blocks(memory, header), leave)
 
 
-def _blocks(memory: Memory, header: Header) -> Iterator[bytes]:
+def _blocks(memory: EngineState, header: Header) -> Iterator[bytes]:
     yield _MAGIC + _block(header)
     for chunk in chunks(memory.jobs.values()):
         yield _block(pack(chunk))
@@ -172,7 +172,7 @@ def _block(value: object) -> bytes:
 
 
 class Loaded(msgspec.Struct):
-    memory: Memory
+    memory: EngineState
     seq: int
     wall: float
     steady: float
@@ -207,7 +207,7 @@ def _load(file: BinaryIO) -> Loaded:
     block = _read(file)
     _refuse(msgspec.msgpack.decode(block, type=Versions))
     header = msgspec.msgpack.decode(block, type=Header)
-    memory = Memory()
+    memory = EngineState()
     shelving = Shelving(memory)
     left = header.jobs
     while left > 0:
@@ -230,20 +230,20 @@ def _load(file: BinaryIO) -> Loaded:
     return Loaded(memory, header.seq, header.wall, header.steady)
 
 
-def _records(memory: Memory, rest: Rest, header: Header) -> None:
+def _records(memory: EngineState, rest: Rest, header: Header) -> None:
     memory.locks = rest.locks
-    memory.lock_ends = Order((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
+    memory.lock_ends = SortedList((lock.end, lock.holder, name) for name, lock in rest.locks.items() if lock.end < inf)
     memory.groups = {group.name: group for group in rest.groups}
-    memory.group_ends = Order((group.end, group.name) for group in rest.groups)
+    memory.group_ends = SortedList((group.end, group.name) for group in rest.groups)
     memory.tracks = rest.tracks
-    memory.track_ends = Order((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
+    memory.track_ends = SortedList((track.until, jid) for jid, track in rest.tracks.items() if track.until < inf)
     memory.throttles = {throttle.name: throttle for throttle in rest.throttles}
     memory.configured = [throttle.name for throttle in rest.throttles if throttle.queue]
     for throttle in rest.throttles:
         for jid, t in throttle.pending.items():
             lists.pend(memory, throttle.name, t, jid)
     memory.recurrences = {each.name: each for each in rest.recurrences}
-    memory.recurring = Order((each.next, each.name) for each in rest.recurrences)
+    memory.recurring = SortedList((each.next, each.name) for each in rest.recurrences)
     memory.keys.restore(rest.keys)
     memory.keys.changes = rest.key_changes
     memory.scripts = rest.scripts
@@ -263,7 +263,7 @@ def _records(memory: Memory, rest: Rest, header: Header) -> None:
         memory.lazy.recur(each)
 
 
-def _unpack(data: bytes, form: int, memory: Memory) -> list[Job]:
+def _unpack(data: bytes, form: int, memory: EngineState) -> list[Job]:
     try:
         columns = _decode(data) if form > _ROWS else pack(_decode_rows(data if form == _ROWS else _with_ties(data)))
         return unpack(columns, memory.share)

@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 from crossdock.engine.index import lists
-from crossdock.engine.index.sorted_list import Order
-from crossdock.engine.job_view import place_of, shelf_key
-from crossdock.engine.state import Memory, Waiting
-from crossdock.model.job import Job, Number, Place
+from crossdock.engine.index.sorted_list import SortedList
+from crossdock.engine.job_view import place_of, state_index_key
+from crossdock.engine.state import EngineState, Waiting
+from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.states import HELD, LEASED, READY, RETRYING, SCHEDULED, SHELVED, State
 
 
 class Shelving:
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: EngineState) -> None:
         self._memory = memory
-        self._ready: dict[str, list[Place]] = {}
+        self._ready: dict[str, list[SortKey]] = {}
         self._others: list[Job] = []  #: all that are more than ready
 
     def know(self, jobs: Sequence[Job]) -> None:
@@ -44,7 +44,7 @@ class Shelving:
             elif job.state is HELD and job.extra is not None and job.extra.stage:
                 pass  # it stands in its batch
             elif job.state is not READY:
-                shelves[job.state].append(shelf_key(job))
+                shelves[job.state].append(state_index_key(job))
             if job.end:
                 ends.append((job.end, job.number))
             if job.extra is not None and job.extra.links is not None:
@@ -52,10 +52,10 @@ class Shelving:
                     memory.foreground[job.number] = None
                 lists.need(memory, job)
             lists.index(memory, job)
-        memory.job_ends = Order(ends)
+        memory.job_ends = SortedList(ends)
         for name, places in self._ready.items():
-            memory.queues[name].ready = Order(places)
-        memory.shelves = {state: Order(keys) for state, keys in shelves.items()}
+            memory.queues[name].ready = SortedList(places)
+        memory.shelves = {state: SortedList(keys) for state, keys in shelves.items()}
         self._by_queue()
 
     def _by_queue(self) -> None:
@@ -64,9 +64,9 @@ class Shelving:
         for _, number in memory.shelves[SCHEDULED]:
             job = jobs[number]
             waiting.setdefault(job.queue, []).append((-job.priority, job.due, number))
-        memory.scheduled_in = {name: Order(keys) for name, keys in waiting.items()}
+        memory.scheduled_in = {name: SortedList(keys) for name, keys in waiting.items()}
         memory.leased_in.update(Counter(jobs[number].queue for _, number in memory.shelves[LEASED]))
         retrying: dict[str, list[tuple[float, Number]]] = {}
         for key in memory.shelves[RETRYING]:
             retrying.setdefault(jobs[key[1]].queue, []).append(key)
-        memory.retrying_in = {name: Order(keys) for name, keys in retrying.items()}
+        memory.retrying_in = {name: SortedList(keys) for name, keys in retrying.items()}

@@ -4,14 +4,14 @@ from collections import OrderedDict, deque
 
 import msgspec
 
-from crossdock.engine.index.sorted_list import Order
+from crossdock.engine.index.sorted_list import SortedList
 from crossdock.engine.resqu.plans import enlist
-from crossdock.engine.resqu.state import Mapping, Once, Resqu
-from crossdock.engine.state import Memory
+from crossdock.engine.resqu.state import Mapping, RecentJids, ResquState
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Buffer
 from crossdock.model.events.resqu import Pools
-from crossdock.model.job import Number, ResquFace, Spec
-from crossdock.model.records import Phase, Stage
+from crossdock.model.job import Number, ResquData, Spec
+from crossdock.model.records import Phase, ResquBatch
 from crossdock.model.states import HELD, SCHEDULED
 
 
@@ -21,7 +21,7 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
     deferred: dict[str, tuple[str, Spec]] = {}
     buffers: dict[str, Buffer] = {}
     in_buffer: dict[Number, str] = {}
-    stages: list[Stage] = []
+    stages: list[ResquBatch] = []
     turns: dict[str, list[str]] = {}  #: by queue: its lanes, the next one first
     backlogs: list[tuple[str, str, list[str]]] = []  #: pool, source, stages
     static: Pools = {}
@@ -29,7 +29,7 @@ class Kept(msgspec.Struct, array_like=True, frozen=True):
     once: list[tuple[float, str]] = []
 
 
-def keep(memory: Memory) -> Kept:
+def keep(memory: EngineState) -> Kept:
     resqu = memory.resqu
     return Kept(
         resqu.reserved,
@@ -46,33 +46,33 @@ def keep(memory: Memory) -> Kept:
     )
 
 
-def restore(memory: Memory, kept: Kept) -> None:
+def restore(memory: EngineState, kept: Kept) -> None:
     """After jobs, queues and recurrences."""
-    resqu = memory.resqu = Resqu(Mapping(kept.static, kept.batch))
+    resqu = memory.resqu = ResquState(Mapping(kept.static, kept.batch))
     for name, by in kept.reserved.items():
         resqu.reserve(name, by)
     resqu.running, resqu.deferred = set(kept.running), kept.deferred
     resqu.buffers, resqu.in_buffer = kept.buffers, kept.in_buffer
     resqu.stages = {stage.name: stage for stage in kept.stages}
-    resqu.stage_ends = Order((stage.end, stage.name) for stage in kept.stages if stage.phase is Phase.UNCOMMITTED)
+    resqu.stage_ends = SortedList((stage.end, stage.name) for stage in kept.stages if stage.phase is Phase.UNCOMMITTED)
     resqu.active = {(stage.queue, stage.source): stage.name for stage in kept.stages if stage.phase is Phase.ACTIVE}
     resqu.backlogs = {(pool, source): deque(names) for pool, source, names in kept.backlogs}
-    resqu.once = Once(kept.once)
+    resqu.once = RecentJids(kept.once)
     waiting = (memory.jobs[number] for _, number in memory.shelves[SCHEDULED])
-    resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.face) is ResquFace)
+    resqu.delayed.update(int(job.due) for job in waiting if job.extra and type(job.extra.face) is ResquData)
     _lanes(memory, kept)
     for each in memory.recurrences.values():
         if each.plan:
             enlist(memory, each)
 
 
-def _lanes(memory: Memory, kept: Kept) -> None:
+def _lanes(memory: EngineState, kept: Kept) -> None:
     numbers: dict[str, list[tuple[Number]]] = {stage.name: [] for stage in kept.stages}
     if numbers:
         for job in memory.jobs.values():
             if job.state is HELD and job.extra is not None and job.extra.stage:
                 numbers[job.extra.stage].append((job.number,))
-    memory.resqu.lanes = {name: Order(each) for name, each in numbers.items()}
+    memory.resqu.lanes = {name: SortedList(each) for name, each in numbers.items()}
     for name, turn in kept.turns.items():
         queue = memory.queues[name]
         queue.lanes = OrderedDict((each, memory.resqu.lanes[each] if each else queue.ready) for each in turn)

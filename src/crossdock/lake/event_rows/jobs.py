@@ -24,7 +24,7 @@ def pushed(rows: Rows, seq: int, event: e.Pushed) -> int:
     return seq
 
 
-def group_called(rows: Rows, seq: int, event: e.GroupCalled) -> int:
+def group_called(rows: Rows, seq: int, event: e.BatchCallbackPushed) -> int:
     rows.pushes.add(seq, event.at, None, event.via, event.number, event.spec, event.at)
     rows.pushes.beside("why", "callback")
     return seq + 1
@@ -74,7 +74,7 @@ def succeeded(rows: Rows, seq: int, event: e.Succeeded) -> int:
 
 
 #: What an event says that ends a lease; a Returned has no `t`.
-_Closing = e.Succeeded | e.Failed | e.Lapsed | e.Returned | e.Advanced | e.Stalled
+_Closing = e.Succeeded | e.Failed | e.LeaseExpired | e.Returned | e.Advanced | e.Stalled
 
 
 def _closed(
@@ -118,7 +118,7 @@ def failed(date: Rows, seq: int, event: e.Failed) -> int:
     return seq + 1
 
 
-def lapsed(date: Rows, seq: int, event: e.Lapsed) -> int:
+def lapsed(date: Rows, seq: int, event: e.LeaseExpired) -> int:
     rows = date.others
     booked: tuple[Any, ...] = NO_BOOKING
     if event.retried:
@@ -195,13 +195,13 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Leased: leased,
     e.Succeeded: succeeded,
     e.Failed: failed,
-    e.Lapsed: lapsed,
+    e.LeaseExpired: lapsed,
     e.Returned: returned,
     e.Stalled: stalled,
     e.Advanced: advanced,
     e.Moved: moved,
     e.Removed: removed,
-    e.GroupCalled: group_called,
+    e.BatchCallbackPushed: group_called,
     e.Spawned: spawned,
     e.Recurred: recurred,
 }

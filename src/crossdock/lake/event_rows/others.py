@@ -56,7 +56,7 @@ def rerouted(date: Rows, seq: int, event: e.Rerouted) -> int:
 
 
 #: Events that leave a job where it is, or nearly so.
-_Edit = e.Held | e.Warned | e.Reprioritised | e.Tagged | e.NeedsEdited | e.Noted
+_Edit = e.Held | e.Warned | e.Reprioritised | e.Tagged | e.DependenciesEdited | e.Noted
 
 
 def _edited(
@@ -118,7 +118,7 @@ def tagged(date: Rows, seq: int, event: e.Tagged) -> int:
     return after
 
 
-def needs_edited(date: Rows, seq: int, event: e.NeedsEdited) -> int:
+def needs_edited(date: Rows, seq: int, event: e.DependenciesEdited) -> int:
     rows = date.others
     after = _edited(rows, seq, event, "needs-edited", "blocked" if event.needs else "ready")
     rows.beside("needs", list(event.needs))
@@ -176,7 +176,7 @@ def configured(date: Rows, seq: int, event: e.Configured) -> int:
     return after
 
 
-def group_opened(date: Rows, seq: int, event: e.GroupOpened) -> int:
+def group_opened(date: Rows, seq: int, event: e.BatchOpened) -> int:
     rows = date.others
     after = _about(rows, seq, event, "group-opened", via=event.via)
     rows.beside("group_name", event.name)
@@ -185,14 +185,14 @@ def group_opened(date: Rows, seq: int, event: e.GroupOpened) -> int:
     return after
 
 
-def group_committed(date: Rows, seq: int, event: e.GroupCommitted) -> int:
+def group_committed(date: Rows, seq: int, event: e.BatchCommitted) -> int:
     rows = date.others
     after = _about(rows, seq, event, "group-committed")
     rows.beside("group_name", event.name)
     return after
 
 
-def group_finished(date: Rows, seq: int, event: e.GroupFinished) -> int:
+def group_finished(date: Rows, seq: int, event: e.BatchFinished) -> int:
     rows = date.others
     after = _about(rows, seq, event, "group-finished")
     rows.beside("group_name", event.name)
@@ -212,7 +212,7 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.Warned: warned,
     e.Reprioritised: reprioritised,
     e.Tagged: tagged,
-    e.NeedsEdited: needs_edited,
+    e.DependenciesEdited: needs_edited,
     e.Noted: noted,
     e.Renewed: renewed,
     e.Started: started,
@@ -221,7 +221,7 @@ KINDS: Final[dict[type[e.Event], Callable[[Rows, int, Any], int]]] = {
     e.QueueResumed: _of_queue("queue-resumed"),
     e.QueueForgotten: _of_queue("queue-forgotten"),
     e.Configured: configured,
-    e.GroupOpened: group_opened,
-    e.GroupCommitted: group_committed,
-    e.GroupFinished: group_finished,
+    e.BatchOpened: group_opened,
+    e.BatchCommitted: group_committed,
+    e.BatchFinished: group_finished,
 }

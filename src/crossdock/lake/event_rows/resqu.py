@@ -60,7 +60,7 @@ def deferred(date: Rows, seq: int, event: r.Deferred) -> int:
     return seq + 1
 
 
-def stage_pushed(date: Rows, seq: int, event: r.StagePushed) -> int:
+def stage_pushed(date: Rows, seq: int, event: r.ResquBatchPushed) -> int:
     rows, spec = date.others, event.spec
     rows.add(
         seq, event.at, None, "pushed", "held", None, spec.jid, event.number, spec.queue, spec.kind, event.via,
@@ -88,9 +88,9 @@ KINDS: Final[dict[type[Event], Callable[[Rows, int, Any], int]]] = {
     r.Taken: taken,
     r.PutOnQueue: put_on_queue,
     r.Deferred: deferred,
-    r.StagePushed: stage_pushed,
-    r.StageOpened: _of_batch("stage-opened"),
-    r.StageCommitted: _of_batch("stage-committed"),
-    r.StageAssigned: _of_batch("stage-assigned"),
-    r.StageEnded: _of_batch("stage-ended"),
+    r.ResquBatchPushed: stage_pushed,
+    r.ResquBatchOpened: _of_batch("stage-opened"),
+    r.ResquBatchCommitted: _of_batch("stage-committed"),
+    r.ResquBatchAssigned: _of_batch("stage-assigned"),
+    r.ResquBatchEnded: _of_batch("stage-ended"),
 }

@@ -7,7 +7,7 @@ import pyarrow as pa
 from crossdock.lake.event_rows.columns import Columns, Part, array
 from crossdock.lake.event_rows.hot import Leases, Pushes, Successes
 from crossdock.lake.redaction import Payloads
-from crossdock.model.events.base import Ended, Row
+from crossdock.model.events.base import EndedLease, JobRow
 from crossdock.model.job import Spec
 
 #: The columns of a row's tuple, in its order.
@@ -45,7 +45,7 @@ class Others(Part):
         self.links(spec)
 
     def job(
-        self, seq: int, at: float, t: float | None, event: str, state: str | None, via: str, row: Row,
+        self, seq: int, at: float, t: float | None, event: str, state: str | None, via: str, row: JobRow,
         outcome: str | None = None, booked: tuple[Any, ...] = NO_BOOKING,
     ) -> None:  # fmt: skip
         """One of the jobs that an event is about."""
@@ -62,7 +62,7 @@ class Others(Part):
         return {name: array(name, values) for name, values in zip(CORE, zip(*self._core, strict=True), strict=True)}
 
 
-def of_lease(ended: Ended) -> tuple[Any, ...]:
+def of_lease(ended: EndedLease) -> tuple[Any, ...]:
     return ended.token, ended.via, ended.leased_at, ended.wait_s, ended.run_s, ended.beats
 
 

@@ -15,7 +15,7 @@ from crossdock.lake.redaction import Payloads
 from crossdock.lake.schema import ROWS_AT_MOST, SEQ_SHIFT
 from crossdock.model.errors import Damaged
 from crossdock.model.events import Flushed
-from crossdock.model.events.codec import EVENT_VERSION, Batch, decode_batch, refuse_newer_batch
+from crossdock.model.events.codec import EVENT_VERSION, JournalEntry, decode_entry, refuse_newer_entry
 
 _KINDS: Final = {**jobs.KINDS, **others.KINDS, **resqu.KINDS}
 _EPOCH: Final = date(1970, 1, 1)
@@ -62,16 +62,16 @@ class Tables:
     def add(self, seq: int, data: bytes) -> None:
         """A batch as the journal has it. Raises Damaged if it is none, or a newer one."""
         try:
-            batch = decode_batch(data)
+            batch = decode_entry(data)
         except msgspec.MsgspecError as error:
-            refuse_newer_batch(seq, data)
+            refuse_newer_entry(seq, data)
             raise Damaged(f"batch {seq} cannot be read: {error}; restore a backup") from error
         if batch.version > EVENT_VERSION:
-            refuse_newer_batch(seq, data)
+            refuse_newer_entry(seq, data)
         self._uncut_bytes += len(data)
         self.add_batch(seq, batch)
 
-    def add_batch(self, seq: int, batch: Batch) -> None:
+    def add_batch(self, seq: int, batch: JournalEntry) -> None:
         """Raises Damaged if it has more rows than can be numbered."""
         if 0.0 < batch.wall < self.at - _SET_BACK_S:
             self.set_back = both(self.set_back, SetBack(seq, seq, 1, self.at - batch.wall))

@@ -34,7 +34,7 @@ ONCE_AT_MOST: Final = 1_000_000
 _HEX: Final = 32
 
 
-class Load(msgspec.Struct, array_like=True):
+class BulkLoad(msgspec.Struct, array_like=True):
     run: str
     opened: float  #: wall
     new: int = 0  #: jobs taken in
@@ -45,7 +45,7 @@ class Load(msgspec.Struct, array_like=True):
     lapsed: bool = False  #: nobody closed it: nothing came for long
 
 
-class Unwilling(IntEnum):
+class LoadRefusal(IntEnum):
     """Why nothing was taken in."""
 
     CLOSED = 1
@@ -61,7 +61,7 @@ class Loaded(msgspec.Struct, frozen=True, gc=False):
     known: int
     total_new: int
     total_known: int
-    refused: Unwilling | None = None
+    refused: LoadRefusal | None = None
 
 
 class LoadJobs(Command[Loaded], frozen=True, gc=False):

@@ -11,8 +11,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from crossdock.model.job import Bound, Held, Job, Number, Spec
-from crossdock.model.records import Per, Recurrence
+from crossdock.model.job import Job, LeaseBinding, LeaseRef, Number, Spec
+from crossdock.model.records import Per, Schedule
 
 T = TypeVar("T", covariant=True)
 
@@ -37,13 +37,13 @@ class Enqueue(Command[Sequence[Refused | None]], frozen=True, gc=False):
     unless_live: bool = False  #: a jid that is alive, of whatever door, is refused
 
 
-class Terms(msgspec.Struct, frozen=True, gc=False):
+class LeaseTerms(msgspec.Struct, frozen=True, gc=False):
     """A door's terms of leasing (MODEL section 6): its default and the range it allows a job's own `lease_s`."""
 
     default_s: float
     least_s: float
     most_s: float
-    bound: Bound = Bound.NOBODY
+    bound: LeaseBinding = LeaseBinding.NOBODY
     registers: bool = False  #: naming a queue makes it known (Workq)
 
 
@@ -56,7 +56,7 @@ class LeaseNext(Command[Job | None], frozen=True, gc=False):
     via: str
     queues: Sequence[str]
     worker: str
-    terms: Terms
+    terms: LeaseTerms
     at_random: bool = False  #: not the first: any of those that have one, each as likely
 
 
@@ -65,7 +65,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
     via: str
     worker: str
-    held: Held | None = None
+    held: LeaseRef | None = None
     free: bool = False  #: no lease is needed while no other door holds a job that came by this one (Workq)
     number: Number = 0  #: names the job where the door shows no jid
 
@@ -129,17 +129,17 @@ class GiveBack(Command[None], frozen=True, gc=False):
     """Leases whose holder never heard of them. Those that are over by now are passed over."""
 
     via: str
-    leases: Sequence[Held]
+    leases: Sequence[LeaseRef]
 
 
 class LoseLease(Command[None], frozen=True, gc=False):
     """Its holder is gone: to the job this lease has run out, unless it is over by now."""
 
     via: str
-    lease: Held
+    lease: LeaseRef
 
 
-class OpenGroup(Command[bool], frozen=True, gc=False):
+class OpenBatch(Command[bool], frozen=True, gc=False):
     """Outcome: False when the parent does not exist, or the name is taken."""
 
     name: str
@@ -150,13 +150,13 @@ class OpenGroup(Command[bool], frozen=True, gc=False):
     success: Spec | None
 
 
-class CommitGroup(Command[bool], frozen=True, gc=False):
+class CommitBatch(Command[bool], frozen=True, gc=False):
     """All members are pushed; callbacks may follow. Outcome: False when there is no such group."""
 
     name: str
 
 
-class Touched(NamedTuple):
+class FollowUp(NamedTuple):
     """What a change leaves to be looked at: a group, a track, a throttle, what is kept of the successful by then, or a
     lock that was freed while a job is deferred under it."""
 
@@ -173,7 +173,7 @@ class Touched(NamedTuple):
 class Follow(Command[None], frozen=True, gc=False):
     """Decide what the last changes mean for groups, tracks and throttles. `Engine.carry_out` does it by itself."""
 
-    touched: Sequence[Touched]
+    touched: Sequence[FollowUp]
     t: float | None = None
 
 
@@ -192,7 +192,7 @@ class ResolveDependents(Command[int], frozen=True, gc=False):
     limit: int
 
 
-class SetTrack(Command[None], frozen=True, gc=False):
+class SetProgress(Command[None], frozen=True, gc=False):
     """Say how far a job is; `until` (wall) extends its lease if that is later than the end it has."""
 
     jid: str
@@ -207,11 +207,11 @@ class SetThrottles(Command[None], frozen=True, gc=False):
     throttles: Sequence[tuple[str, int, Per, float]]  #: queue, maximum, per what, timeout
 
 
-class SetRecurrences(Command[None], frozen=True, gc=False):
+class SetSchedules(Command[None], frozen=True, gc=False):
     """The recurrences of the configuration: these, and no others. One whose times did not change keeps its
     next run."""
 
-    recurrences: Sequence[Recurrence]  #: `next` is not read
+    recurrences: Sequence[Schedule]  #: `next` is not read
 
 
 class Ticked(msgspec.Struct, gc=False):

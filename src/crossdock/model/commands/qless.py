@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from crossdock.model.commands.core import Command, LeaseNext
 from crossdock.model.job import Form, Job, Number
-from crossdock.model.protocol_data import Entry, Tag
+from crossdock.model.protocol_data import HistoryEntry, Tag
 from crossdock.model.records import Interval
 
 
@@ -169,7 +169,7 @@ class EditTags(Command[None], frozen=True, gc=False):
     twice: bool = False  #: a new one that is named twice is there twice (the oldest dialect)
 
 
-class EditNeeds(Command[None], frozen=True, gc=False):
+class EditDependencies(Command[None], frozen=True, gc=False):
     """Of a blocked job; without any left it is ready."""
 
     via: str
@@ -182,7 +182,7 @@ class Note(Command[None], frozen=True, gc=False):
     via: str
     t: float
     number: Number
-    entry: Entry
+    entry: HistoryEntry
 
 
 class Watch(Command[None], frozen=True, gc=False):

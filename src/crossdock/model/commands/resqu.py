@@ -13,15 +13,15 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.commands.core import Claim, Command, LeaseNext, Terms, Verdict
+from crossdock.model.commands.core import Claim, Command, LeaseNext, LeaseTerms, Verdict
 from crossdock.model.events.resqu import Said
-from crossdock.model.job import Bound, Freed, Held, Job, LockTerms, Number, Spec
+from crossdock.model.job import Job, LeaseBinding, LeaseRef, LockRelease, LockTerms, Number, Spec
 
 #: The queue of Resqu jobs while no pool is known for them.
 UNASSIGNED: Final = "unassigned"
 
 #: A lease into a worker's buffer lasts until the buffer is emptied, or the worker is known to be gone.
-BUFFER_TERMS: Final = Terms(inf, inf, inf, Bound.WORKER)
+BUFFER_TERMS: Final = LeaseTerms(inf, inf, inf, LeaseBinding.WORKER)
 
 _SPACE: Final = "uid:"
 
@@ -31,7 +31,7 @@ SHOWN_AS: Final = "crossdock:"
 
 def unique(uid: str) -> LockTerms:
     """The lock of a unique id: held until its holder is gone, by whatever door, and kept over retries."""
-    return LockTerms(_SPACE + uid, inf, Freed.END)
+    return LockTerms(_SPACE + uid, inf, LockRelease.END)
 
 
 def uid_of(lock: str) -> str:
@@ -183,9 +183,9 @@ class SetMapping(Command[None], frozen=True, gc=False):
 # `allocator:<node>:<code>`: a job that was popped into it, and its text, which outlives the job until it is popped.
 
 
-class OpenStage(Command[bool], frozen=True, gc=False):
+class OpenResquBatch(Command[bool], frozen=True, gc=False):
     """`BATCH_INIT`: a batch and its first job. Outcome: False when the name is in use, unless it is in use by this
-    very job (a repeat). It ends after a day unless `KeepStage` says otherwise."""
+    very job (a repeat). It ends after a day unless `KeepResquBatch` says otherwise."""
 
     via: str
     name: str
@@ -194,7 +194,7 @@ class OpenStage(Command[bool], frozen=True, gc=False):
     spec: Spec
 
 
-class PushStage(Command[int], frozen=True, gc=False):
+class PushToResquBatch(Command[int], frozen=True, gc=False):
     """`LPUSHX uncommitted:<id>`. Outcome: how many jobs it has then; 0: there is none uncommitted of that name, or its
     time is over. A job that is in it already is not added again."""
 
@@ -203,23 +203,23 @@ class PushStage(Command[int], frozen=True, gc=False):
     spec: Spec
 
 
-class KeepStage(Command[bool], frozen=True, gc=False):
+class KeepResquBatch(Command[bool], frozen=True, gc=False):
     """`EXPIRE uncommitted:<id>`. Outcome: False when there is none. An end that has come is the end of it."""
 
     name: str
     end: float  #: steady
 
 
-class CommitStage(Command[int], frozen=True, gc=False):
+class CommitResquBatch(Command[int], frozen=True, gc=False):
     """`BATCH_COMMIT`: all of it becomes visible. Outcome: how many jobs it has; 0: there is none uncommitted.
 
     With a batch mapping it is given to its pool at once. Without (`memory.resqu.mapping.batch` is empty) it waits for
-    `AssignStage`, and its name belongs into the list `committed`, a plain key: the door's affair."""
+    `AssignResquBatch`, and its name belongs into the list `committed`, a plain key: the door's affair."""
 
     name: str
 
 
-class AssignStage(Command[int | None], frozen=True, gc=False):
+class AssignResquBatch(Command[int | None], frozen=True, gc=False):
     """`BATCH_ASSIGN`: give a committed batch to a pool. Outcome: None when it is worked on from now on; else how long
     the backlog of its source is there, itself included; 0: there is no such batch that waits for a pool."""
 
@@ -227,24 +227,24 @@ class AssignStage(Command[int | None], frozen=True, gc=False):
     queue: str
 
 
-class FinishStage(Command[str | None], frozen=True, gc=False):
+class FinishResquBatch(Command[str | None], frozen=True, gc=False):
     """`BATCH_REMOVE` of a batch that an allocator gave to a pool: it is gone (a job it still has goes to the queue
-    itself). Outcome: the next one of its source's backlog, which waits for `AssignStage` again; None: there is none."""
+    itself). Outcome: the next one of its source's backlog, which waits for `AssignResquBatch` again, or None."""
 
     name: str
 
 
-class LeaseStaged(Command[Job | None], frozen=True, gc=False):
+class LeaseFromResquBatch(Command[Job | None], frozen=True, gc=False):
     """`RPOPLPUSH committed:<id> worker:<id>`: lease the next job of a batch that a pool works on."""
 
     via: str
     name: str
     worker: str
-    terms: Terms
+    terms: LeaseTerms
 
 
 class LeaseLane(LeaseNext, frozen=True, gc=False):
-    """A `LeaseStaged` in its queue: of this batch alone."""
+    """A `LeaseFromResquBatch` in its queue: of this batch alone."""
 
     lane: str = ""
 
@@ -258,7 +258,7 @@ class TakeNext(Command[Job | None], frozen=True, gc=False):
 
 
 class FillBuffer(Command[None], frozen=True, gc=False):
-    """What was leased (`LeaseNext`, `LeaseStaged`) or taken (`TakeNext`) just now stands in this buffer."""
+    """What was leased (`LeaseNext`, `LeaseFromResquBatch`) or taken (`TakeNext`) just now stands in this buffer."""
 
     key: str  #: without the prefix: `worker:…`, `allocator:…`
     number: Number
@@ -312,5 +312,5 @@ class Buffer(msgspec.Struct, array_like=True, frozen=True, gc=False):
     by: int = 0  #: the connection that said it
 
     @property
-    def held(self) -> Held:
+    def held(self) -> LeaseRef:
         return self.number, self.token

@@ -12,10 +12,10 @@ version and loads it).
 from typing import Final
 
 from crossdock.model.events.base import ClosingEvent as ClosingEvent
-from crossdock.model.events.base import Ended as Ended
+from crossdock.model.events.base import EndedLease as EndedLease
 from crossdock.model.events.base import Event as Event
 from crossdock.model.events.base import JobEvent as JobEvent
-from crossdock.model.events.base import Row as Row
+from crossdock.model.events.base import JobRow as JobRow
 from crossdock.model.events.bulk import JobsLoaded as JobsLoaded
 from crossdock.model.events.bulk import LoadClosed as LoadClosed
 from crossdock.model.events.bulk import LoadEvent
@@ -23,8 +23,8 @@ from crossdock.model.events.jobs import Buried as Buried
 from crossdock.model.events.jobs import DependentsPostponed as DependentsPostponed
 from crossdock.model.events.jobs import DependentsResolved as DependentsResolved
 from crossdock.model.events.jobs import Failed as Failed
-from crossdock.model.events.jobs import Lapsed as Lapsed
 from crossdock.model.events.jobs import Leased as Leased
+from crossdock.model.events.jobs import LeaseExpired as LeaseExpired
 from crossdock.model.events.jobs import Pushed as Pushed
 from crossdock.model.events.jobs import Readied as Readied
 from crossdock.model.events.jobs import Removed as Removed
@@ -36,11 +36,11 @@ from crossdock.model.events.jobs import Succeeded as Succeeded
 from crossdock.model.events.keyspace import KeyEvent
 from crossdock.model.events.qless import Advanced as Advanced
 from crossdock.model.events.qless import Configured as Configured
+from crossdock.model.events.qless import DependenciesEdited as DependenciesEdited
 from crossdock.model.events.qless import Held as Held
 from crossdock.model.events.qless import IntervalCleared as IntervalCleared
 from crossdock.model.events.qless import IntervalSet as IntervalSet
 from crossdock.model.events.qless import Moved as Moved
-from crossdock.model.events.qless import NeedsEdited as NeedsEdited
 from crossdock.model.events.qless import Noted as Noted
 from crossdock.model.events.qless import Recurred as Recurred
 from crossdock.model.events.qless import Reprioritised as Reprioritised
@@ -64,15 +64,15 @@ from crossdock.model.events.queues import QueuePaused as QueuePaused
 from crossdock.model.events.queues import QueueResumed as QueueResumed
 from crossdock.model.events.queues import QueueSeen as QueueSeen
 from crossdock.model.events.queues import Started as Started
-from crossdock.model.events.records import GroupCalled as GroupCalled
-from crossdock.model.events.records import GroupCommitted as GroupCommitted
-from crossdock.model.events.records import GroupFinished as GroupFinished
-from crossdock.model.events.records import GroupOpened as GroupOpened
-from crossdock.model.events.records import RecurrencesSet as RecurrencesSet
+from crossdock.model.events.records import BatchCallbackPushed as BatchCallbackPushed
+from crossdock.model.events.records import BatchCommitted as BatchCommitted
+from crossdock.model.events.records import BatchFinished as BatchFinished
+from crossdock.model.events.records import BatchOpened as BatchOpened
+from crossdock.model.events.records import ProgressDated as ProgressDated
+from crossdock.model.events.records import ProgressSet as ProgressSet
+from crossdock.model.events.records import SchedulesSet as SchedulesSet
 from crossdock.model.events.records import Spawned as Spawned
 from crossdock.model.events.records import ThrottlesSet as ThrottlesSet
-from crossdock.model.events.records import Tracked as Tracked
-from crossdock.model.events.records import TracksDated as TracksDated
 from crossdock.model.events.resqu import Reserved as Reserved
 from crossdock.model.events.resqu import ResquEvent as ResquEvent
 from crossdock.model.events.resqu import Unreserved as Unreserved
@@ -82,7 +82,7 @@ AnyEvent = (
     | Leased
     | Succeeded
     | Failed
-    | Lapsed
+    | LeaseExpired
     | Returned
     | Readied
     | Scheduled
@@ -95,16 +95,16 @@ AnyEvent = (
     | Flushed
     | Started
     | Expired
-    | GroupOpened
-    | GroupCommitted
-    | GroupCalled
-    | GroupFinished
-    | Tracked
+    | BatchOpened
+    | BatchCommitted
+    | BatchCallbackPushed
+    | BatchFinished
+    | ProgressSet
     | Renewed
     | ThrottlesSet
-    | RecurrencesSet
+    | SchedulesSet
     | Spawned
-    | TracksDated
+    | ProgressDated
     | NumbersDrawn
     | KeyEvent
     | Moved
@@ -114,7 +114,7 @@ AnyEvent = (
     | Warned
     | Reprioritised
     | Tagged
-    | NeedsEdited
+    | DependenciesEdited
     | Noted
     | Configured
     | Watched

@@ -11,7 +11,7 @@ class Event(msgspec.Struct, array_like=True, gc=False):
     at: float  #: the server's wall time, never decreasing; the lake's date
 
 
-class Ended(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class EndedLease(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A lease that ended with its job: what a closing event says of it."""
 
     token: Token
@@ -23,7 +23,7 @@ class Ended(msgspec.Struct, array_like=True, frozen=True, gc=False):
     beats: int
 
 
-class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class JobRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One job in an event about many."""
 
     number: Number
@@ -34,7 +34,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     attempt: int
     priority: int | float
     payload_bytes: int
-    ended: Ended | None = None
+    ended: EndedLease | None = None
     worker: str = ""  #: of a qless job that nobody holds: whom it still names
     failed_at: float | None = None  #: of a kept failure with qless' face: the time it was booked by
     over: bool = False  #: it had ended before: complete, failed or dead

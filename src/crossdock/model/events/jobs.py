@@ -1,7 +1,7 @@
 """Events of a job's life, through whatever door: it comes in, is leased, settled, put back, moved by time or hand."""
 
-from crossdock.model.events.base import ClosingEvent, Event, JobEvent, Row
-from crossdock.model.job import Bound, Failure, Number, Spec, Token
+from crossdock.model.events.base import ClosingEvent, Event, JobEvent, JobRow
+from crossdock.model.job import Failure, LeaseBinding, Number, Spec, Token
 from crossdock.model.policies import Ending
 from crossdock.model.states import State
 
@@ -22,7 +22,7 @@ class Leased(JobEvent, tag="leased"):
     began: float  #: steady
     end: float  #: steady
     wait_s: float  #: booked on (queue, day of t, else of at)
-    bound: Bound
+    bound: LeaseBinding
     t: float | None = None
     until: float | None = None  #: the end by its caller's clock
     late: float | None = None  #: steady; of a lease that ends lazily, `end` is infinite
@@ -100,7 +100,7 @@ class Failed(ClosingEvent, tag="failed"):
         return self.result or (b"" if self.lost else self.failure.message.encode())
 
 
-class Lapsed(ClosingEvent, tag="lapsed"):
+class LeaseExpired(ClosingEvent, tag="lapsed"):
     """A lease ran out; the job is back in its old place, the attempt counted."""
 
     t: float | None = None
@@ -122,7 +122,7 @@ class Readied(Event, tag="readied"):
 
     why: str
     via: str
-    rows: list[Row]
+    rows: list[JobRow]
     ends: tuple[float, ...] = ()  #: steady, one a row: its time begins to run, 0: it does not. Empty: none does
     t: float | None = None
     first: bool = False  #: those with qless' face stand before their like, whatever the time
@@ -132,7 +132,7 @@ class Readied(Event, tag="readied"):
 class Scheduled(Event, tag="scheduled"):
     """Jobs that wait for their due time now: all that they needed has succeeded."""
 
-    rows: list[Row]
+    rows: list[JobRow]
 
 
 class Buried(Event, tag="buried"):
@@ -140,7 +140,7 @@ class Buried(Event, tag="buried"):
 
     via: str
     due: float  #: wall; when they are purged, as far as is known
-    rows: list[Row]
+    rows: list[JobRow]
     freed: bool = False  #: others may have their places in throttles
     due_steady: float = 0.0  #: `due` on the steady clock, which decides; 0: an older journal
 
@@ -151,7 +151,7 @@ class Removed(Event, tag="removed"):
 
     why: str
     via: str
-    rows: list[Row]
+    rows: list[JobRow]
     t: float | None = None
     unbooked: bool = False  #: a failed one still counts as such (an old dialect)
 
@@ -161,5 +161,5 @@ class Rerouted(Event, tag="rerouted"):
 
     via: str
     queue: str
-    rows: list[Row]
+    rows: list[JobRow]
     freed: bool = False  #: they were held, by a throttle or in a batch, and are ready there

@@ -5,9 +5,9 @@
 
 import msgspec
 
-from crossdock.model.events.base import ClosingEvent, Ended, Event, JobEvent, Row
-from crossdock.model.job import Number, Place, Spec, Token
-from crossdock.model.protocol_data import Entry, Tag
+from crossdock.model.events.base import ClosingEvent, EndedLease, Event, JobEvent, JobRow
+from crossdock.model.job import Number, SortKey, Spec, Token
+from crossdock.model.protocol_data import HistoryEntry, Tag
 from crossdock.model.records import Interval
 
 
@@ -15,13 +15,13 @@ class Moved(JobEvent, tag="moved"):
     """A live or kept job was put anew, from whatever state; it goes on under its number. The head says what it was,
     `to` what it is; `worker` is whom it named as its holder until then."""
 
-    ended: Ended | None
+    ended: EndedLease | None
     t: float
     to: Spec
     lost: bool  #: the worker was another one, and is told
     keeps: bool = False  #: its places in throttles stay taken
-    failed_at: float | None = None  #: as in `Row`; taken off that day's count, on the queue it goes to
-    over: bool = False  #: as in `Row`
+    failed_at: float | None = None  #: as in `JobRow`; taken off that day's count, on the queue it goes to
+    over: bool = False  #: as in `JobRow`
 
 
 class Advanced(ClosingEvent, tag="advanced"):
@@ -43,7 +43,7 @@ class Revived(Event, tag="revived"):
     via: str
     t: float
     queue: str
-    rows: list[Row]
+    rows: list[JobRow]
     listed: bool = False  #: the queue becomes known with it
     #: Entries of the list of failed jobs that are taken out of it: group, order and number. Their jobs were not failed.
     unlisted: tuple[tuple[str, int, Number], ...] = ()
@@ -62,9 +62,9 @@ class Surfaced(JobEvent, tag="surfaced"):
 
     t: float
     to_queue: str
-    place: Place
+    place: SortKey
     counted: bool  #: as a failure: its lock was over
-    ended: Ended | None = None  #: the lease it had where it stood
+    ended: EndedLease | None = None  #: the lease it had where it stood
 
 
 class Held(JobEvent, tag="held"):
@@ -97,7 +97,7 @@ class Tagged(JobEvent, tag="tagged"):
     lost: tuple[Tag, ...]
 
 
-class NeedsEdited(JobEvent, tag="needs-edited"):
+class DependenciesEdited(JobEvent, tag="needs-edited"):
     """A blocked job waits for these now; for none: it is ready, whatever time it was put off to."""
 
     t: float
@@ -108,7 +108,7 @@ class Noted(JobEvent, tag="noted"):
     """Somebody wrote into the job's history."""
 
     t: float
-    entry: Entry
+    entry: HistoryEntry
     shown: str | None = None  #: the text as the lake may have it, where that is less
 
 
@@ -173,7 +173,7 @@ class Unheld(Event, tag="unheld"):
     name: str
     t: float
     jids: list[str]  #: of all who waited no longer, jobs or not
-    rows: list[Row]  #: of those that became ready, or stand elsewhere among the ready
+    rows: list[JobRow]  #: of those that became ready, or stand elsewhere among the ready
     owed: int = 0  #: there is room for so many more, who follow in later batches
 
 
@@ -190,5 +190,5 @@ class Recurred(Event, tag="recurred"):
     next_at: float  #: wall
     fresh: bool = False  #: one of that name begins a new history
     #: Of those specs whose name a job had already, by their place: what it was, since it became this one
-    instead: dict[int, Row] = msgspec.field(default_factory=dict)
+    instead: dict[int, JobRow] = msgspec.field(default_factory=dict)
     over: tuple[int, ...] = ()  #: or whose job is another door's: passed over

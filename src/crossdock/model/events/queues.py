@@ -2,7 +2,7 @@
 
 import msgspec
 
-from crossdock.model.events.base import Event, Row
+from crossdock.model.events.base import Event, JobRow
 from crossdock.model.job import Number, Token
 
 
@@ -36,7 +36,7 @@ class Started(Event, tag="started"):
 
     epoch: int
     steady: float
-    rows: list[Row] = msgspec.field(default_factory=list)  #: of those leases
+    rows: list[JobRow] = msgspec.field(default_factory=list)  #: of those leases
     boot: str = ""  #: the kernel's boot id; "": not known
     offset: float = 0.0  #: steady time is CLOCK_BOOTTIME plus this, as long as that boot lasts
     held_at: float = 0.0  #: steady; until `held_until` purges go by this time

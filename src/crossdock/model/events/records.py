@@ -2,11 +2,11 @@
 jobs, workers heard of, jobs at intervals."""
 
 from crossdock.model.events.base import Event
-from crossdock.model.job import Call, Number, Spec
-from crossdock.model.records import Per, Recurrence
+from crossdock.model.job import Callback, Number, Spec
+from crossdock.model.records import Per, Schedule
 
 
-class GroupOpened(Event, tag="group-opened"):
+class BatchOpened(Event, tag="group-opened"):
     name: str
     via: str
     parent: str
@@ -16,30 +16,30 @@ class GroupOpened(Event, tag="group-opened"):
     end: float  #: steady
 
 
-class GroupCommitted(Event, tag="group-committed"):
+class BatchCommitted(Event, tag="group-committed"):
     name: str
     end: float
 
 
-class GroupCalled(Event, tag="group-called"):
+class BatchCallbackPushed(Event, tag="group-called"):
     """A callback of a group was pushed."""
 
     name: str
     via: str
-    call: Call
+    call: Callback
     number: Number
     spec: Spec
 
 
-class GroupFinished(Event, tag="group-finished"):
+class BatchFinished(Event, tag="group-finished"):
     """A group with its callbacks and children is all executed, or all succeeded; its parent may go on."""
 
     name: str
-    call: Call
+    call: Callback
     end: float  #: steady; kept until then for those who ask
 
 
-class Tracked(Event, tag="tracked"):
+class ProgressSet(Event, tag="tracked"):
     """Somebody said how far a job is."""
 
     jid: str
@@ -47,7 +47,7 @@ class Tracked(Event, tag="tracked"):
     text: str | None
 
 
-class TracksDated(Event, tag="tracks-dated"):
+class ProgressDated(Event, tag="tracks-dated"):
     """Tracks that the events before it changed, by a clock that does not jump: each is kept until `end`."""
 
     jids: list[str]
@@ -60,10 +60,10 @@ class ThrottlesSet(Event, tag="throttles-set"):
     throttles: list[tuple[str, int, Per, float]]
 
 
-class RecurrencesSet(Event, tag="recurrences-set"):
+class SchedulesSet(Event, tag="recurrences-set"):
     """The recurrences of the configuration, all of them, each with its next run."""
 
-    recurrences: list[Recurrence]
+    recurrences: list[Schedule]
 
 
 class Spawned(Event, tag="spawned"):

@@ -2,9 +2,9 @@
 
 from enum import IntEnum
 
-from crossdock.model.events.base import ClosingEvent, Event, JobEvent, Row
+from crossdock.model.events.base import ClosingEvent, Event, JobEvent, JobRow
 from crossdock.model.job import Number, Spec, Token
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 
 #: source (or `default`) → name (or `default`) → pool
 Pools = dict[str, dict[str, str]]
@@ -84,7 +84,7 @@ class PutOnQueue(Event, tag="put-on-queue"):
 
     via: str
     queue: str
-    rows: list[Row]
+    rows: list[JobRow]
 
 
 class BufferFilled(Event, tag="buffer-filled"):
@@ -104,7 +104,7 @@ class BufferEmptied(Event, tag="buffer-emptied"):
     key: str
 
 
-class StageOpened(Event, tag="stage-opened"):
+class ResquBatchOpened(Event, tag="stage-opened"):
     """A batch, of which nobody sees anything until it is committed."""
 
     name: str
@@ -114,7 +114,7 @@ class StageOpened(Event, tag="stage-opened"):
     end: float  #: steady
 
 
-class StagePushed(Event, tag="stage-pushed"):
+class ResquBatchPushed(Event, tag="stage-pushed"):
     """A job of it, held until the batch is worked on."""
 
     name: str
@@ -123,12 +123,12 @@ class StagePushed(Event, tag="stage-pushed"):
     spec: Spec
 
 
-class StageKept(Event, tag="stage-kept"):
+class ResquBatchKept(Event, tag="stage-kept"):
     name: str
     end: float
 
 
-class StageCommitted(Event, tag="stage-committed"):
+class ResquBatchCommitted(Event, tag="stage-committed"):
     """One event, however many jobs: they stay in its own list."""
 
     name: str
@@ -136,19 +136,19 @@ class StageCommitted(Event, tag="stage-committed"):
     jobs: int
 
 
-class StageAssigned(Event, tag="stage-assigned"):
+class ResquBatchAssigned(Event, tag="stage-assigned"):
     name: str
     queue: str
 
 
-class StageFinished(Event, tag="stage-finished"):
+class ResquBatchFinished(Event, tag="stage-finished"):
     """An allocator's batch was worked off; the next one of its source waits for a pool again."""
 
     name: str
     next: str
 
 
-class StageEnded(Event, tag="stage-ended"):
+class ResquBatchEnded(Event, tag="stage-ended"):
     """It was abandoned. Its jobs are removed before, in slices."""
 
     name: str
@@ -157,7 +157,7 @@ class StageEnded(Event, tag="stage-ended"):
 class PlanSet(Event, tag="plan-set"):
     """Made or changed: the whole of it, as it is now."""
 
-    plan: Recurrence
+    plan: Schedule
 
 
 class PlanCleared(Event, tag="plan-cleared"):
@@ -185,13 +185,13 @@ ResquEvent = (
     | BufferFilled
     | BufferSaid
     | BufferEmptied
-    | StageOpened
-    | StagePushed
-    | StageKept
-    | StageCommitted
-    | StageAssigned
-    | StageFinished
-    | StageEnded
+    | ResquBatchOpened
+    | ResquBatchPushed
+    | ResquBatchKept
+    | ResquBatchCommitted
+    | ResquBatchAssigned
+    | ResquBatchFinished
+    | ResquBatchEnded
     | PlanSet
     | PlanCleared
     | MappingSet

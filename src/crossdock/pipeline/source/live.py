@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from crossdock.client.admin import ControlClient
+from crossdock.client.admin import AdminClient
 from crossdock.client.bulk import LiveJobs
 from crossdock.model.states import State
 from crossdock.pipeline.source.options import BadOption, Reading
@@ -53,9 +53,9 @@ class Live(DataSourceReader):
             raise BadOption(f"option state = {state!r} is not allowed; it must be one of {', '.join(_STATES)}")
         self._reach().close()  # raises NoServer before Spark starts a task
 
-    def _reach(self) -> ControlClient | LiveJobs:
+    def _reach(self) -> AdminClient | LiveJobs:
         where = self._options.where
-        return ControlClient(Path(self._options.data)) if where is None else LiveJobs(where)
+        return AdminClient(Path(self._options.data)) if where is None else LiveJobs(where)
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 (Spark's name)
         """`=` and `in` of state, queue and kind."""
@@ -84,7 +84,7 @@ class Live(DataSourceReader):
             chosen["tag"] = self._options.filters["tag"]
         rows: list[dict[str, Any]] = []
         with self._reach() as client:
-            found = client.rows("jobs", **chosen) if isinstance(client, ControlClient) else client.rows(**chosen)
+            found = client.rows("jobs", **chosen) if isinstance(client, AdminClient) else client.rows(**chosen)
             for row in found:
                 rows.append(row)
                 if len(rows) == _BATCH:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from crossdock.engine.jobs import admin
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.admin import Bury, PauseQueues, Remove, Requeue, Reroute, ResumeQueues
 from crossdock.model.commands.qless import Revive
 from crossdock.model.job import Job, Number
@@ -20,8 +20,8 @@ from crossdock.protocols.admin.job_walk import PAUSE_S, Looked, go
 from crossdock.protocols.admin.messages import Invalid, reply
 from crossdock.protocols.admin.reads import Missing, counted
 from crossdock.protocols.admin.selection import Wanted
-from crossdock.protocols.base import Answer, Desk, Slices
-from crossdock.protocols.worker_registry import QUIET, TERMINATE, Workers
+from crossdock.protocols.base import Answer, Dispatcher, Slices
+from crossdock.protocols.worker_registry import QUIET, TERMINATE, WorkerRegistry
 
 VIA: Final = "control"
 
@@ -31,11 +31,11 @@ ACTED_AT_MOST: Final = 5_000
 
 
 class _How(NamedTuple):
-    do: Callable[[Desk, Any, list[Job]], int]  #: the request and its jobs, of which so many were acted on
+    do: Callable[[Dispatcher, Any, list[Job]], int]  #: the request and its jobs, of which so many were acted on
     states: tuple[State, ...]  #: in which a job can be acted on
     unless_told: tuple[State, ...]  #: which of them are meant if a request names none
     #: Why it cannot be done to a job, and what could be; empty: it can, or its state says enough
-    hindrance: Callable[[Memory, Any, Job], str] = lambda memory, request, job: ""
+    hindrance: Callable[[EngineState, Any, Job], str] = lambda memory, request, job: ""
 
 
 _AT_REST: Final = (State.RETRYING, State.SCHEDULED)
@@ -50,7 +50,7 @@ def _numbers(jobs: list[Job]) -> list[Number]:
     return [job.number for job in jobs]
 
 
-def _unfail(desk: Desk, request: messages.Unfail, jobs: list[Job]) -> int:
+def _unfail(desk: Dispatcher, request: messages.Unfail, jobs: list[Job]) -> int:
     """Those of one queue at a time: where they go is one for all."""
     to: dict[str, list[Number]] = {}
     for job in jobs:
@@ -87,7 +87,7 @@ _HOW: Final[dict[type[messages.Act], _How]] = {
 }
 
 
-def release(desk: Desk, workers: Workers, request: messages.Release) -> Answer:
+def release(desk: Dispatcher, workers: WorkerRegistry, request: messages.Release) -> Answer:
     """Its own way: whether a worker is gone is known to the registry, not to the engine."""
     but = leases.connected(workers, force=request.force)
     how = _How(
@@ -99,11 +99,11 @@ def release(desk: Desk, workers: Workers, request: messages.Release) -> Answer:
     return _act(desk, request, how, but)
 
 
-def act(desk: Desk, request: messages.Act) -> Answer:
+def act(desk: Dispatcher, request: messages.Act) -> Answer:
     return _act(desk, request, _HOW[type(request)])
 
 
-def _act(desk: Desk, request: messages.Act, how: _How, but: frozenset[str] | None = None) -> Answer:
+def _act(desk: Dispatcher, request: messages.Act, how: _How, but: frozenset[str] | None = None) -> Answer:
     given = (request.tag, request.failure, request.older_than)
     filtered = bool(request.states or request.queue or request.kind or any(each is not None for each in given))
     if isinstance(request, messages.Unfail | messages.Move) and request.to is not None:
@@ -127,7 +127,7 @@ def _act(desk: Desk, request: messages.Act, how: _How, but: frozenset[str] | Non
 
 
 def _by_filter(
-    desk: Desk,
+    desk: Dispatcher,
     how: _How,
     request: messages.Act,
     wanted: Wanted,
@@ -147,7 +147,7 @@ def _by_filter(
     return reply({"done": done, "looked": looked, "as_of": as_of, "after": cursor.write(after)} | missing)
 
 
-def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -> Slices:
+def _by_id(desk: Dispatcher, how: _How, request: messages.Act, ids: list[int | str]) -> Slices:
     """All jobs of these names. What is not there, and what is in another state, is told apart."""
     done = 0
     unknown: list[int | str] = []
@@ -172,7 +172,7 @@ def _by_id(desk: Desk, how: _How, request: messages.Act, ids: list[int | str]) -
     return reply({"done": done, "unknown": unknown, "refused": refused, "states": states})
 
 
-def signal(desk: Desk, workers: Workers, request: messages.Quiet | messages.Terminate) -> bytes:
+def signal(desk: Dispatcher, workers: WorkerRegistry, request: messages.Quiet | messages.Terminate) -> bytes:
     """They hear of it with the answer to their next BEAT; a quiet one gets no more jobs from now on. Resqu's hear of
     nothing: one that is named is taken for gone, and its job goes back."""
     names = list(workers.by_wid) if request.all else request.workers
@@ -191,7 +191,7 @@ def signal(desk: Desk, workers: Workers, request: messages.Quiet | messages.Term
     return reply({"done": done, "unknown": unknown})
 
 
-def switch(desk: Desk, request: messages.Pause | messages.Resume) -> bytes:
+def switch(desk: Dispatcher, request: messages.Pause | messages.Resume) -> bytes:
     """Pause or resume queues; `done` are those that were not so before."""
     known = desk.memory.queues
     if not request.queues and not request.all:

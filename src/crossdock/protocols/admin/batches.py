@@ -4,22 +4,22 @@ import math
 from typing import Final
 
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
-from crossdock.model.job import Call
-from crossdock.model.records import Group, Phase, Stage
+from crossdock.model.job import Callback
+from crossdock.model.records import Batch, Phase, ResquBatch
 from crossdock.protocols.admin.views import View, when
 from crossdock.protocols.timestamps import stamp
 
 
-def batch(group: Group, now: Now) -> View:
+def batch(group: Batch, now: Now) -> View:
     """`state`: open, running, then complete (all executed) and success (all succeeded), callbacks included."""
     if not group.committed:
         state = "open"
-    elif group.finished & Call.SUCCESS:
+    elif group.finished & Callback.SUCCESS:
         state = "success"
     else:
-        state = "complete" if group.finished & Call.COMPLETE else "running"
+        state = "complete" if group.finished & Callback.COMPLETE else "running"
     return {
         "batch": group.name,
         "door": group.via,
@@ -29,8 +29,8 @@ def batch(group: Group, now: Now) -> View:
         "total": group.total,
         "pending": group.pending,
         "failed": len(group.bad),
-        "complete": _call(group, Call.COMPLETE),
-        "success": _call(group, Call.SUCCESS),
+        "complete": _call(group, Callback.COMPLETE),
+        "success": _call(group, Callback.SUCCESS),
         "created": stamp(group.created),
         "ends": when(now.wall + group.end - now.steady),
     }
@@ -44,7 +44,7 @@ _PHASES: Final = {
 }
 
 
-def stage(one: Stage, memory: Memory, now: Now) -> View:
+def stage(one: ResquBatch, memory: EngineState, now: Now) -> View:
     """A Resqu batch: open, then committed until a pool has it, in the backlog behind its source's active one, or
     running. `pending` are the jobs that nobody has begun."""
     return {
@@ -63,8 +63,8 @@ def stage(one: Stage, memory: Memory, now: Now) -> View:
     }
 
 
-def _call(group: Group, call: Call) -> str | None:
+def _call(group: Batch, call: Callback) -> str | None:
     """Of a callback: none, waiting, pushed, done."""
-    if (group.complete if call is Call.COMPLETE else group.success) is None:
+    if (group.complete if call is Callback.COMPLETE else group.success) is None:
         return None
     return "done" if group.answered & call else "pushed" if group.called & call else "waiting"

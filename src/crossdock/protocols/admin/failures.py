@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.protocols.admin import views
 from crossdock.protocols.admin.messages import Failures, reply
 from crossdock.protocols.admin.pages import by_name, longest
-from crossdock.protocols.base import Desk, Slices
+from crossdock.protocols.base import Dispatcher, Slices
 
 
-def failures(desk: Desk, request: Failures) -> Slices:
+def failures(desk: Dispatcher, request: Failures) -> Slices:
     groups = desk.memory.failures.groups
     after = None
     if request.by == "jobs":
@@ -20,7 +20,7 @@ def failures(desk: Desk, request: Failures) -> Slices:
     return reply({"failures": rows, "after": after})
 
 
-def _row(desk: Desk, memory: Memory, name: str) -> dict[str, Any]:
+def _row(desk: Dispatcher, memory: EngineState, name: str) -> dict[str, Any]:
     group = memory.failures.groups[name]
     newest = memory.jobs[group.first()[1]]
     return {"failure": name, "jobs": len(group), "newest": views.row(newest, desk.now)}

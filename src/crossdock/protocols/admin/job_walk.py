@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from crossdock.engine.index.failures import key as failure_key
-from crossdock.engine.index.sorted_list import Order
-from crossdock.engine.job_view import shelf_key
+from crossdock.engine.index.sorted_list import SortedList
+from crossdock.engine.job_view import state_index_key
 from crossdock.engine.jobs.admin import not_movable
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.admin import leases
@@ -45,7 +45,7 @@ class Looked(NamedTuple):
     spot: Spot  #: of the last one
 
 
-def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
+def spot_of(job: Job, memory: EngineState, wanted: Wanted) -> Spot:
     if wanted.tag is not None:
         return Spot(None, "", (memory.tags.since[wanted.tag][job.number], job.jid, job.number))
     if wanted.failure is not None:
@@ -54,11 +54,11 @@ def spot_of(job: Job, memory: Memory, wanted: Wanted) -> Spot:
         return Spot(job.state, job.queue, job.place or ())
     if job.state is State.HELD and job.extra is not None and job.extra.stage:
         return Spot(job.state, job.extra.stage, (job.number,))
-    return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else shelf_key(job))
+    return Spot(job.state, "", (job.lease.end, job.number) if job.lease is not None else state_index_key(job))
 
 
 def go(
-    memory: Memory, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
+    memory: EngineState, wanted: Wanted, spot: Spot | None, take: Callable[[Looked], Spot | None], size: int = SLICE
 ) -> Generator[float, None, tuple[int, Spot | None]]:
     """Hand slice after slice to `take`, which says where to go on once it has enough. Others are served in between.
 
@@ -79,7 +79,7 @@ def go(
     return looked, None
 
 
-def _walk(memory: Memory, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
+def _walk(memory: EngineState, wanted: Wanted, spot: Spot | None, size: int) -> Iterator[Looked]:
     listed = _list(memory, wanted)
     if listed is not None:
         yield from _slices(memory, wanted, spot or Spot(None, "", ()), size, listed)
@@ -101,10 +101,10 @@ def _is_behind(spot: Spot, state: State) -> bool:
 
 
 #: The order as it is now: between two slices a queue may be forgotten, and a FLUSH puts others in place of all.
-_Current = Callable[[], Order[Any] | None]
+_Current = Callable[[], SortedList[Any] | None]
 
 
-def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+def _ready(memory: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
     if wanted.queue:
         begin = begin if begin.queue == wanted.queue else Spot(State.READY, wanted.queue, ())
         yield from _slices(memory, wanted, begin, size, _lane(memory, wanted.queue))
@@ -114,7 +114,7 @@ def _ready(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[L
     yield from _by_name(memory, wanted, begin, size, lambda: memory.queues, _lane)
 
 
-def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
+def _held(memory: EngineState, wanted: Wanted, begin: Spot, size: int) -> Iterator[Looked]:
     """What was taken by an allocator, then batch by batch, by name. Nobody sees what is not committed."""
     if not begin.queue:
         yield from _slices(memory, wanted, begin, size, _shelf(memory, State.HELD))
@@ -124,12 +124,12 @@ def _held(memory: Memory, wanted: Wanted, begin: Spot, size: int) -> Iterator[Lo
 
 
 def _by_name(
-    memory: Memory,
+    memory: EngineState,
     wanted: Wanted,
     begin: Spot,
     size: int,
     those: Callable[[], Collection[str]],
-    order: Callable[[Memory, str], _Current],
+    order: Callable[[EngineState, str], _Current],
 ) -> Iterator[Looked]:
     """The orders of all names behind the one where it begins."""
     state, name = begin.state, begin.queue
@@ -144,11 +144,11 @@ def _by_name(
             return
 
 
-def _batch(memory: Memory, name: str) -> _Current:
+def _batch(memory: EngineState, name: str) -> _Current:
     return lambda: memory.resqu.lanes.get(name) if queries.committed(memory, name) is not None else None
 
 
-def _list(memory: Memory, wanted: Wanted) -> _Current | None:
+def _list(memory: EngineState, wanted: Wanted) -> _Current | None:
     """One that has all jobs wanted, if there is a shorter one than those of their states."""
     tag, failure = wanted.tag, wanted.failure
     if tag is not None:
@@ -158,15 +158,15 @@ def _list(memory: Memory, wanted: Wanted) -> _Current | None:
     return None
 
 
-def _lane(memory: Memory, queue: str) -> _Current:
+def _lane(memory: EngineState, queue: str) -> _Current:
     return lambda: known.ready if (known := memory.queues.get(queue)) is not None else None
 
 
-def _shelf(memory: Memory, state: State) -> _Current:
+def _shelf(memory: EngineState, state: State) -> _Current:
     return lambda: memory.shelves.get(state)
 
 
-def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
+def _slices(memory: EngineState, wanted: Wanted, spot: Spot, size: int, order_now: _Current) -> Iterator[Looked]:
     while order := order_now():
         keys = list(islice(order.irange(spot.key or None, inclusive=(False, True)), size))
         if not keys:
@@ -183,7 +183,7 @@ def _slices(memory: Memory, wanted: Wanted, spot: Spot, size: int, order_now: _C
             return
 
 
-def count_at_once(memory: Memory, wanted: Wanted) -> int | None:
+def count_at_once(memory: EngineState, wanted: Wanted) -> int | None:
     """How many there are, if that is known without a walk."""
     listed = _list(memory, wanted)
     if listed is not None:

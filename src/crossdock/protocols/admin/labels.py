@@ -8,10 +8,10 @@ from crossdock.protocols.admin.actions import SLICE, VIA
 from crossdock.protocols.admin.job_walk import PAUSE_S
 from crossdock.protocols.admin.messages import Invalid, Retag, Tag, Tags, Track, Tracked, Untrack, error, reply
 from crossdock.protocols.admin.pages import by_name, longest
-from crossdock.protocols.base import Answer, Desk, Slices
+from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 
-def tags(desk: Desk, request: Tags) -> Slices:
+def tags(desk: Dispatcher, request: Tags) -> Slices:
     known = desk.memory.tags.jobs
     after = None
     if request.by == "jobs":
@@ -22,7 +22,7 @@ def tags(desk: Desk, request: Tags) -> Slices:
     return reply({"tags": rows, "after": after})
 
 
-def retag(desk: Desk, request: Retag) -> bytes:
+def retag(desk: Dispatcher, request: Retag) -> bytes:
     """The newest live job of that name. Answers with all tags it has then."""
     found = selection.named(desk.memory, request.id)
     if not found:
@@ -40,7 +40,7 @@ def retag(desk: Desk, request: Retag) -> bytes:
     return reply({"number": job.number, "jid": job.jid, "tags": views.tags(job)})
 
 
-def tracked(desk: Desk, request: Tracked) -> Slices:
+def tracked(desk: Dispatcher, request: Tracked) -> Slices:
     """By their jids: a job that is gone may be tracked on, and its name may come again."""
     memory = desk.memory
     jids, after = yield from by_name(memory.watched, request)
@@ -53,7 +53,7 @@ def tracked(desk: Desk, request: Tracked) -> Slices:
     return reply({"tracked": rows, "after": after})
 
 
-def track(desk: Desk, request: Track) -> bytes:
+def track(desk: Dispatcher, request: Track) -> bytes:
     """`done` are those that were not tracked before."""
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
@@ -66,13 +66,13 @@ def track(desk: Desk, request: Track) -> bytes:
     return reply({"done": done, "unknown": unknown})
 
 
-def untrack(desk: Desk, request: Untrack) -> Answer:
+def untrack(desk: Dispatcher, request: Untrack) -> Answer:
     if not request.ids and not request.all:
         raise Invalid("say which jobs: their ids, or all = true")
     return _untrack(desk, request)
 
 
-def _untrack(desk: Desk, request: Untrack) -> Slices:
+def _untrack(desk: Dispatcher, request: Untrack) -> Slices:
     memory = desk.memory
     done: list[str] = []
     unknown: list[int | str] = []

@@ -8,12 +8,12 @@ released only on request, and those that are bound to a connection, as Masenko's
 from crossdock.engine.resqu import queries
 from crossdock.model.clock import Now
 from crossdock.model.commands.core import LoseLease
-from crossdock.model.job import Bound, Job
+from crossdock.model.job import Job, LeaseBinding
 from crossdock.protocols.admin import resqu_workers
 from crossdock.protocols.admin.timeline import lease_end
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.timestamps import stamp
-from crossdock.protocols.worker_registry import Workers
+from crossdock.protocols.worker_registry import WorkerRegistry
 
 #: The protocol whose workers are known by name while they are connected.
 _NAMED_BY = "faktory"
@@ -25,7 +25,7 @@ def held_by(job: Job, now: Now) -> str:
     if lease is None:
         return ""
     worker = f"to {lease.worker}" if lease.worker else f"to a nameless worker of {lease.via}"
-    if lease.bound is Bound.CONNECTION:
+    if lease.bound is LeaseBinding.CONNECTION:
         return f"{worker} until its connection ends; stop the worker to end the lease"
     until = lease_end(lease, now)
     when = f"until {stamp(until)}" if until else "without an end"
@@ -38,19 +38,19 @@ def hindrance(job: Job, connected: frozenset[str]) -> str:
     if lease is None:
         return ""
     worker = lease.worker or f"a nameless worker of {lease.via}"
-    if lease.bound is Bound.CONNECTION:
+    if lease.bound is LeaseBinding.CONNECTION:
         return f"to {worker}, which is connected; the lease ends with the connection: stop the worker"
     if lease.via == _NAMED_BY and lease.worker in connected:
         return f"to {worker}, which is connected; stop the worker, or release the job all the same with --force"
     return ""
 
 
-def connected(workers: Workers, *, force: bool) -> frozenset[str]:
+def connected(workers: WorkerRegistry, *, force: bool) -> frozenset[str]:
     """Workers whose leases are not to be released."""
     return frozenset() if force else frozenset(workers.by_wid)
 
 
-def release(desk: Desk, via: str, jobs: list[Job], but: frozenset[str]) -> int:
+def release(desk: Dispatcher, via: str, jobs: list[Job], but: frozenset[str]) -> int:
     """How many were released. A job in the buffer of a Resqu worker leaves it, too."""
     memory, done = desk.memory, 0
     for job in jobs:

@@ -9,14 +9,14 @@ import msgspec
 from crossdock.engine.resqu import plans as resqu_plans
 from crossdock.engine.resqu import queries
 from crossdock.engine.resqu.plans import record_name
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import ClearPlan, SetPlan
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 from crossdock.protocols.admin import messages, views
 from crossdock.protocols.admin.job_walk import PAUSE_S, first_names
 from crossdock.protocols.admin.messages import Invalid, reply
-from crossdock.protocols.base import Desk, Slices
+from crossdock.protocols.base import Dispatcher, Slices
 from crossdock.protocols.redis.resp.values import Error
 from crossdock.protocols.redis.resqu.plans import PLAN_BYTES, PLANS_AT_MOST
 from crossdock.protocols.redis.resqu.specs import Specs, new_id
@@ -24,14 +24,14 @@ from crossdock.protocols.redis.resqu.specs import Specs, new_id
 _ALL: Final = record_name("")
 
 
-def plans(desk: Desk, request: messages.Plans) -> Slices:
+def plans(desk: Dispatcher, request: messages.Plans) -> Slices:
     memory = desk.memory
     names, after = yield from _page(memory, request)
     found = (queries.plan(memory, name) for name in names)
     return reply({"plans": [_row(each, memory, desk.now) for each in found if each is not None], "after": after})
 
 
-def _page(memory: Memory, request: messages.Plans) -> Generator[float, None, tuple[list[str], str | None]]:
+def _page(memory: EngineState, request: messages.Plans) -> Generator[float, None, tuple[list[str], str | None]]:
     """Of all plans, or of one source's; the cursor is the last id."""
     known: Collection[str]
     if request.source is None:
@@ -47,7 +47,7 @@ def _page(memory: Memory, request: messages.Plans) -> Generator[float, None, tup
     return page[: request.limit], page[request.limit - 1] if len(page) > request.limit else None
 
 
-def _row(one: Recurrence, memory: Memory, now: Now) -> views.View:
+def _row(one: Schedule, memory: EngineState, now: Now) -> views.View:
     return {
         "plan": one.plan,
         "source": one.source,
@@ -59,7 +59,7 @@ def _row(one: Recurrence, memory: Memory, now: Now) -> views.View:
     }
 
 
-def add(desk: Desk, specs: Specs, request: messages.PlanAdd) -> bytes:
+def add(desk: Dispatcher, specs: Specs, request: messages.PlanAdd) -> bytes:
     """As the client makes one: the first run is the start, or the first interval behind it that is still to come."""
     plan = f"{request.source}_{request.id or new_id()}"
     if "_" in request.source:
@@ -97,7 +97,7 @@ def _spec(specs: Specs, plan: str, first: int, request: messages.PlanAdd) -> tup
     return spec, text
 
 
-def remove(desk: Desk, request: messages.PlanRm) -> bytes:
+def remove(desk: Dispatcher, request: messages.PlanRm) -> bytes:
     unknown = [plan for plan in request.plans if not desk.do(ClearPlan(plan))]
     done = [plan for plan in dict.fromkeys(request.plans) if plan not in unknown]
     return reply({"done": done, "unknown": unknown})

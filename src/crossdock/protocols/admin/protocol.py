@@ -3,25 +3,25 @@
 from collections.abc import Callable
 
 from crossdock.protocols.admin.server_status import House
-from crossdock.protocols.admin.session import ControlSession
-from crossdock.protocols.base import Desk
+from crossdock.protocols.admin.session import AdminSession
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.resqu.specs import Specs
-from crossdock.protocols.worker_registry import Workers
+from crossdock.protocols.worker_registry import WorkerRegistry
 
 NAME = "control"
 
 
-class ControlDoor:
+class AdminProtocol:
     name = NAME
     handshake_s = 5.0  #: a peer that says nothing for so long is not the command line
 
-    def __init__(self, house: House, workers: Workers | None = None, specs: Specs | None = None) -> None:
+    def __init__(self, house: House, workers: WorkerRegistry | None = None, specs: Specs | None = None) -> None:
         self.house = house
-        self.workers = Workers() if workers is None else workers  #: the registry of the Faktory door
+        self.workers = WorkerRegistry() if workers is None else workers  #: the registry of the Faktory door
         self._specs = specs or Specs()  #: of the jobs of plans
 
-    def session(self, desk: Desk, hang_up: Callable[[], None]) -> ControlSession:
-        return ControlSession(desk, self.house, self.workers, self._specs)
+    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> AdminSession:
+        return AdminSession(desk, self.house, self.workers, self._specs)
 
-    def tick(self, desk: Desk) -> None:
+    def tick(self, desk: Dispatcher) -> None:
         """Nothing to watch: all it shows belongs to others."""

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.resqu.plans import record_name
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
 from crossdock.model.states import State
 from crossdock.protocols.admin import batches as batch_views
@@ -17,8 +17,8 @@ from crossdock.protocols.admin.messages import error, reply
 from crossdock.protocols.admin.pages import by_name, longest
 from crossdock.protocols.admin.selection import Wanted
 from crossdock.protocols.admin.server_status import House
-from crossdock.protocols.base import Answer, Desk, Slices
-from crossdock.protocols.worker_registry import Workers
+from crossdock.protocols.base import Answer, Dispatcher, Slices
+from crossdock.protocols.worker_registry import WorkerRegistry
 
 #: Behind the names of all plans.
 NO_PLAN: Final = record_name("")[:-1] + ";"
@@ -30,7 +30,7 @@ Missing = dict[str, list[str]]
 TALLIED_AT_MOST: Final = 20_000
 
 
-def status(desk: Desk, house: House, workers: Workers) -> bytes:
+def status(desk: Dispatcher, house: House, workers: WorkerRegistry) -> bytes:
     memory = desk.memory
     plans = sum(map(len, memory.resqu.plans.values()))
     sizes = {state.name.lower(): len(shelf) for state, shelf in memory.shelves.items()}
@@ -52,12 +52,12 @@ def status(desk: Desk, house: House, workers: Workers) -> bytes:
     return reply({"status": shown})
 
 
-def jobs(desk: Desk, request: messages.Jobs) -> Answer:
+def jobs(desk: Dispatcher, request: messages.Jobs) -> Answer:
     wanted = selection.wanted(request, desk.memory, desk.now)
     return _jobs(desk, wanted, cursor.read(request), request.limit, selection.missing(request, desk.memory))
 
 
-def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int, missing: Missing) -> Slices:
+def _jobs(desk: Dispatcher, wanted: Wanted, spot: cursor.Spot | None, limit: int, missing: Missing) -> Slices:
     rows: list[views.View] = []
 
     def take(some: Looked) -> cursor.Spot | None:
@@ -69,7 +69,7 @@ def _jobs(desk: Desk, wanted: Wanted, spot: cursor.Spot | None, limit: int, miss
     return reply({"jobs": rows, "looked": looked, "after": cursor.write(after)} | missing)
 
 
-def count(desk: Desk, request: messages.Count) -> Answer:
+def count(desk: Dispatcher, request: messages.Count) -> Answer:
     """With a cursor like a page: whoever counts adds up, until there is none."""
     memory = desk.memory
     wanted = selection.wanted(request, memory, desk.now)
@@ -82,7 +82,7 @@ def count(desk: Desk, request: messages.Count) -> Answer:
     return counted(memory, wanted, spot, as_of, missing)
 
 
-def counted(memory: Memory, wanted: Wanted, spot: cursor.Spot | None, as_of: float, missing: Missing) -> Slices:
+def counted(memory: EngineState, wanted: Wanted, spot: cursor.Spot | None, as_of: float, missing: Missing) -> Slices:
     found = 0
 
     def take(some: Looked) -> None:
@@ -93,7 +93,7 @@ def counted(memory: Memory, wanted: Wanted, spot: cursor.Spot | None, as_of: flo
     return reply({"count": found, "looked": looked, "as_of": as_of, "after": cursor.write(after)} | missing)
 
 
-def job(desk: Desk, request: messages.Job) -> bytes:
+def job(desk: Dispatcher, request: messages.Job) -> bytes:
     """The newest live job of that name. Of one that is gone its track may still be known."""
     found = selection.named(desk.memory, request.id)
     if found:
@@ -106,7 +106,7 @@ def job(desk: Desk, request: messages.Job) -> bytes:
     return error(f"no job {request.id} is here; one that succeeded or was deleted is gone")
 
 
-def queues(desk: Desk, request: messages.Queues) -> Slices:
+def queues(desk: Dispatcher, request: messages.Queues) -> Slices:
     memory = desk.memory
     tallies: dict[State, Mapping[str, int] | None] = {}
     if request.shelves:
@@ -128,7 +128,7 @@ def queues(desk: Desk, request: messages.Queues) -> Slices:
     return reply({"queues": rows, "after": after})
 
 
-def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
+def workers(desk: Dispatcher, registry: WorkerRegistry, request: messages.Workers) -> Slices:
     leases = yield from _tally(desk.memory, State.LEASED, lambda job: job.lease.worker if job.lease else "")
     known = registry.by_wid
     names, after = yield from by_name({*known, *resqu_workers.names(desk.memory)}, request)
@@ -140,7 +140,7 @@ def workers(desk: Desk, registry: Workers, request: messages.Workers) -> Slices:
     return reply({"workers": rows, "after": after})
 
 
-def batches(desk: Desk, request: messages.Batches) -> Slices:
+def batches(desk: Dispatcher, request: messages.Batches) -> Slices:
     """Of both kinds: jobs that are counted and have callbacks, and jobs that become visible all at once."""
     memory, now = desk.memory, desk.now
     groups, stages = memory.groups, memory.resqu.stages
@@ -150,7 +150,7 @@ def batches(desk: Desk, request: messages.Batches) -> Slices:
     return reply({"batches": sorted(rows, key=lambda row: str(row["batch"])), "after": after})
 
 
-def cron(desk: Desk, request: messages.Cron) -> Slices:
+def cron(desk: Dispatcher, request: messages.Cron) -> Slices:
     """Those of the configuration. Plans, which stand among them, have names that come before any of theirs."""
     after_plans = max(request.after or "", NO_PLAN)
     names, after = yield from by_name(desk.memory.recurrences, messages.Cron(after=after_plans, limit=request.limit))
@@ -158,7 +158,7 @@ def cron(desk: Desk, request: messages.Cron) -> Slices:
     return reply({"cron": [views.recurrence(known[name], desk.now) for name in names if name in known], "after": after})
 
 
-def _known(memory: Memory, state: State) -> Mapping[str, int] | None:
+def _known(memory: EngineState, state: State) -> Mapping[str, int] | None:
     """How many jobs of that state each queue has, where the engine keeps count."""
     if state is State.LEASED:
         return memory.leased_in
@@ -169,7 +169,9 @@ def _known(memory: Memory, state: State) -> Mapping[str, int] | None:
     return None
 
 
-def _tally(memory: Memory, state: State, key: Callable[[Job], str]) -> Generator[float, None, Mapping[str, int] | None]:
+def _tally(
+    memory: EngineState, state: State, key: Callable[[Job], str]
+) -> Generator[float, None, Mapping[str, int] | None]:
     """How many jobs of that state fall to each; None: there are too many to count them by the way."""
     if len(memory.shelves[state]) >= TALLIED_AT_MOST:
         return None

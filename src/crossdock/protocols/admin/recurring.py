@@ -10,10 +10,10 @@ from crossdock.model.records import Interval
 from crossdock.protocols.admin import selection, views
 from crossdock.protocols.admin.messages import Invalid, Recur, Recurring, Unrecur, error, reply
 from crossdock.protocols.admin.pages import by_name
-from crossdock.protocols.base import Answer, Desk, Slices
+from crossdock.protocols.base import Answer, Dispatcher, Slices
 
 
-def recurring(desk: Desk, request: Recurring) -> Answer:
+def recurring(desk: Dispatcher, request: Recurring) -> Answer:
     if request.id is None:
         return _page(desk, request)
     found = desk.memory.intervals.get(request.id)
@@ -22,14 +22,14 @@ def recurring(desk: Desk, request: Recurring) -> Answer:
     return reply({"recurring": [views.interval(found, desk.now, whole=True)], "after": None})
 
 
-def _page(desk: Desk, request: Recurring) -> Slices:
+def _page(desk: Dispatcher, request: Recurring) -> Slices:
     known = desk.memory.intervals
     names, after = yield from by_name(known, request)
     rows = [views.interval(known[name], desk.now) for name in names if name in known]
     return reply({"recurring": rows, "after": after})
 
 
-def recur(desk: Desk, request: Recur) -> bytes:
+def recur(desk: Dispatcher, request: Recur) -> bytes:
     known = desk.memory.intervals.get(request.id)
     made = known is None
     changed = _new(desk, request) if known is None else _spaced(known, request)
@@ -53,7 +53,7 @@ def recur(desk: Desk, request: Recur) -> bytes:
     return reply({"made": made, "recurring": views.interval(changed, desk.now, whole=True)})
 
 
-def _new(desk: Desk, request: Recur) -> Interval:
+def _new(desk: Dispatcher, request: Recur) -> Interval:
     if request.queue is None or request.kind is None or request.interval_s is None:
         raise Invalid(f"no recurring job {request.id} is here; to make it, give queue, kind and interval_s")
     first = desk.now.wall + (request.offset_s or 0.0)
@@ -73,7 +73,7 @@ def _whole(number: float) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-def unrecur(desk: Desk, request: Unrecur) -> bytes:
+def unrecur(desk: Dispatcher, request: Unrecur) -> bytes:
     done, unknown = [], []
     for each in dict.fromkeys(request.ids):
         if each in desk.memory.intervals:

@@ -7,12 +7,12 @@ never comes back says nothing, so somebody has to say it (MODEL section 10).
 from typing import Final
 
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import ChangeMembers, Kind
 from crossdock.model.commands.resqu import EmptyBuffer
 from crossdock.model.job import Job
 from crossdock.protocols.admin.views import View
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.resqu.keys import worker_set
 from crossdock.protocols.timestamps import stamp
 
@@ -20,7 +20,7 @@ _WORKER: Final = "worker:"
 _ALLOCATOR: Final = "allocator:"
 
 
-def names(memory: Memory) -> list[str]:
+def names(memory: EngineState) -> list[str]:
     """A worker by its id, an allocator by the key of its buffer."""
     keys = [key for key in memory.resqu.buffers if queries.in_hand(memory, key) is not None]
     return [name(key) for key in keys]
@@ -35,7 +35,7 @@ def _key(name: str) -> str:
     return name if name.startswith(_ALLOCATOR) else _WORKER + name
 
 
-def shown(desk: Desk, name: str) -> View | None:
+def shown(desk: Dispatcher, name: str) -> View | None:
     """As a worker of another door; None: it has nothing any more."""
     job = queries.in_hand(desk.memory, _key(name))
     return None if job is None else _view(name, job, desk.now.wall)
@@ -60,7 +60,7 @@ def _view(name: str, job: Job, wall: float) -> View:
     }
 
 
-def let_go(desk: Desk, via: str, name: str) -> bool:
+def let_go(desk: Dispatcher, via: str, name: str) -> bool:
     """It is gone: its job goes back by its rules, and it leaves its process set. False: it had none."""
     key = _key(name)
     if queries.in_hand(desk.memory, key) is None:

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from crossdock.engine.job_view import listed_in
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Number
 from crossdock.model.policies import DEAD_FOR
@@ -33,7 +33,7 @@ _BY_ERROR: Final = frozenset({State.RETRYING, State.FAILED})
 ENDED: Final = frozenset({State.FAILED, State.DEAD})
 
 
-def states(memory: Memory) -> list[State]:
+def states(memory: EngineState) -> list[State]:
     """Those a job may be in, in the order of a walk."""
     return [state for state in ORDER if state is State.READY or state in memory.shelves]
 
@@ -92,12 +92,12 @@ def _since(job: Job, before: float) -> bool:
 NAME_BYTES: Final = 255
 
 
-def instant(memory: Memory, now: Now) -> float:
+def instant(memory: EngineState, now: Now) -> float:
     """Now, as events will have it: jobs that change their state from here on will have done so later."""
     return max(now.wall, memory.counters.at)
 
 
-def wanted(request: Chosen, memory: Memory, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
+def wanted(request: Chosen, memory: EngineState, now: Now, allowed: Iterable[State] | None = None) -> Wanted:
     """Without states: all that are allowed. Raises Invalid."""
     can = states(memory) if allowed is None else list(allowed)
     words = {state.name.lower(): state for state in can}
@@ -115,7 +115,7 @@ def wanted(request: Chosen, memory: Memory, now: Now, allowed: Iterable[State] |
     return Wanted(among, request.queue or "", request.kind or "", request.tag, request.failure, before)
 
 
-def missing(request: Chosen, memory: Memory) -> dict[str, list[str]]:
+def missing(request: Chosen, memory: EngineState) -> dict[str, list[str]]:
     """Filters that name a queue or a group of failures that is not there, for the first answer to a request. Jobs may
     be found all the same: a dead one in a queue that was forgotten. A later page says nothing: what the request does
     may have emptied them."""
@@ -127,7 +127,7 @@ def missing(request: Chosen, memory: Memory) -> dict[str, list[str]]:
     return {"missing": found} if found else {}
 
 
-def named(memory: Memory, name: int | str) -> list[Job]:
+def named(memory: EngineState, name: int | str) -> list[Job]:
     """All live jobs that this means, oldest first: those of that jid, or else the one of that number."""
     if isinstance(name, str):
         jobs = list(memory.named(name))

@@ -23,7 +23,7 @@ class Rates(msgspec.Struct, frozen=True):
     failed: float = 0.0
 
 
-class Vitals(msgspec.Struct, frozen=True):
+class ServerStatus(msgspec.Struct, frozen=True):
     version: str
     pid: int
     data: str
@@ -42,4 +42,4 @@ class Vitals(msgspec.Struct, frozen=True):
 
 
 class House(Protocol):
-    def vitals(self) -> Vitals: ...
+    def vitals(self) -> ServerStatus: ...

@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from crossdock.model.job import Held
+from crossdock.model.job import LeaseRef
 from crossdock.protocols.admin import actions, failures, labels, messages, plans, reads, recurring
 from crossdock.protocols.admin import messages as r
 from crossdock.protocols.admin.messages import Invalid, Request, error
 from crossdock.protocols.admin.server_status import House
-from crossdock.protocols.base import Answer, Bye, Desk
+from crossdock.protocols.base import Answer, Close, Dispatcher
 from crossdock.protocols.line_reader import Lines
 from crossdock.protocols.redis.resqu.specs import Specs
-from crossdock.protocols.worker_registry import Workers
+from crossdock.protocols.worker_registry import WorkerRegistry
 
 LINE_BYTES: Final = 1024 * 1024
 _TOO_LONG: Final = "a line must not be longer than 1 MiB; send less at once"
 
 
-class ControlSession:
-    def __init__(self, desk: Desk, house: House, workers: Workers, specs: Specs) -> None:
+class AdminSession:
+    def __init__(self, desk: Dispatcher, house: House, workers: WorkerRegistry, specs: Specs) -> None:
         self._desk = desk
         self._house = house
         self._workers = workers
@@ -26,7 +26,7 @@ class ControlSession:
         self._lines = Lines(LINE_BYTES)
         self.receive = self._lines.receive
         self.identified = True
-        self.granted: list[Held] | None = None
+        self.granted: list[LeaseRef] | None = None
 
     def greeting(self) -> bytes:
         return b""
@@ -38,8 +38,8 @@ class ControlSession:
         except Invalid as wrong:
             return error(str(wrong))
 
-    def broken(self) -> Bye | None:
-        return Bye(error(_TOO_LONG)) if self._lines.overrun else None
+    def broken(self) -> Close | None:
+        return Close(error(_TOO_LONG)) if self._lines.overrun else None
 
     def crowded(self, connections: int) -> None:
         """Let in: a server without a free connection is one the operator has to look at."""
@@ -66,18 +66,18 @@ class ControlSession:
         return actions.signal(self._desk, self._workers, request)
 
 
-def _on_desk(verb: Callable[[Desk, Any], Answer]) -> Callable[[ControlSession, Any], Answer]:
+def _on_desk(verb: Callable[[Dispatcher, Any], Answer]) -> Callable[[AdminSession, Any], Answer]:
     return lambda session, request: verb(session._desk, request)
 
 
-_VERBS: Final[dict[type[Request], Callable[[ControlSession, Any], Answer]]] = {
-    messages.Status: ControlSession._status,
+_VERBS: Final[dict[type[Request], Callable[[AdminSession, Any], Answer]]] = {
+    messages.Status: AdminSession._status,
     messages.Queues: _on_desk(reads.queues),
-    messages.Workers: ControlSession._workers_page,
+    messages.Workers: AdminSession._workers_page,
     messages.Batches: _on_desk(reads.batches),
     messages.Cron: _on_desk(reads.cron),
     messages.Plans: _on_desk(plans.plans),
-    messages.PlanAdd: ControlSession._plan_add,
+    messages.PlanAdd: AdminSession._plan_add,
     messages.PlanRm: _on_desk(plans.remove),
     messages.Jobs: _on_desk(reads.jobs),
     messages.Count: _on_desk(reads.count),
@@ -85,13 +85,13 @@ _VERBS: Final[dict[type[Request], Callable[[ControlSession, Any], Answer]]] = {
     messages.Retry: _on_desk(actions.act),
     messages.Kill: _on_desk(actions.act),
     messages.Delete: _on_desk(actions.act),
-    messages.Quiet: ControlSession._signal,
-    messages.Terminate: ControlSession._signal,
+    messages.Quiet: AdminSession._signal,
+    messages.Terminate: AdminSession._signal,
     messages.Pause: _on_desk(actions.switch),
     messages.Resume: _on_desk(actions.switch),
     messages.Unfail: _on_desk(actions.act),
     messages.Move: _on_desk(actions.act),
-    messages.Release: ControlSession._release,
+    messages.Release: AdminSession._release,
     r.Tags: _on_desk(labels.tags),
     r.Tag: _on_desk(labels.retag),
     r.Untag: _on_desk(labels.retag),

@@ -7,11 +7,11 @@ lies between them is in the journal's history.
 from math import inf
 from typing import Any
 
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.model.clock import Now
 from crossdock.model.job import Job, Lease
 from crossdock.model.policies import DEAD_FOR
-from crossdock.model.protocol_data import What
+from crossdock.model.protocol_data import HistoryKind
 from crossdock.model.states import State
 from crossdock.protocols.timestamps import stamp
 
@@ -30,9 +30,9 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
     steps = [(job.created, "created", f"through {job.origin}")]
     if job.place is not None or job.attempts:
         steps.append((job.since, "enqueued", f"in {job.queue}"))
-    puts = [each for each in (job.extra.history if job.extra is not None else ()) if each.what is What.PUT]
+    puts = [each for each in (job.extra.history if job.extra is not None else ()) if each.what is HistoryKind.PUT]
     # The first one of a job with qless' face made it. They are kept to the second.
-    steps += [(max(each.when, job.created), "put", f"in {each.name}") for each in puts[face_of(job) is not None :]]
+    steps += [(max(each.when, job.created), "put", f"in {each.name}") for each in puts[qless_data(job) is not None :]]
     if error is not None:
         if error.first_at != error.at:
             steps.append((error.first_at, "first failed", ""))
@@ -60,7 +60,7 @@ def timeline(job: Job, now: Now) -> list[dict[str, Any]]:
 
 def _due(job: Job, now: Now) -> float:
     """Wall: when time acts on it, by the clock that it waits for."""
-    face = face_of(job)
+    face = qless_data(job)
     lazy = face is not None and face.due is not None
     if job.state is State.SCHEDULED or lazy or not job.due_steady:
         return job.due

@@ -10,11 +10,11 @@ import msgspec
 
 from crossdock.engine.index.queue import Queue
 from crossdock.engine.index.tags import name
-from crossdock.engine.job_view import needs_of
-from crossdock.engine.state import Memory
+from crossdock.engine.job_view import dependencies_of
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.job import Form, Job, Number
-from crossdock.model.records import Interval, Recurrence
+from crossdock.model.records import Interval, Schedule
 from crossdock.model.states import State
 from crossdock.protocols.admin.selection import entered
 from crossdock.protocols.admin.timeline import lease_end, timeline
@@ -70,7 +70,7 @@ def ends(job: Job, now: Now) -> float:
     return 0.0 if job.state is State.READY else job.due
 
 
-def whole(job: Job, memory: Memory, now: Now) -> View:
+def whole(job: Job, memory: EngineState, now: Now) -> View:
     """A job with everything that is known of it."""
     extra, rules = job.extra, job.rules
     shown = row(job, now) | {
@@ -98,9 +98,9 @@ def whole(job: Job, memory: Memory, now: Now) -> View:
     return shown | _links(job, memory, now) | {"timeline": timeline(job, now)}
 
 
-def _needs(job: Job, memory: Memory) -> list[Number]:
+def _needs(job: Job, memory: EngineState) -> list[Number]:
     """Of a blocked job. One that ended a moment ago, and whose dependents do not all know it yet, may be gone."""
-    return [need for need in needs_of(job) if need in memory.jobs] if job.state is State.BLOCKED else []
+    return [need for need in dependencies_of(job) if need in memory.jobs] if job.state is State.BLOCKED else []
 
 
 def _payload(job: Job) -> Any:
@@ -163,7 +163,7 @@ def _error(job: Job) -> View | None:
     }
 
 
-def _links(job: Job, memory: Memory, now: Now) -> View:
+def _links(job: Job, memory: EngineState, now: Now) -> View:
     links = job.extra.links if job.extra is not None else None
     if links is None:
         return {"group": None, "callback": None, "lock": None, "expires": None}
@@ -184,7 +184,7 @@ def _links(job: Job, memory: Memory, now: Now) -> View:
     }
 
 
-def track(memory: Memory, jid: str, now: Now) -> View | None:
+def track(memory: EngineState, jid: str, now: Now) -> View | None:
     found = memory.tracks.get(jid)
     if found is None:
         return None
@@ -197,7 +197,7 @@ def track(memory: Memory, jid: str, now: Now) -> View | None:
     }
 
 
-def queue(one: Queue, memory: Memory, now: Now) -> View:
+def queue(one: Queue, memory: EngineState, now: Now) -> View:
     oldest = one.oldest(memory.jobs)
     return {
         "queue": one.name,
@@ -243,7 +243,7 @@ def interval(one: Interval, now: Now, *, whole: bool = False) -> View:
     }
 
 
-def recurrence(one: Recurrence, now: Now) -> View:
+def recurrence(one: Schedule, now: Now) -> View:
     return {
         "cron": one.name,
         "schedule": one.schedule,

@@ -11,7 +11,7 @@ from crossdock.model.commands.admin import Bury, ForgetQueue, PauseQueues, Remov
 from crossdock.model.commands.core import Command
 from crossdock.model.job import Job, Number
 from crossdock.model.states import State
-from crossdock.protocols.base import Answer, Desk, Slices
+from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.faktory.job import show
 from crossdock.protocols.faktory.messages import OK, FilterBody, MutateBody, bulk, error
 from crossdock.protocols.glob import OPEN_TOO_LONG, Glob
@@ -20,7 +20,7 @@ from crossdock.protocols.json import compact
 from crossdock.protocols.timestamps import stamp
 
 if TYPE_CHECKING:
-    from crossdock.protocols.faktory.protocol import FaktoryDoor
+    from crossdock.protocols.faktory.protocol import FaktoryProtocol
 
 
 SLICE: Final = 500
@@ -49,7 +49,7 @@ def _acts(via: str, target: State) -> dict[str, _Act]:
     }
 
 
-def mutate(desk: Desk, via: str, body: MutateBody) -> Slices | str:
+def mutate(desk: Dispatcher, via: str, body: MutateBody) -> Slices | str:
     """The work, or what is wrong with the request."""
     target = TARGETS.get(body.target)
     if body.cmd not in ("clear", "discard", "kill", "requeue"):
@@ -67,7 +67,7 @@ def mutate(desk: Desk, via: str, body: MutateBody) -> Slices | str:
     return _work(desk, _acts(via, target)[body.cmd], target, wanted)
 
 
-def _work(desk: Desk, act: _Act, target: State, wanted: FilterBody | None) -> Slices:
+def _work(desk: Dispatcher, act: _Act, target: State, wanted: FilterBody | None) -> Slices:
     for numbers in _slices(_matches(desk, target, wanted)):
         desk.do(act(numbers))
         yield
@@ -90,7 +90,7 @@ def _slices(looked: Iterator[_Looked]) -> Iterator[list[Number]]:
     yield numbers
 
 
-def _matches(desk: Desk, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
+def _matches(desk: Dispatcher, target: State, wanted: FilterBody | None) -> Iterator[_Looked]:
     memory = desk.memory
     if wanted is not None and wanted.jids:  # then the other filters do not count (5.10)
         seen: set[str] = set()  # of those that are somebody's: a set of a million takes long to grow
@@ -134,7 +134,7 @@ def names(body: bytes) -> tuple[str, ...]:
     return tuple(name[: NAME_BYTES + 1] for name in body.decode("utf-8", "replace").split(" "))
 
 
-def queue(desk: Desk, via: str, body: bytes) -> Answer:
+def queue(desk: Dispatcher, via: str, body: bytes) -> Answer:
     if body.count(b" ") > QUEUES_AT_MOST:
         return error(f"QUEUE takes at most {QUEUES_AT_MOST} names")
     word, blank, rest = body.decode("utf-8", "replace").partition(" ")
@@ -153,7 +153,7 @@ def queue(desk: Desk, via: str, body: bytes) -> Answer:
     return OK
 
 
-def _latency(desk: Desk, names: list[str]) -> bytes:
+def _latency(desk: Dispatcher, names: list[str]) -> bytes:
     if names == ["*"]:
         return error("QUEUE LATENCY does not support wildcards")
     waits: dict[str, float] = {}
@@ -164,7 +164,7 @@ def _latency(desk: Desk, names: list[str]) -> bytes:
     return bulk(msgspec.json.encode(waits))
 
 
-def _remove(desk: Desk, via: str, names: list[str]) -> Slices:
+def _remove(desk: Dispatcher, via: str, names: list[str]) -> Slices:
     """Waiting jobs, name and pause are gone; scheduled and retrying jobs stay and bring the name back."""
     for name in names:
         known = desk.memory.queues.get(name)
@@ -185,7 +185,7 @@ def _remove(desk: Desk, via: str, names: list[str]) -> Slices:
 VERSION = "1.10.0"
 
 
-def info(door: "FaktoryDoor", desk: Desk) -> bytes:
+def info(door: "FaktoryProtocol", desk: Dispatcher) -> bytes:
     memory, now, ticked = desk.memory, desk.now, desk.ticked
     sizes = {state: len(shelf) for state, shelf in memory.shelves.items()}
     queues = {name: queue.waiting for name, queue in sorted(memory.queues.items()) if queue.listed}

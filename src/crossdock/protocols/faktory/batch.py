@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from crossdock.model.commands.core import CommitGroup, OpenGroup
-from crossdock.model.job import Call, Extra, Links, Spec
-from crossdock.model.records import Group
-from crossdock.protocols.base import Desk
+from crossdock.model.commands.core import CommitBatch, OpenBatch
+from crossdock.model.job import Callback, Extra, Links, Spec
+from crossdock.model.records import Batch
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.job import PushBody, spec
 from crossdock.protocols.faktory.messages import OK, Invalid, bulk, error
 from crossdock.protocols.timestamps import stamp
@@ -28,7 +28,7 @@ _new_body = msgspec.json.Decoder(_NewBody).decode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def batch(desk: Desk, via: str, body: bytes) -> bytes:
+def batch(desk: Dispatcher, via: str, body: bytes) -> bytes:
     word, _, rest = body.partition(b" ")
     name = rest.decode("utf-8", "replace").strip()
     match word:
@@ -37,7 +37,7 @@ def batch(desk: Desk, via: str, body: bytes) -> bytes:
         case b"OPEN":
             return bulk(name.encode()) if name in desk.memory.groups else _no_such(name)
         case b"COMMIT":
-            return OK if desk.do(CommitGroup(name)) else _no_such(name)
+            return OK if desk.do(CommitBatch(name)) else _no_such(name)
         case b"STATUS":
             group = desk.memory.groups.get(name)
             return _no_such(name) if group is None else bulk(status(group))
@@ -48,15 +48,15 @@ def _no_such(name: str) -> bytes:
     return error(f"no such batch {name}")
 
 
-def _new(desk: Desk, via: str, body: bytes) -> bytes:
+def _new(desk: Dispatcher, via: str, body: bytes) -> bytes:
     try:
         if not body.isascii():
             body.decode()
         asked = _new_body(body)
         name = "b-" + secrets.token_urlsafe(11)[:14]
         parent = asked.parent_bid or ""
-        complete = _callback(asked.complete, name, parent, Call.COMPLETE, desk)
-        success = _callback(asked.success, name, parent, Call.SUCCESS, desk)
+        complete = _callback(asked.complete, name, parent, Callback.COMPLETE, desk)
+        success = _callback(asked.success, name, parent, Callback.SUCCESS, desk)
     except Invalid as refused:
         return error(f"invalid callback: {refused}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
@@ -67,12 +67,12 @@ def _new(desk: Desk, via: str, body: bytes) -> bytes:
     if no_room is not None:
         return error(no_room)
     description = cut(asked.description or "", DESCRIPTION_BYTES)
-    if not desk.do(OpenGroup(name, via, parent, description, complete, success)):
+    if not desk.do(OpenBatch(name, via, parent, description, complete, success)):
         return _no_such(parent)
     return bulk(name.encode())
 
 
-def _callback(body: PushBody | None, name: str, parent: str, call: Call, desk: Desk) -> Spec | None:
+def _callback(body: PushBody | None, name: str, parent: str, call: Callback, desk: Dispatcher) -> Spec | None:
     """A job whose `custom` says what it calls back for. It is no member of the batch, and of no other.
 
     Of what else its `custom` may ask for only tracking counts: it comes once, and it must come.
@@ -96,10 +96,10 @@ def cut(text: str, size: int) -> str:
     return text.encode()[:size].decode("utf-8", "ignore")
 
 
-def status(group: Group) -> bytes:
+def status(group: Batch) -> bytes:
     """`parent_bid` only if there is one: a Rust client would read "" as an id."""
 
-    def state(call: Call) -> str:
+    def state(call: Callback) -> str:
         return "2" if group.answered & call else "1" if group.called & call else ""
 
     shown: dict[str, object] = {"bid": group.name}
@@ -110,8 +110,8 @@ def status(group: Group) -> bytes:
         | {
             "description": group.description,
             "created_at": stamp(group.created),
-            "complete_st": state(Call.COMPLETE),
-            "success_st": state(Call.SUCCESS),
+            "complete_st": state(Callback.COMPLETE),
+            "success_st": state(Callback.SUCCESS),
             "total": group.total,
             "pending": group.pending,
             "failed": len(group.bad),

@@ -9,7 +9,7 @@ import msgspec
 
 from crossdock.model.clock import Now
 from crossdock.model.commands.resqu import unique
-from crossdock.model.job import Freed, Links, LockTerms
+from crossdock.model.job import Links, LockRelease, LockTerms
 from crossdock.protocols.faktory.messages import Invalid
 from crossdock.protocols.json import compact
 from crossdock.protocols.timestamps import parse
@@ -42,8 +42,8 @@ _SHORT: Final = 40
 _HASH: Final = hashlib.blake2b(digest_size=20)
 
 # Looked up once: a member of an enumeration costs as much as a call.
-_START: Final = Freed.START
-_SUCCESS: Final = Freed.SUCCESS
+_START: Final = LockRelease.START
+_SUCCESS: Final = LockRelease.SUCCESS
 
 #: What a blank between two tokens stands beside; in a string it may stand there, too.
 _BLANK: Final = re.compile(rb"[\[{:,][ \t\r\n]|[ \t\r\n][\]}:,]")

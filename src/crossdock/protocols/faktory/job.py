@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from crossdock.model.clock import Now
-from crossdock.model.job import Extra, FaktoryFace, Form, Job, Spec
-from crossdock.model.policies import Backoff, Rules, Then
+from crossdock.model.job import Extra, FaktoryData, Form, Job, Spec
+from crossdock.model.policies import Backoff, Disposition, Policy
 from crossdock.protocols.faktory import custom as faktory_custom
 from crossdock.protocols.faktory.failure import FailureBody, brought, shown
 from crossdock.protocols.faktory.messages import Int64, Invalid
@@ -93,7 +93,7 @@ def _bytes(text: str) -> int:
 
 
 @lru_cache(maxsize=10_000)
-def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Rules | None:
+def _usual(kind: str, queue: str, retry: int, reserve_for: int) -> Policy | None:
     """The rules of a job like many others, whose names are short; None: something about it is to be looked at."""
     if not kind or reserve_for > RESERVE_AT_MOST or _QUEUE.fullmatch(queue) is None:
         return None
@@ -126,7 +126,7 @@ def spec(body: JobBody, now: Now) -> Spec:
         if given is not None:
             face, priority = _WITH_PRIORITY, given
     if body.created_at or body.backtrace or body.at:
-        face = FaktoryFace(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
+        face = FaktoryData(body.created_at or "", body.at or "", body.backtrace or 0, face.priority)
     extra, failures = None, 0
     if custom:
         extra = Extra(custom, face, None, faktory_custom.read(custom, kind, args, queue, due, now))
@@ -195,13 +195,13 @@ def _bad_queue(name: str) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def rules(retry: int, reserve_for: int) -> Rules:
-    exhausted = Then.GONE if retry == 0 else Then.DEAD
-    return Rules(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
+def rules(retry: int, reserve_for: int) -> Policy:
+    exhausted = Disposition.GONE if retry == 0 else Disposition.DEAD
+    return Policy(retry, 0, reserve_for, Backoff.POLYNOMIAL, exhausted)
 
 
-_PLAIN: Final = FaktoryFace()
-_WITH_PRIORITY: Final = FaktoryFace(priority=True)
+_PLAIN: Final = FaktoryData()
+_WITH_PRIORITY: Final = FaktoryData(priority=True)
 
 
 def show(job: Job) -> bytes:
@@ -209,7 +209,7 @@ def show(job: Job) -> bytes:
     rules, extra = job.rules, job.extra
     face, failure, custom = _PLAIN, b"", b""
     if extra is not None:
-        face = extra.face if type(extra.face) is FaktoryFace else _PLAIN
+        face = extra.face if type(extra.face) is FaktoryData else _PLAIN
         if extra.error is not None:
             failure = b'"failure":%b,' % shown(extra.error, job.failures, rules.max_failures)
         if extra.custom:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from crossdock.model.clock import Now
-from crossdock.protocols.base import Bye
+from crossdock.protocols.base import Close
 from crossdock.protocols.job_spec import NAME_BYTES
 from crossdock.protocols.worker_registry import Worker
 
 if TYPE_CHECKING:
-    from crossdock.protocols.faktory.protocol import Challenge, FaktoryDoor
+    from crossdock.protocols.faktory.protocol import Challenge, FaktoryProtocol
 
 
 OK: Final = b"+OK\r\n"
@@ -77,11 +77,11 @@ def bulk(body: bytes) -> bytes:
 # HELLO (page 2): who comes, and whether the password is right.
 
 
-SILENT: Final = Bye(b"")
+SILENT: Final = Close(b"")
 _decode = msgspec.json.Decoder(HelloBody).decode
 
 
-def read_hello(door: "FaktoryDoor", challenge: "Challenge | None", line: bytes) -> HelloBody | Bye:
+def read_hello(door: "FaktoryProtocol", challenge: "Challenge | None", line: bytes) -> HelloBody | Close:
     verb, _, body = line.partition(b" ")
     if verb != b"HELLO" or not body.startswith(b"{"):
         return SILENT
@@ -90,9 +90,9 @@ def read_hello(door: "FaktoryDoor", challenge: "Challenge | None", line: bytes) 
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return SILENT
     if challenge is not None and not door.admits(challenge, hello.v or 0, hello.pwdhash or ""):
-        return Bye(error("Invalid password"))
+        return Close(error("Invalid password"))
     if hello.wid and len(hello.wid.encode()) > NAME_BYTES:  # it is kept with every lease
-        return Bye(error(f"wid must not be longer than {NAME_BYTES} bytes"))
+        return Close(error(f"wid must not be longer than {NAME_BYTES} bytes"))
     return hello
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from crossdock.model.commands.core import SetTrack
-from crossdock.protocols.base import Desk
+from crossdock.model.commands.core import SetProgress
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.batch import cut
 from crossdock.protocols.faktory.messages import OK, bulk, error
 from crossdock.protocols.timestamps import parse, stamp
@@ -24,7 +24,7 @@ class _SetBody(msgspec.Struct):
 _set_body = msgspec.json.Decoder(_SetBody).decode
 
 
-def track(desk: Desk, body: bytes) -> bytes:
+def track(desk: Dispatcher, body: bytes) -> bytes:
     word, _, rest = body.partition(b" ")
     if word == b"GET":
         return bulk(_shown(desk, rest.decode("utf-8", "replace").strip()))
@@ -33,7 +33,7 @@ def track(desk: Desk, body: bytes) -> bytes:
     return error("invalid TRACK: write TRACK GET and a jid, or TRACK SET {…}")
 
 
-def _shown(desk: Desk, jid: str) -> bytes:
+def _shown(desk: Dispatcher, jid: str) -> bytes:
     """Untracked or forgotten: the empty `updated_at` matters to the Rust client."""
     found = desk.memory.tracks.get(jid)
     if found is None:
@@ -47,7 +47,7 @@ def _shown(desk: Desk, jid: str) -> bytes:
     return msgspec.json.encode(shown)
 
 
-def _set(desk: Desk, body: bytes) -> bytes:
+def _set(desk: Dispatcher, body: bytes) -> bytes:
     try:
         asked = _set_body(body)
         until = parse(asked.reserve_until) if asked.reserve_until else 0.0
@@ -59,5 +59,5 @@ def _set(desk: Desk, body: bytes) -> bytes:
     if no_room is not None and asked.jid not in desk.memory.tracks:
         return error(no_room)
     text = cut(asked.desc, TEXT_BYTES) if asked.desc is not None else None
-    desk.do(SetTrack(asked.jid, asked.percent, text, until))
+    desk.do(SetProgress(asked.jid, asked.percent, text, until))
     return OK

@@ -10,9 +10,9 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from crossdock.model.states import State
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.faktory.session import FaktorySession
-from crossdock.protocols.worker_registry import Workers
+from crossdock.protocols.worker_registry import WorkerRegistry
 
 NAME = "faktory"
 
@@ -30,7 +30,7 @@ class Challenge(NamedTuple):
     salt: str
 
 
-class FaktoryDoor:
+class FaktoryProtocol:
     name = NAME
 
     def __init__(
@@ -53,20 +53,20 @@ class FaktoryDoor:
         self.handshake_s = handshake_s
         self.may_flush = may_flush
         self.memory_mb = memory_mb
-        self.workers = Workers()
+        self.workers = WorkerRegistry()
         self.connections = 0  #: identified ones
         self.commands = 0
         self.started: float | None = None  #: steady
 
-    def session(self, desk: Desk, hang_up: Callable[[], None]) -> FaktorySession:
+    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> FaktorySession:
         self._begin(desk)
         return FaktorySession(self, desk, hang_up)
 
-    def tick(self, desk: Desk) -> None:
+    def tick(self, desk: Dispatcher) -> None:
         self._begin(desk)
         self.workers.reap(desk)
 
-    def _begin(self, desk: Desk) -> None:
+    def _begin(self, desk: Dispatcher) -> None:
         """The server has just started: nothing has been leased through this door yet but before a restart."""
         if self.started is None:
             self.started = desk.now.steady

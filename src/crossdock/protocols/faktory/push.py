@@ -12,7 +12,7 @@ import msgspec
 
 from crossdock.model.commands.core import Enqueue, Refused
 from crossdock.model.job import Spec
-from crossdock.protocols.base import Answer, Desk, Keeps, Slices
+from crossdock.protocols.base import Answer, Dispatcher, ReplyMemory, Slices
 from crossdock.protocols.faktory.admin import SLICE
 from crossdock.protocols.faktory.job import UNREADABLE, PushBody, decode_many, read_checked, read_many, read_one, spec
 from crossdock.protocols.faktory.messages import OK, Invalid, bulk, error
@@ -34,7 +34,7 @@ _TEXT: Final = 512 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def push(desk: Desk, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
+def push(desk: Dispatcher, via: str, body: Any, read: Callable[[Any], PushBody] = read_one) -> bytes:
     try:
         one = spec(read(body), desk.now)
     except Invalid as refused:
@@ -49,7 +49,7 @@ def push(desk: Desk, via: str, body: Any, read: Callable[[Any], PushBody] = read
     return error(text, code.encode())
 
 
-def push_large(desk: Desk, via: str, body: memoryview) -> Slices:
+def push_large(desk: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
         yield from _check_text(body)
     except Invalid as refused:
@@ -57,7 +57,7 @@ def push_large(desk: Desk, via: str, body: memoryview) -> Slices:
     return push(desk, via, body, read_checked)
 
 
-def push_bulk(desk: Desk, via: str, body: bytes) -> Answer:
+def push_bulk(desk: Dispatcher, via: str, body: bytes) -> Answer:
     try:
         bodies = read_many(body)
     except Invalid as refused:
@@ -65,7 +65,7 @@ def push_bulk(desk: Desk, via: str, body: bytes) -> Answer:
     return _slices(desk, via, iter(bodies))
 
 
-def push_bulk_large(desk: Desk, via: str, body: memoryview) -> Slices:
+def push_bulk_large(desk: Dispatcher, via: str, body: memoryview) -> Slices:
     try:
         yield from _check_text(body)
         bodies = yield from read_pieces(body)
@@ -87,7 +87,7 @@ def _check_text(body: memoryview) -> Iterator[None]:
             raise Invalid(f"invalid JSON: {wrong}") from wrong
 
 
-def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
+def _slices(desk: Dispatcher, via: str, bodies: Iterator[PushBody]) -> Slices:
     """The reply names every job that was refused, and why."""
     refused: dict[str, str] = {}
     some = list(islice(bodies, _SLICE))
@@ -113,7 +113,7 @@ def _slices(desk: Desk, via: str, bodies: Iterator[PushBody]) -> Slices:
         some = list(islice(bodies, _SLICE if in_vain < 0.5 else _FEW))
         held_up = desk.held_up() - began
         if len(refused) > told:
-            yield Keeps(_REFUSAL_BYTES * (len(refused) - told))
+            yield ReplyMemory(_REFUSAL_BYTES * (len(refused) - told))
         if some or in_vain:
             yield rest(in_vain * held_up)
     if len(refused) > _SLICE:

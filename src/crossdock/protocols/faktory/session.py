@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Flush
-from crossdock.model.commands.core import Claim, LeaseNext, Succeed, Terms
-from crossdock.model.job import Held
-from crossdock.protocols.base import Answer, Bye, Desk, Wait, again
+from crossdock.model.commands.core import Claim, LeaseNext, LeaseTerms, Succeed
+from crossdock.model.job import LeaseRef
+from crossdock.protocols.base import Answer, Close, Dispatcher, Wait, again
 from crossdock.protocols.faktory.admin import QUEUES_AT_MOST, info, mutate, names, queue
 from crossdock.protocols.faktory.batch import batch
 from crossdock.protocols.faktory.failure import told
@@ -29,16 +29,16 @@ from crossdock.protocols.faktory.messages import (
 )
 from crossdock.protocols.faktory.progress import track
 from crossdock.protocols.faktory.push import push, push_bulk, push_bulk_large, push_large
-from crossdock.protocols.issued_leases import Given
+from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.line_reader import TOO_LONG, Lines
 from crossdock.protocols.rejection_delay import LARGE, Long, gathered, refused_late, rested
 from crossdock.protocols.worker_registry import RUNNING, Worker
 
 if TYPE_CHECKING:
-    from crossdock.protocols.faktory.protocol import FaktoryDoor
+    from crossdock.protocols.faktory.protocol import FaktoryProtocol
 
 VIA: Final = "faktory"
-TERMS: Final = Terms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
+TERMS: Final = LeaseTerms(default_s=1_800.0, least_s=60.0, most_s=86_400.0)
 BLOCK_S: Final = 2.0  #: Go and Ruby clients give up reading after 5 s
 BEFORE_HELLO: Final = 8 * 1024
 #: Bodies that name one job or worker: a million keys in 16 MiB would be read for nothing.
@@ -53,7 +53,7 @@ _mutate_body = msgspec.json.Decoder(MutateBody).decode
 
 
 class FaktorySession:
-    def __init__(self, door: "FaktoryDoor", desk: Desk, hang_up: Callable[[], None]) -> None:
+    def __init__(self, door: "FaktoryProtocol", desk: Dispatcher, hang_up: Callable[[], None]) -> None:
         self._door = door
         self._desk = desk
         self._hang_up = hang_up
@@ -61,10 +61,10 @@ class FaktorySession:
         self.receive = self._lines.receive
         self._challenge = door.challenge()
         self._worker: Worker | None = None
-        self._given = Given()
+        self._given = IssuedLeases()
         self._wid = ""
         self.identified = False
-        self.granted: list[Held] | None = None
+        self.granted: list[LeaseRef] | None = None
 
     def greeting(self) -> bytes:
         if self._challenge is None:
@@ -105,10 +105,10 @@ class FaktorySession:
     def broken(self) -> Answer | None:
         if not self._lines.overrun:
             return None
-        return refused_late(Bye(error(TOO_LONG)), self._door.line_bytes) if self.identified else SILENT
+        return refused_late(Close(error(TOO_LONG)), self._door.line_bytes) if self.identified else SILENT
 
-    def crowded(self, connections: int) -> Bye:
-        return Bye(error(f"too many connections: {connections}"))
+    def crowded(self, connections: int) -> Close:
+        return Close(error(f"too many connections: {connections}"))
 
     def farewell(self) -> bytes:
         return error("shutdown in progress") if self.identified else b""
@@ -122,7 +122,7 @@ class FaktorySession:
 
     def _hello(self, line: bytes) -> Answer:
         hello = read_hello(self._door, self._challenge, line)
-        if isinstance(hello, Bye):
+        if isinstance(hello, Close):
             return hello
         self.identified = True
         self._door.connections += 1
@@ -133,7 +133,7 @@ class FaktorySession:
         return OK
 
     def _end(self, body: bytes) -> Answer:
-        return Bye(OK)
+        return Close(OK)
 
     def _push(self, body: bytes) -> Answer:
         return push(self._desk, VIA, body)
@@ -159,7 +159,7 @@ class FaktorySession:
             return bulk(show(job))
         if late:
             return NULL
-        if row_goes_on(self._desk.memory, command, self._desk.now):
+        if more_candidates(self._desk.memory, command, self._desk.now):
             return again(self._desk, until, partial(self._try_fetch, queues, until))
         return Wait(queues, until, partial(self._try_fetch, queues, until))
 

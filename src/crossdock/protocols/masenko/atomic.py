@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from crossdock.model.commands.core import Claim, DrawNumbers, Succeed, Transaction
 from crossdock.model.job import Extra, Links, Number, Spec, Token
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.masenko import ack, push
 from crossdock.protocols.masenko.ids import newest, shown
 from crossdock.protocols.masenko.messages import ECHO, OK, VIA, Invalid, error
@@ -90,7 +90,7 @@ class Atomic:
             elif self._written > LOG_BYTES:
                 self._too_big = f"{_COMMIT}buffer too small: size"
 
-    def done(self, desk: Desk, held: Mapping[Number, Token]) -> Done:
+    def done(self, desk: Dispatcher, held: Mapping[Number, Token]) -> Done:
         """Carry it out. Numbers that upstream would have drawn by the first error are used up (page 3.2)."""
         steps: list[Spec | Succeed] = []
         acked: dict[Number, int] = {}
@@ -124,13 +124,13 @@ class Atomic:
         return Done(b'OK {"ids":[%b]}\n' % ids if ids else OK, tuple(acked))
 
     @staticmethod
-    def _refuse(desk: Desk, pushes: int, wrong: str) -> Done:
+    def _refuse(desk: Dispatcher, pushes: int, wrong: str) -> Done:
         if pushes:
             desk.do(DrawNumbers(pushes))
         return Done(error(wrong))
 
 
-def blocked(desk: Desk, spec: Spec, blockers: tuple[int, ...]) -> Spec:
+def blocked(desk: Dispatcher, spec: Spec, blockers: tuple[int, ...]) -> Spec:
     """The spec, waiting for these: ids become numbers, those of no live job are left out, positions stay."""
     needs = tuple(
         number

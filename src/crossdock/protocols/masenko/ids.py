@@ -5,7 +5,7 @@ from typing import Final
 
 from crossdock.model.commands.core import DrawNumbers
 from crossdock.model.job import Number
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 
 _BITS: Final = 32
 _MASK: Final = 2**_BITS - 1
@@ -18,7 +18,7 @@ def shown(number: Number) -> int:
     return number & _MASK
 
 
-def newest(task: int, desk: Desk, among: Container[Number]) -> Number | None:
+def newest(task: int, desk: Dispatcher, among: Container[Number]) -> Number | None:
     """The newest number with that id `among` these."""
     if task > _MASK:
         return None
@@ -29,7 +29,7 @@ def newest(task: int, desk: Desk, among: Container[Number]) -> Number | None:
     return None
 
 
-def skip_zero(desk: Desk) -> None:
+def skip_zero(desk: Dispatcher) -> None:
     """No job may have a number whose id would be 0: ahead of one, use up the numbers to it."""
     left = -desk.memory.counters.number & _MASK
     if 0 < left <= _AHEAD:

@@ -7,7 +7,7 @@ are counted nowhere, and a queue that is empty keeps its row.
 from typing import Final
 
 from crossdock.engine.index.queue_counts import tally
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.protocols.base import Answer, Slices
 from crossdock.protocols.masenko.messages import quote
 
@@ -15,12 +15,12 @@ from crossdock.protocols.masenko.messages import quote
 SLICE: Final = 1_000
 
 
-def info(memory: Memory) -> Answer:
+def info(memory: EngineState) -> Answer:
     names = [queue.name for queue in memory.queues.values() if queue.listed]
     return _reply([_row(memory, name) for name in names]) if len(names) <= SLICE else _in_slices(memory, names)
 
 
-def _in_slices(memory: Memory, names: list[str]) -> Slices:
+def _in_slices(memory: EngineState, names: list[str]) -> Slices:
     rows: list[bytes] = []
     for first in range(0, len(names), SLICE):
         rows += [_row(memory, name) for name in names[first : first + SLICE]]
@@ -28,7 +28,7 @@ def _in_slices(memory: Memory, names: list[str]) -> Slices:
     return _reply(rows)
 
 
-def _row(memory: Memory, name: str) -> bytes:
+def _row(memory: EngineState, name: str) -> bytes:
     held = tally(memory, name)
     delayed = held.scheduled + held.retrying + held.overtaking
     ready = held.ready - held.overtaking

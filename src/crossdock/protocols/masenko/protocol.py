@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.masenko import durations
 from crossdock.protocols.masenko.ids import skip_zero
 from crossdock.protocols.masenko.messages import VIA
 from crossdock.protocols.masenko.session import MasenkoSession
 
 
-class MasenkoDoor:
+class MasenkoProtocol:
     name = VIA
     handshake_s = 0.0  #: there is none
 
@@ -19,8 +19,8 @@ class MasenkoDoor:
         self.heartbeat = durations.show(self.heartbeat_ns)
         self.line_bytes = line_bytes
 
-    def session(self, desk: Desk, hang_up: Callable[[], None]) -> MasenkoSession:
+    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> MasenkoSession:
         return MasenkoSession(self, desk)
 
-    def tick(self, desk: Desk) -> None:
+    def tick(self, desk: Dispatcher) -> None:
         skip_zero(desk)

@@ -10,7 +10,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.policies import Backoff, Lapse, Lost, Rules, Then
+from crossdock.model.policies import Backoff, DependencyLoss, Disposition, LeaseExpiry, Policy
 from crossdock.protocols.json import too_deep
 from crossdock.protocols.masenko.go_json import NotJson, Value, WrongType, members
 from crossdock.protocols.masenko.messages import Invalid, go_quote, normal
@@ -134,15 +134,15 @@ def _is_known(name: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def rules(retry: int) -> Rules:
-    return Rules(
+def rules(retry: int) -> Policy:
+    return Policy(
         max_failures=retry,
         backoff=Backoff.QUARTIC,
-        exhausted=Then.DEAD_QUEUE,
-        success=Then.GONE,
-        lapse=Lapse.FAILURE,
+        exhausted=Disposition.DEAD_QUEUE,
+        success=Disposition.GONE,
+        lapse=LeaseExpiry.FAILURE,
         due_band=0,
-        lost=Lost.FAILS_TOO,
+        lost=DependencyLoss.FAILS_TOO,
     )
 
 

@@ -5,10 +5,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from crossdock.engine.jobs.lease import row_goes_on
-from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LoseLease, Succeed, Terms
-from crossdock.model.job import Bound, Held, Number, Token
-from crossdock.protocols.base import Answer, Bye, Desk, Slices, Wait, again
+from crossdock.engine.jobs.lease import more_candidates
+from crossdock.model.commands.core import Claim, DrawNumbers, Enqueue, Fail, LeaseNext, LeaseTerms, LoseLease, Succeed
+from crossdock.model.job import LeaseBinding, LeaseRef, Number, Token
+from crossdock.protocols.base import Answer, Close, Dispatcher, Slices, Wait, again
 from crossdock.protocols.line_reader import TOO_LONG, Lines
 from crossdock.protocols.masenko import ack, fetch, push
 from crossdock.protocols.masenko.atomic import Atomic, blocked
@@ -18,14 +18,14 @@ from crossdock.protocols.masenko.messages import ECHO, EMPTY, OK, PONG, VIA, Inv
 from crossdock.protocols.rejection_delay import Long, gathered, is_in_vain, late, refused_late, rested
 
 if TYPE_CHECKING:
-    from crossdock.protocols.masenko.protocol import MasenkoDoor
+    from crossdock.protocols.masenko.protocol import MasenkoProtocol
 
 _EVER: Final = float("inf")
-TERMS: Final = Terms(_EVER, _EVER, _EVER, Bound.CONNECTION)
+TERMS: Final = LeaseTerms(_EVER, _EVER, _EVER, LeaseBinding.CONNECTION)
 
 _NOT_ACQUIRED: Final = error("task not acquired")
-_NO_HEARTBEAT: Final = Bye(error("no heartbeat"))
-_QUIT: Final = Bye(OK)
+_NO_HEARTBEAT: Final = Close(error("no heartbeat"))
+_QUIT: Final = Close(OK)
 
 #: A line that is refused so late as `wire.rest` has it: what is not spelled as most are is read key by key.
 _LONG: Final = 2 * 1024
@@ -35,13 +35,13 @@ SLICE: Final = 500
 
 
 class MasenkoSession:
-    def __init__(self, door: "MasenkoDoor", desk: Desk) -> None:
+    def __init__(self, door: "MasenkoProtocol", desk: Dispatcher) -> None:
         self._door = door
         self._desk = desk
         self._lines = Lines(door.line_bytes)
         self.receive = self._lines.receive
         self.identified = True  # there is no handshake
-        self.granted: list[Held] | None = None
+        self.granted: list[LeaseRef] | None = None
         self.silence_s = door.heartbeat_s
         self.heard = desk.now.steady
         self._held: dict[Number, Token] = {}
@@ -63,12 +63,12 @@ class MasenkoSession:
         return act(self, body)
 
     def broken(self) -> Answer | None:
-        return refused_late(Bye(error(TOO_LONG)), self._door.line_bytes) if self._lines.overrun else None
+        return refused_late(Close(error(TOO_LONG)), self._door.line_bytes) if self._lines.overrun else None
 
-    def crowded(self, connections: int) -> Bye:
-        return Bye(error(f"too many connections: {connections}"))
+    def crowded(self, connections: int) -> Close:
+        return Close(error(f"too many connections: {connections}"))
 
-    def silent(self) -> Bye:
+    def silent(self) -> Close:
         self._let_go()
         return _NO_HEARTBEAT
 
@@ -145,7 +145,7 @@ class MasenkoSession:
             self._held[job.number] = job.lease.token
             self.granted = [(job.number, job.lease.token)]
             return task(job)
-        if row_goes_on(desk.memory, command, desk.now):
+        if more_candidates(desk.memory, command, desk.now):
             return again(desk, until, partial(self._try_fetch, queues, until))
         if late:
             self.heard = desk.now.steady

@@ -3,23 +3,23 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from crossdock.model.job import Held
-from crossdock.protocols.base import Desk
+from crossdock.model.job import LeaseRef
+from crossdock.protocols.base import Dispatcher
 
 if TYPE_CHECKING:
     from crossdock.protocols.redis.commands.command import Command
-    from crossdock.protocols.redis.protocol import RedisDoor
+    from crossdock.protocols.redis.protocol import RedisProtocol
 
 
 class Context:
-    def __init__(self, door: "RedisDoor", desk: Desk, number: int) -> None:
+    def __init__(self, door: "RedisProtocol", desk: Dispatcher, number: int) -> None:
         self.door = door
         self.desk = desk
         self.number = number  #: CLIENT ID
         self.resp3 = False
         self.identified = not door.has_password
         self.name = b""
-        self.granted: list[Held] | None = None  #: leases the answer in hand tells of; see protocols/base.py
+        self.granted: list[LeaseRef] | None = None  #: leases the answer in hand tells of; see protocols/base.py
         self.database = 0
         #: MULTI's commands so far, None outside of it
         self.queued: list[tuple[Command, list[bytes]]] | None = None
@@ -35,7 +35,7 @@ class Context:
     def subscriptions(self) -> int:
         return len(self.channels) + len(self.patterns)
 
-    def grant(self, *held: Held) -> None:
+    def grant(self, *held: LeaseRef) -> None:
         """The answer in hand tells of these leases; if the connection is lost before it leaves, they are given back."""
         if self.granted is None:
             self.granted = list(held) or None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from crossdock.model.events import AnyEvent
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.resp.encode import encode
 from crossdock.protocols.redis.resp.values import Push
 from crossdock.protocols.redis.scripts import Library, Scripts
@@ -15,10 +15,10 @@ from crossdock.protocols.redis.views import View, Views
 NAME = "redis"
 
 #: Publishes what events mean to those who subscribed.
-Herald = Callable[[Desk, Sequence[AnyEvent]], None]
+Herald = Callable[[Dispatcher, Sequence[AnyEvent]], None]
 
 
-class RedisDoor:
+class RedisProtocol:
     name = NAME
 
     def __init__(
@@ -52,18 +52,18 @@ class RedisDoor:
         self._numbers = count(1)
         self._told: tuple[object, bytes] = (None, b"")
 
-    def session(self, desk: Desk, hang_up: Callable[[], None]) -> RedisSession:
+    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> RedisSession:
         self.started = self.started or desk.now.steady
         self.connected += 1
         session = RedisSession(self, desk, next(self._numbers))
         self.sessions[session.number] = session
         return session
 
-    def tick(self, desk: Desk) -> None:
+    def tick(self, desk: Dispatcher) -> None:
         """Nothing to watch: what has an end is the engine's affair."""
         self.started = self.started or desk.now.steady
 
-    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
+    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None:
         for herald in self._heralds:
             herald(desk, events)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from crossdock.protocols.base import Answer, Bye, Desk, Keeps, Slices, Wait
+from crossdock.protocols.base import Answer, Close, Dispatcher, ReplyMemory, Slices, Wait
 from crossdock.protocols.redis.commands.command import ALONE, AT_ONCE, LISTENING, STRANGER, Command
 from crossdock.protocols.redis.commands.table import COMMANDS
 from crossdock.protocols.redis.commands.transaction import QUEUE_AT_MOST, WORD_BYTES, end
@@ -20,7 +20,7 @@ from crossdock.protocols.redis.views import run
 from crossdock.protocols.rejection_delay import LARGE, Long, refused_late, rested
 
 if TYPE_CHECKING:
-    from crossdock.protocols.redis.protocol import RedisDoor
+    from crossdock.protocols.redis.protocol import RedisProtocol
 
 _QUEUED: Final = Simple(b"QUEUED")
 
@@ -32,7 +32,7 @@ _HTTP: Final = frozenset({b"post", b"host:"})
 
 
 class RedisSession(Context):
-    def __init__(self, door: "RedisDoor", desk: Desk, number: int) -> None:
+    def __init__(self, door: "RedisProtocol", desk: Dispatcher, number: int) -> None:
         super().__init__(door, desk, number)
         self._requests = Requests(door.request_bytes, trusted=self.identified)
         self.receive: Callable[[bytes], list[Request]] = self._requests.receive
@@ -48,7 +48,7 @@ class RedisSession(Context):
         if command is None:
             name = request[0].lower()
             if name in _HTTP:
-                return Bye(b"")
+                return Close(b"")
             command = COMMANDS.get(name)
             if command is None:
                 return self._refuse(values.unknown_command(request))
@@ -71,7 +71,7 @@ class RedisSession(Context):
     def _unusual(self, request: Long[list[bytes]] | Fault) -> Answer:
         if isinstance(request, Long):
             return rested(self.desk, self.handle, request)
-        bye = Bye(encode(Error(f"ERR {request.text}"), self.resp3))
+        bye = Close(encode(Error(f"ERR {request.text}"), self.resp3))
         return refused_late(bye, request.size) if request.size > LARGE else bye
 
     def _refuse(self, error: Error) -> bytes:
@@ -110,7 +110,7 @@ class RedisSession(Context):
         if isinstance(result, Block):
             return Wait(result.on, result.until, partial(self._ask, result))
         if isinstance(result, Hang):
-            return Bye(encode(result.value, self.resp3))
+            return Close(encode(result.value, self.resp3))
         if isinstance(result, Generator):
             return self._slices(result)
         # Leases that an answer tells of go with its last byte: such a one is not divided.
@@ -140,7 +140,7 @@ class RedisSession(Context):
             except Error as error:
                 value = error.told()
                 break
-            if isinstance(step, Keeps):
+            if isinstance(step, ReplyMemory):
                 kept += step.size
             yield step
         if is_long(value) and self.granted is None:
@@ -164,11 +164,11 @@ class RedisSession(Context):
     def distrust(self) -> None:
         self.identified = self._requests.trusted = not self.door.has_password
 
-    def broken(self) -> Bye | None:
+    def broken(self) -> Close | None:
         return None  # the fault is a request of its own, so that it is answered behind those before it
 
-    def crowded(self, connections: int) -> Bye:
-        return Bye(encode(Error("ERR max number of clients reached"), self.resp3))
+    def crowded(self, connections: int) -> Close:
+        return Close(encode(Error("ERR max number of clients reached"), self.resp3))
 
     def farewell(self) -> bytes:
         return b""

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind
 from crossdock.protocols.redis.commands.command import GROWS, WRITE, Act, Command
 from crossdock.protocols.redis.context import Context
@@ -169,7 +169,7 @@ def _refused(context: Context, command: Command, args: list[bytes]) -> Error:
     return Error(b"ERR %b is not supported on '%b', which shows the state of jobs" % (command.name.upper(), key[:128]))
 
 
-def no_place(memory: Memory, limit: int, words: Iterable[bytes]) -> str | None:
+def no_place(memory: EngineState, limit: int, words: Iterable[bytes]) -> str | None:
     """Why plain keys cannot grow by so much, None if they can."""
     if memory.keys.size + sum(map(len, words)) <= limit:
         return None

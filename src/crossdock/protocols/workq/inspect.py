@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from crossdock.engine.index.queue import Queue
 from crossdock.model.job import Job
-from crossdock.protocols.base import Answer, Desk, Slices
+from crossdock.protocols.base import Answer, Dispatcher, Slices
 from crossdock.protocols.workq import ids, messages
 from crossdock.protocols.workq.job_view import record
 from crossdock.protocols.workq.messages import Invalid
@@ -14,7 +14,7 @@ from crossdock.protocols.workq.timestamps import stamp
 from crossdock.protocols.workq.words import Flags, name, spells, unsigned
 
 if TYPE_CHECKING:
-    from crossdock.protocols.workq.protocol import WorkqDoor
+    from crossdock.protocols.workq.protocol import WorkqProtocol
 
 LIMIT: Final = 100
 _OFFSET: Final = 2**32 - 1
@@ -28,7 +28,7 @@ PART_BYTES: Final = 64 * 1024
 Words = list[bytes]
 
 
-def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> Answer:
+def inspect(door: "WorkqProtocol", desk: Dispatcher, words: Words, flags: Flags) -> Answer:
     """`inspect <object> …`. Raises Invalid."""
     known = _OBJECTS.get(words[1])
     if known is None:
@@ -39,7 +39,7 @@ def inspect(door: "WorkqDoor", desk: Desk, words: Words, flags: Flags) -> Answer
     return look(door, desk, words)
 
 
-def _server(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+def _server(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> bytes:
     """Three keys, and three announced: upstream says two (section 10, row 3)."""
     return messages.ONE + b"server 3\r\nactive-clients %d\r\nevicted-jobs %d\r\nstarted %b\r\n" % (
         door.connections,
@@ -48,11 +48,11 @@ def _server(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     )
 
 
-def _queue(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+def _queue(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> bytes:
     return _replies([_lengths(desk, _known(desk, _named(words[2])))])
 
 
-def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
+def _queues(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> Answer:
     """In byte order. A queue whose name this door cannot spell is not listed (MODEL section 7)."""
     offset, limit = _page(words)
     names = [queue.name for queue in desk.memory.queues.values() if queue.listed]
@@ -61,7 +61,7 @@ def _queues(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
     return _in_slices(desk, names, offset, limit)
 
 
-def _in_slices(desk: Desk, names: list[str], offset: int, limit: int) -> Slices:
+def _in_slices(desk: Dispatcher, names: list[str], offset: int, limit: int) -> Slices:
     """To sort what is sorted in long pieces takes a fraction of the time."""
     found: list[str] = []
     for first in range(0, len(names), SLICE):
@@ -74,26 +74,26 @@ def _spelled(names: list[str]) -> list[str]:
     return sorted(each for each in names if spells(each))
 
 
-def _page_of_queues(desk: Desk, names: list[str], offset: int, limit: int) -> bytes:
+def _page_of_queues(desk: Dispatcher, names: list[str], offset: int, limit: int) -> bytes:
     """One that was forgotten meanwhile has no row."""
     queues = desk.memory.queues
     listed = (queues[each] for each in names[offset : offset + limit] if each in queues)
     return _replies([_lengths(desk, queue) for queue in listed])
 
 
-def _lengths(desk: Desk, queue: Queue) -> bytes:
+def _lengths(desk: Dispatcher, queue: Queue) -> bytes:
     later = len(desk.memory.scheduled_in.get(queue.name, ()))
     return b"%b 2\r\nready-len %d\r\nscheduled-len %d\r\n" % (queue.name.encode(), queue.waiting, later)
 
 
-def _jobs(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
+def _jobs(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> Answer:
     """Ready ones alone, in the order they will be leased (row 23)."""
     queue, offset, limit = _page_of(desk, words)
     jobs = desk.memory.jobs
     return _page_of_jobs([jobs[place[4]] for place in queue.ready.islice(offset, offset + limit)])
 
 
-def _scheduled_jobs(door: "WorkqDoor", desk: Desk, words: Words) -> Answer:
+def _scheduled_jobs(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> Answer:
     """Of higher priority first, then by time (5.8)."""
     queue, offset, limit = _page_of(desk, words)
     jobs, waiting = desk.memory.jobs, desk.memory.scheduled_in.get(queue.name)
@@ -121,7 +121,7 @@ def _in_parts(jobs: list[Job]) -> Slices:
     return part
 
 
-def _job(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
+def _job(door: "WorkqProtocol", desk: Dispatcher, words: Words) -> bytes:
     """Any UUID will do to ask."""
     ident = ids.parse(words[2])
     if ident is None:
@@ -130,7 +130,7 @@ def _job(door: "WorkqDoor", desk: Desk, words: Words) -> bytes:
     return messages.NOT_FOUND if job is None else _replies([record(job)])
 
 
-def find(desk: Desk, ident: str) -> Job | None:
+def find(desk: Dispatcher, ident: str) -> Job | None:
     """The job this door shows under that id: the newest of that jid, or the one of that number."""
     memory = desk.memory
     number = memory.jids.newest(ident)
@@ -150,7 +150,7 @@ def _named(text: bytes) -> str:
     return queue
 
 
-def _known(desk: Desk, queue: str) -> Queue:
+def _known(desk: Dispatcher, queue: str) -> Queue:
     if queue not in desk.memory.queues:
         raise Invalid(messages.NOT_FOUND)
     return desk.memory.queues[queue]
@@ -166,7 +166,7 @@ def _page(words: Words) -> tuple[int, int]:
     return offset, limit
 
 
-def _page_of(desk: Desk, words: Words) -> tuple[Queue, int, int]:
+def _page_of(desk: Dispatcher, words: Words) -> tuple[Queue, int, int]:
     """The queue is looked up last: a bad page of an unknown queue is a bad page."""
     queue, (offset, limit) = _named(words[2]), _page(words)
     return _known(desk, queue), offset, limit
@@ -178,7 +178,7 @@ def _replies(found: Iterable[bytes]) -> bytes:
 
 
 #: The number of words, `inspect` and the object included, and what to show.
-_OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqDoor", Desk, Words], Answer]]]] = {
+_OBJECTS: Final[dict[bytes, tuple[int, Callable[["WorkqProtocol", Dispatcher, Words], Answer]]]] = {
     b"server": (2, _server),
     b"queue": (3, _queue),
     b"queues": (4, _queues),

@@ -4,8 +4,8 @@ from functools import lru_cache
 from typing import Final
 
 from crossdock.model.clock import Now
-from crossdock.model.job import Extra, Form, Links, Spec, WorkqFace
-from crossdock.model.policies import Backoff, Lapse, Rules, Then
+from crossdock.model.job import Extra, Form, Links, Spec, WorkqData
+from crossdock.model.policies import Backoff, Disposition, LeaseExpiry, Policy
 from crossdock.protocols.workq import ids, messages, timestamps
 from crossdock.protocols.workq.messages import Invalid
 from crossdock.protocols.workq.words import NO_FLAGS, Flags, name, signed, unsigned
@@ -34,7 +34,7 @@ def added(words: list[bytes], flags: Flags, payload: bytes) -> Spec:
 
 
 @lru_cache(maxsize=4_096)
-def _alike(named: bytes, ttr: bytes, ttl: bytes) -> tuple[str, Rules, Extra] | None:
+def _alike(named: bytes, ttr: bytes, ttl: bytes) -> tuple[str, Policy, Extra] | None:
     """Clients add jobs of one kind again and again. None: something is wrong, and what comes first is to be told."""
     words = [b"add", _ANY_ID, named, ttr, ttl, b"0"]
     try:
@@ -143,30 +143,30 @@ def _priority(flags: Flags) -> int:
 
 
 @lru_cache(maxsize=1_024)
-def _rules(ttr: int, attempts: int, fails: int) -> Rules:
+def _rules(ttr: int, attempts: int, fails: int) -> Policy:
     """A `fail` is final unless max-fails allows more (6.3); a TTR that ends costs an attempt and nothing else (6.1)."""
-    return Rules(
+    return Policy(
         max(fails - 1, 0),
         attempts,
         ttr / 1_000,
         Backoff.NONE,
-        exhausted=Then.FAILED,
-        success=Then.COMPLETE,
-        lapse=Lapse.RETURN,
+        exhausted=Disposition.FAILED,
+        success=Disposition.COMPLETE,
+        lapse=LeaseExpiry.RETURN,
         due_band=_SCHEDULED_BAND,
     )
 
 
 @lru_cache(maxsize=1_024)
-def _run_rules(ttr: int) -> Rules:
+def _run_rules(ttr: int) -> Policy:
     """One attempt, and nothing is kept: its result goes to whoever runs it (5.3)."""
-    return Rules(0, 0, ttr / 1_000, Backoff.NONE, lapse=Lapse.DROP)
+    return Policy(0, 0, ttr / 1_000, Backoff.NONE, lapse=LeaseExpiry.DROP)
 
 
 @lru_cache(maxsize=1_024)
 def _extra(ttl: int, time: float, fails: int) -> Extra:
     """Jobs added alike share it."""
-    return Extra(face=WorkqFace(ttl, time, fails), links=Links(ttl_s=ttl / 1_000))
+    return Extra(face=WorkqData(ttl, time, fails), links=Links(ttl_s=ttl / 1_000))
 
 
-_FOREGROUND: Final = Extra(face=WorkqFace(), links=Links(foreground=True))
+_FOREGROUND: Final = Extra(face=WorkqData(), links=Links(foreground=True))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from crossdock.model.job import Job, WorkqFace
+from crossdock.model.job import Job, WorkqData
 from crossdock.model.states import State
 from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.workq import ids
@@ -24,7 +24,7 @@ _STATES: Final = {
 
 def record(job: Job) -> bytes:
     rules, payload = job.rules, as_bytes(job)
-    face = job.extra.face if job.extra is not None and isinstance(job.extra.face, WorkqFace) else None
+    face = job.extra.face if job.extra is not None and isinstance(job.extra.face, WorkqData) else None
     time = face.time if face is not None else job.due if job.state is State.SCHEDULED else 0.0
     state = _STATES.get(job.state, _PENDING if job.attempts or job.failures else _NEW)
     fails = face.max_fails if face is not None else min(max(rules.max_failures, -1) + 1, TRIES)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.workq.session import VIA, WorkqSession
 
 
-class WorkqDoor:
+class WorkqProtocol:
     name = VIA
     handshake_s = 0.0  #: there is none
 
@@ -15,11 +15,11 @@ class WorkqDoor:
         self.connections = 0
         self.started = 0.0  #: wall
 
-    def session(self, desk: Desk, hang_up: Callable[[], None]) -> WorkqSession:
+    def session(self, desk: Dispatcher, hang_up: Callable[[], None]) -> WorkqSession:
         self.tick(desk)
         self.connections += 1
         return WorkqSession(self, desk)
 
-    def tick(self, desk: Desk) -> None:
+    def tick(self, desk: Dispatcher) -> None:
         if not self.started:
             self.started = desk.now.wall

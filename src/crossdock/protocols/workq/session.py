@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
-from crossdock.engine.job_view import face_of
-from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.engine.job_view import qless_data
+from crossdock.engine.jobs.lease import more_candidates
 from crossdock.model.commands.admin import Remove
-from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, Succeed, Terms, Verdict
-from crossdock.model.job import Held, Number, Spec
+from crossdock.model.commands.core import Claim, Enqueue, Fail, LeaseNext, LeaseTerms, Succeed, Verdict
+from crossdock.model.job import LeaseRef, Number, Spec
 from crossdock.model.states import State
-from crossdock.protocols.base import Answer, Bye, Desk, Ended, Wait, again
-from crossdock.protocols.issued_leases import Given
+from crossdock.protocols.base import Answer, Close, Dispatcher, JobResult, Wait, again
+from crossdock.protocols.issued_leases import IssuedLeases
 from crossdock.protocols.payload import as_bytes
 from crossdock.protocols.rejection_delay import Long, rested
 from crossdock.protocols.workq import ids, messages
@@ -23,7 +23,7 @@ from crossdock.protocols.workq.messages import OK, TIMEOUT, Invalid
 from crossdock.protocols.workq.words import Flags, name
 
 if TYPE_CHECKING:
-    from crossdock.protocols.workq.protocol import WorkqDoor
+    from crossdock.protocols.workq.protocol import WorkqProtocol
 
 VIA: Final = "workq"
 NAMES_AT_MOST: Final = 1_000  #: in one lease
@@ -32,8 +32,8 @@ MESSAGE_BYTES: Final = 1_000
 
 #: Naming a queue makes it known, as upstream does; beyond so many it does not, for they never go away.
 QUEUES_AT_MOST: Final = 100_000
-TERMS: Final = Terms(LEASE_S, 0.001, DAY_MS / 1_000, registers=True)
-_TERMS_WHEN_MANY: Final = Terms(LEASE_S, 0.001, DAY_MS / 1_000)
+TERMS: Final = LeaseTerms(LEASE_S, 0.001, DAY_MS / 1_000, registers=True)
+_TERMS_WHEN_MANY: Final = LeaseTerms(LEASE_S, 0.001, DAY_MS / 1_000)
 
 _FREE: Final = Claim(VIA, "", free=True)
 _ALL: Final = frozenset(State) - {State.GONE}
@@ -46,13 +46,13 @@ _SETTLED: Final = {
 
 
 class WorkqSession:
-    def __init__(self, door: "WorkqDoor", desk: Desk) -> None:
+    def __init__(self, door: "WorkqProtocol", desk: Dispatcher) -> None:
         self._door = door
         self._desk = desk
         self.receive = Codec().receive
         self.identified = True  #: there is no handshake
-        self.granted: list[Held] | None = None
-        self._given = Given()
+        self.granted: list[LeaseRef] | None = None
+        self._given = IssuedLeases()
         self._running: Number = 0  #: the foreground job this connection waits for
 
     def greeting(self) -> bytes:
@@ -60,7 +60,7 @@ class WorkqSession:
 
     def handle(self, request: Request) -> Answer:
         if request is None:
-            return Bye(b"")
+            return Close(b"")
         if isinstance(request, bytes):
             return request
         if isinstance(request, Long):
@@ -74,8 +74,8 @@ class WorkqSession:
     def broken(self) -> None:
         """The codec tells of it at its place among the requests."""
 
-    def crowded(self, connections: int) -> Bye:
-        return Bye(messages.server_error(f"Too many connections: {connections}"))
+    def crowded(self, connections: int) -> Close:
+        return Close(messages.server_error(f"Too many connections: {connections}"))
 
     def farewell(self) -> bytes:
         """Nothing: a client would take it for the reply to its next command."""
@@ -112,7 +112,7 @@ class WorkqSession:
         job = find(self._desk, ident)
         number = self._running = 0 if job is None else job.number
 
-        def told(ended: Ended) -> Answer:
+        def told(ended: JobResult) -> Answer:
             self._running = 0
             if ended.settled:
                 return messages.result(ident, ended.ok, ended.body)
@@ -140,7 +140,7 @@ class WorkqSession:
         if not wait:
             return TIMEOUT
 
-        def told(ended: Ended) -> Answer:
+        def told(ended: JobResult) -> Answer:
             return messages.result(ident, ended.ok, ended.body) if ended.settled else messages.NOT_FOUND
 
         return Wait((), self._desk.now.steady + wait / 1_000, lambda late: TIMEOUT, job.number, told)
@@ -157,12 +157,12 @@ class WorkqSession:
         command = LeaseNext(VIA, queues, "", terms, len(queues) > 1)
         job = desk.do(command)
         if job is None or job.lease is None:
-            if row_goes_on(desk.memory, command, desk.now):
+            if more_candidates(desk.memory, command, desk.now):
                 return again(desk, until, partial(self._try_lease, queues, until))
             return TIMEOUT if late else Wait(queues, until, partial(self._try_lease, queues, until))
         lease = job.lease
         self.granted = [(job.number, lease.token)]
-        if job.origin == VIA and face_of(job) is None:  # a recurring job of qless may have come by this very lease
+        if job.origin == VIA and qless_data(job) is None:  # a recurring job of qless may have come by this very lease
             ident, payload = job.jid, job.payload
         else:
             ident, payload = ids.shown(job), as_bytes(job)

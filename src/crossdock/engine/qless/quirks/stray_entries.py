@@ -8,9 +8,9 @@ holds is never taken for one."""
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from crossdock.engine.index.sorted_list import Order, entry
-from crossdock.engine.job_view import face_of, group_of
-from crossdock.model.job import Job, Number, Place
+from crossdock.engine.index.sorted_list import SortedList, entry
+from crossdock.engine.job_view import group_of, qless_data
+from crossdock.model.job import Job, Number, SortKey
 from crossdock.model.states import State
 
 ByCaller = tuple[float, str, Number]
@@ -20,19 +20,19 @@ ByCaller = tuple[float, str, Number]
 AT_MOST = 1_000
 
 
-class Strays:
+class StrayEntries:
     __slots__ = ("depends", "jobs", "locks", "work")
 
     def __init__(self) -> None:
-        self.locks: dict[str, Order[ByCaller]] = {}  #: by queue: until, jid, number
-        self.work: dict[str, Order[Place]] = {}
-        self.depends: dict[str, Order[ByCaller]] = {}
+        self.locks: dict[str, SortedList[ByCaller]] = {}  #: by queue: until, jid, number
+        self.work: dict[str, SortedList[SortKey]] = {}
+        self.depends: dict[str, SortedList[ByCaller]] = {}
         self.jobs: dict[Number, None] = {}  #: that have one
 
     def add(
         self,
         locks: Iterable[tuple[str, ByCaller]] = (),
-        work: Iterable[tuple[str, Place]] = (),
+        work: Iterable[tuple[str, SortKey]] = (),
         depends: Iterable[tuple[str, ByCaller]] = (),
     ) -> None:
         for orders, found in ((self.locks, locks), (self.depends, depends)):
@@ -78,7 +78,9 @@ class Strays:
                     self._take(orders, queue, number)
             del self.jobs[number]
 
-    def _take(self, orders: "dict[str, Order[ByCaller]] | dict[str, Order[Place]]", queue: str, number: Number) -> None:
+    def _take(
+        self, orders: "dict[str, SortedList[ByCaller]] | dict[str, SortedList[SortKey]]", queue: str, number: Number
+    ) -> None:
         """There are few."""
         order: Any = orders.get(queue)
         if order is None:
@@ -110,17 +112,17 @@ Done: TypeAlias = tuple[float, str, Number]
 #: Jobs that are remembered so: they are few, and looked through one by one.
 
 
-class Stale:
+class StaleListings:
     __slots__ = ("done", "failed", "jobs")
 
     def __init__(self) -> None:
-        self.failed: Order[Failed] = Order()
-        self.done: Order[Done] = Order()
+        self.failed: SortedList[Failed] = SortedList()
+        self.done: SortedList[Done] = SortedList()
         self.jobs: dict[Number, set[Failed | Done]] = {}
 
     def leave(self, job: Job) -> None:
         """It is overwritten where it stands."""
-        face = face_of(job)
+        face = qless_data(job)
         if face is None or len(self.jobs) >= AT_MOST:
             return
         if job.state is State.FAILED:

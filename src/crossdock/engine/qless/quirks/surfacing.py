@@ -7,19 +7,19 @@ from msgspec.structs import replace
 from crossdock.engine.decision import later
 from crossdock.engine.index import placement
 from crossdock.engine.index.sort_keys import stamped
-from crossdock.engine.job_view import blocked_key, face_of, place_of
+from crossdock.engine.job_view import blocked_key, place_of, qless_data
 from crossdock.engine.jobs.release import ended
 from crossdock.engine.qless import history
 from crossdock.engine.qless.quirks.stray_entries import ByCaller
 from crossdock.engine.records import throttles
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.events import Surfaced
-from crossdock.model.job import Extra, Job, Place
+from crossdock.model.job import Extra, Job, SortKey
 from crossdock.model.states import State, move
 
 
-def locks_over(memory: Memory, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
+def locks_over(memory: EngineState, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
     """Of locks that are over: jobs whose holder was warned, and that may be tried again."""
     for _, _, number in locks(memory, queue, t)[: max(0, limit)]:
         job = memory.jobs[number]
@@ -27,7 +27,7 @@ def locks_over(memory: Memory, queue: str, t: float, limit: int, now: Now) -> It
             yield _surfaced(memory, job, queue, t, stamped(job, t), now, counted=True)
 
 
-def next_work(memory: Memory, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
+def next_work(memory: EngineState, queue: str, t: float, limit: int, now: Now) -> Iterator[Surfaced]:
     """Of the first that would be popped there, those that are none of the ready."""
     known = memory.queues.get(queue)
     ready = list(known.ready.islice(0, limit)) if known is not None else []
@@ -37,32 +37,34 @@ def next_work(memory: Memory, queue: str, t: float, limit: int, now: Now) -> Ite
             yield _surfaced(memory, job, queue, t, place, now, counted=False)
 
 
-def locks(memory: Memory, queue: str, t: float) -> list[ByCaller]:
+def locks(memory: EngineState, queue: str, t: float) -> list[ByCaller]:
     """Locks that were left behind in that queue and are over. Those of complete jobs are left out: the scripts hand
     such a job out again, and a job must not run after it was completed."""
     return [lock for lock in memory.strays.expired(queue, t) if memory.jobs[lock[2]].state is not State.COMPLETE]
 
 
-def work(memory: Memory, queue: str) -> list[Place]:
+def work(memory: EngineState, queue: str) -> list[SortKey]:
     """Entries that were left behind among the ready of that queue, without those of complete jobs, as with locks."""
     left = memory.strays.work.get(queue, ())
     return [place for place in left if memory.jobs[place[4]].state is not State.COMPLETE]
 
 
 def _held_elsewhere(job: Job) -> bool:
-    return face_of(job) is None or (job.lease is not None and job.lease.until is None)
+    return qless_data(job) is None or (job.lease is not None and job.lease.until is None)
 
 
-def _surfaced(memory: Memory, job: Job, queue: str, t: float, place: Place, now: Now, *, counted: bool) -> Surfaced:
+def _surfaced(
+    memory: EngineState, job: Job, queue: str, t: float, place: SortKey, now: Now, *, counted: bool
+) -> Surfaced:
     head = (later(memory, now), job.number, job.jid, job.queue, job.kind, job.origin, "qless", "")
     lost = ended(job.lease, later(memory, now)) if job.lease is not None else None
     return Surfaced(*head, job.attempts, job.priority, len(job.payload), t, queue, place, counted, lost)
 
 
-def surfaced(memory: Memory, event: Surfaced) -> None:
+def surfaced(memory: EngineState, event: Surfaced) -> None:
     """What it was until then is left behind in its turn."""
     job = memory.jobs[event.number]
-    face = face_of(job)
+    face = qless_data(job)
     shown = face.queue if face is not None and face.queue else job.queue
     state, lease = job.state, job.lease
     memory.strays.popped(job.number, event.to_queue)
@@ -85,7 +87,7 @@ def surfaced(memory: Memory, event: Surfaced) -> None:
     placement.place(memory, job)
 
 
-def leave_behind(memory: Memory, job: Job) -> None:
+def leave_behind(memory: EngineState, job: Job) -> None:
     """What the lists go on telling of a job that stands elsewhere from now on, and was not taken out of them."""
     lease = job.lease
     if job.state is State.READY:

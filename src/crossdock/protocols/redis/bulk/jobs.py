@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from crossdock.model.job import Extra, Form, Spec
-from crossdock.model.policies import Rules
+from crossdock.model.policies import Policy
 from crossdock.protocols.faktory.job import JSON_DEPTH, RESERVE_AT_MOST, RETRIES
 from crossdock.protocols.faktory.job import rules as rules_of
 from crossdock.protocols.job_spec import NAME_BYTES
@@ -74,7 +74,7 @@ _bodies = msgspec.json.Decoder(list[_Body]).decode
 _rows = msgspec.msgpack.Decoder(list[_Row]).decode
 _as_json = msgspec.json.Decoder(msgspec.Raw).decode
 
-_PLAIN: Final[Rules] = rules_of(RETRIES, 0)
+_PLAIN: Final[Policy] = rules_of(RETRIES, 0)
 
 
 def specs(text: bytes) -> list[Spec]:

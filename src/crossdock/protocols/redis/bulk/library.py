@@ -14,16 +14,16 @@ from typing import Final
 
 import msgspec
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.bulk import (
     IDLE_S,
     JIDS_AT_MOST,
     OPEN_AT_MOST,
+    BulkLoad,
     CloseLoad,
-    Load,
     Loaded,
     LoadJobs,
-    Unwilling,
+    LoadRefusal,
 )
 from crossdock.protocols.admin import cursor, selection, views
 from crossdock.protocols.admin.job_walk import Looked, go, spot_of
@@ -102,13 +102,13 @@ def _load(call: Call) -> Value:
     if no_room is not None:
         raise Error(f"OOM {no_room}")
     done = desk.do(LoadJobs(VIA, run, found, once))
-    if done.refused is Unwilling.TOO_MANY_OPEN:
+    if done.refused is LoadRefusal.TOO_MANY_OPEN:
         oldest = _oldest(desk.memory)
         raise Error(
             f"LIMIT {OPEN_AT_MOST} loads are open, the limit; close one (FCALL crossdock.close 0 {oldest.run}, opened "
             f"first, or another); one that is idle for {IDLE_S / 86_400:.0f} days is closed by itself"
         )
-    if done.refused is Unwilling.TOO_MANY_JIDS:
+    if done.refused is LoadRefusal.TOO_MANY_JIDS:
         raise Error(
             f"LIMIT open loads may remember {JIDS_AT_MOST} jids; close this one or another, "
             "and bring the rest as another run"
@@ -129,10 +129,10 @@ def _loaded(call: Call) -> Value:
     return [_state(load), 0, 0, load.new, load.known]
 
 
-_ENDED: Final[dict[Unwilling | None, bytes]] = {Unwilling.CLOSED: CLOSED, Unwilling.LAPSED: LAPSED}
+_ENDED: Final[dict[LoadRefusal | None, bytes]] = {LoadRefusal.CLOSED: CLOSED, LoadRefusal.LAPSED: LAPSED}
 
 
-def _state(load: Load) -> bytes:
+def _state(load: BulkLoad) -> bytes:
     return OPEN if load.closed is None else LAPSED if load.lapsed else CLOSED
 
 
@@ -140,7 +140,7 @@ def _told(state: bytes, done: Loaded) -> Value:
     return [state, done.new, done.known, done.total_new, done.total_known]
 
 
-def _oldest(memory: Memory) -> Load:
+def _oldest(memory: EngineState) -> BulkLoad:
     return next(load for load in memory.loads.by_run.values() if load.closed is None)
 
 

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from crossdock.engine.qless.put import newest
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.job import Job
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless import cjson_reader
 from crossdock.protocols.redis.qless.arguments import NAME_BYTES, SHORT, Raised, kind, name, number
 from crossdock.protocols.redis.views import no_place
@@ -117,8 +117,8 @@ def unheard(jobs: Sequence[Job]) -> None:
 class Call(msgspec.Struct, frozen=True):
     """One call; `args[index]` is missing if there are fewer, and then `call[index]` is None."""
 
-    desk: Desk
-    memory: Memory
+    desk: Dispatcher
+    memory: EngineState
     t: float  #: its time, by the clock that counts
     args: list[str]  #: those behind the command and `now`
     publish: Publish

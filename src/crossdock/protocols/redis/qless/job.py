@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from crossdock.engine.job_view import face_of, needs_of
+from crossdock.engine.job_view import dependencies_of, qless_data
 from crossdock.engine.qless import history
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.job import Form, Job
-from crossdock.model.protocol_data import Entry, What
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind
 from crossdock.model.states import State
 from crossdock.protocols.json import compact
 from crossdock.protocols.redis.qless import cjson
@@ -31,19 +31,19 @@ _STATES: Final = {
     State.DEAD: "failed",
 }
 _NAMED: Final = {
-    What.PUT: "put",
-    What.POPPED: "popped",
-    What.DONE: "done",
-    What.FAILED: "failed",
-    What.TIMED_OUT: "timed-out",
-    What.EXHAUSTED: "failed",
-    What.THROTTLED: "throttled",
+    HistoryKind.PUT: "put",
+    HistoryKind.POPPED: "popped",
+    HistoryKind.DONE: "done",
+    HistoryKind.FAILED: "failed",
+    HistoryKind.TIMED_OUT: "timed-out",
+    HistoryKind.EXHAUSTED: "failed",
+    HistoryKind.THROTTLED: "throttled",
 }
-_FAILED: Final = frozenset({What.FAILED, What.EXHAUSTED})
+_FAILED: Final = frozenset({HistoryKind.FAILED, HistoryKind.EXHAUSTED})
 
 
 def state(job: Job) -> str:
-    face = face_of(job)
+    face = qless_data(job)
     if face is not None and face.state:
         return face.state
     # What `timeout` took back stands before all others; of another door's job nothing else tells of it.
@@ -55,19 +55,19 @@ def state(job: Job) -> str:
 def worker(job: Job) -> str:
     if job.lease is not None:
         return job.lease.worker
-    face = face_of(job)
+    face = qless_data(job)
     return face.worker if face is not None else ""
 
 
 def queue(job: Job) -> str:
     if job.state is State.COMPLETE:
         return ""
-    face = face_of(job)
+    face = qless_data(job)
     return face.queue if face is not None and face.queue else job.queue
 
 
 def retries(job: Job) -> int | float:
-    face = face_of(job)
+    face = qless_data(job)
     return job.rules.max_failures if face is None else face.retries
 
 
@@ -77,7 +77,7 @@ def remaining(job: Job) -> int:
 
 def data(job: Job) -> str:
     """As it was put; of another door's job an object or a list, or else an object about it (MODEL section 9)."""
-    if face_of(job) is not None:
+    if qless_data(job) is not None:
         return job.payload.decode("utf-8", "surrogateescape")
     if job.form is Form.JSON:
         text = job.payload.decode("utf-8", "surrogateescape")
@@ -96,7 +96,7 @@ def changed(job: Job, payload: bytes | None) -> bytes | None:
     and another door's job goes back there byte for byte (MODEL section 9)."""
     if payload is None or payload == job.payload:
         return None
-    if face_of(job) is not None:
+    if qless_data(job) is not None:
         return payload
     if job.form is Form.JSON and payload.count(b",") > _PARTS_AT_MOST and cjson.is_plain(payload):
         return None if compact(payload) == compact(data(job).encode()) else payload
@@ -107,34 +107,34 @@ def changed(job: Job, payload: bytes | None) -> bytes | None:
     return None if same else payload
 
 
-def entry(one: Entry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
+def entry(one: HistoryEntry, dialect: Dialect = UNIFIED) -> dict[str, Any]:
     shown: dict[str, Any] = {"when": floor(one.when)}
-    if one.what is What.PUT:
+    if one.what is HistoryKind.PUT:
         shown["queue" if dialect.renamed else "q"] = one.name
-    if one.what is What.THROTTLED:
+    if one.what is HistoryKind.THROTTLED:
         shown["queue"] = one.name
-    if one.what is What.SAID:
+    if one.what is HistoryKind.SAID:
         said = cjson.read(one.data.decode("utf-8", "surrogateescape")) if one.data else {}
         items = said.items() if isinstance(said, dict) else enumerate(said, 1) if isinstance(said, list) else ()
         shown |= {str(key): value for key, value in items if str(key) not in ("when", "what")}
         return shown | {"what": one.name}
-    shown["what"] = "failed-retries" if one.what is What.EXHAUSTED and dialect.renamed else _NAMED[one.what]
-    if one.what is What.POPPED or (one.what is What.FAILED and one.name):
+    shown["what"] = "failed-retries" if one.what is HistoryKind.EXHAUSTED and dialect.renamed else _NAMED[one.what]
+    if one.what is HistoryKind.POPPED or (one.what is HistoryKind.FAILED and one.name):
         shown["worker"] = one.name
-    if one.what is What.FAILED or one.what is What.EXHAUSTED:
+    if one.what is HistoryKind.FAILED or one.what is HistoryKind.EXHAUSTED:
         shown["group"] = one.group
     return shown
 
 
-def staged(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def staged(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
     """The oldest form: an object a stage, which tells what happened in it (page 6)."""
     stages: list[dict[str, Any]] = []
     for one in entries:
-        if one.what is What.PUT or not stages:
+        if one.what is HistoryKind.PUT or not stages:
             stages.append({"q": one.name, "put": floor(one.when)})
-        elif one.what is What.POPPED:
+        elif one.what is HistoryKind.POPPED:
             stages[-1] |= {"popped": floor(one.when), "worker": one.name}
-        elif one.what is What.DONE:
+        elif one.what is HistoryKind.DONE:
             stages[-1]["done"] = floor(one.when)
         elif one.what in _FAILED:  # by name: in all stages that were this worker's
             for stage in stages if one.name else stages[-1:]:
@@ -152,7 +152,7 @@ def failure(job: Job) -> dict[str, Any]:
 
 
 def expires(job: Job) -> float:
-    lease, face = job.lease, face_of(job)
+    lease, face = job.lease, qless_data(job)
     if face is not None and (lease is None or lease.until is not None):
         return face.expires
     if lease is None:
@@ -163,10 +163,10 @@ def expires(job: Job) -> float:
     return lease.at + lasts if lasts < float("inf") else 0.0
 
 
-def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
+def show(memory: EngineState, job: Job, dialect: Dialect) -> dict[str, Any]:
     """The object; key order as the scripts write it."""
     jobs = memory.jobs
-    face = face_of(job)
+    face = qless_data(job)
     shown = {
         "jid": job.jid,
         "retries": retries(job),
@@ -175,7 +175,7 @@ def show(memory: Memory, job: Job, dialect: Dialect) -> dict[str, Any]:
         "expires": expires(job),
         "remaining": remaining(job),
         "spawned_from_jid": (face.spawned_from or False) if face is not None else False,
-        "dependencies": sorted(jobs[need].jid for need in needs_of(job) if need in jobs),
+        "dependencies": sorted(jobs[need].jid for need in dependencies_of(job) if need in jobs),
         "klass": job.kind,
         "tracked": job.jid in memory.watched,
         "tags": list(job.extra.tags) if job.extra is not None else [],

@@ -7,8 +7,8 @@ from itertools import chain, islice
 from math import inf, nextafter
 from typing import Any, Final
 
-from crossdock.engine.job_view import face_of
-from crossdock.engine.state import Memory
+from crossdock.engine.job_view import qless_data
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.qless import Unfail
 from crossdock.model.job import Job
 from crossdock.model.states import State
@@ -67,7 +67,7 @@ def jobs(call: Call) -> Reply:
     return [each[1] for each in by_time[spanned(len(by_time), offset, offset + count - 1)]]
 
 
-def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]:
+def _scheduled(memory: EngineState, queue: str, offset: int, count: int) -> list[str]:
     """By callers' times, and behind them what other doors put off, or wait to try again. A page costs what it shows and
     what is before it."""
     due = memory.lazy.of(queue).due
@@ -85,11 +85,11 @@ def _scheduled(memory: Memory, queue: str, offset: int, count: int) -> list[str]
 
 
 def _lazy(one: Job) -> bool:
-    face = face_of(one)
+    face = qless_data(one)
     return face is not None and face.due is not None
 
 
-def _elsewhere(memory: Memory, queue: str, before: int, count: int) -> list[str]:
+def _elsewhere(memory: EngineState, queue: str, before: int, count: int) -> list[str]:
     """Leases of other doors, behind those of this one; they have no end by a caller's clock."""
     there = memory.leased_in.get(queue, 0) - len(memory.lazy.of(queue).locks)
     wanted = there if count < 0 else min(there, count - before)
@@ -118,7 +118,7 @@ def failed(call: Call) -> Reply:
     return cjson.write({"jobs": [one.jid for one in found], "total": len(order)})
 
 
-def _by_seed(memory: Memory, one: Job, dialect: Dialect) -> dict[str, Any]:
+def _by_seed(memory: EngineState, one: Job, dialect: Dialect) -> dict[str, Any]:
     """The job, and what the seed says of its failure besides."""
     shown = job.show(memory, one, dialect)
     return shown | {"message": shown["failure"].get("message", ""), "type": shown["failure"].get("group", "")}

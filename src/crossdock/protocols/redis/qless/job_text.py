@@ -9,9 +9,9 @@ from json.encoder import encode_basestring as quoted
 from typing import Final
 
 from crossdock.engine.qless import history
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.job import Extra, Job
-from crossdock.model.protocol_data import Entry, QlessFace, What
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind, QlessData
 from crossdock.protocols.redis.keys.values import TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
 from crossdock.protocols.redis.qless.arguments import NAME_BYTES
@@ -24,10 +24,10 @@ from crossdock.protocols.redis.qless.job import worker as worker_of
 _FEW: Final[dict[int | float, str]] = {number: cjson.number(number) for number in range(-100, 101)}
 
 #: Up to this one: what happens to every job; names of those have a bound.
-_DONE: Final = What.DONE
+_DONE: Final = HistoryKind.DONE
 
 
-def texts(memory: Memory, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
+def texts(memory: EngineState, jobs: list[Job], dialect: Dialect, most: int | None = None) -> str:
     """A list of jobs; an empty one as the scripts write it. At most so many characters: one may be asked for twice."""
     if len(jobs) == 1:
         return f"[{text(memory, jobs[0], dialect)}]"
@@ -44,13 +44,13 @@ def texts(memory: Memory, jobs: list[Job], dialect: Dialect, most: int | None = 
     return f"[{','.join(found)}]"
 
 
-def text(memory: Memory, job: Job, dialect: Dialect) -> str:
+def text(memory: EngineState, job: Job, dialect: Dialect) -> str:
     if dialect.in_scripts:
         return cjson.write(show(memory, job, dialect))
     jid, extra, lease = job.jid, job.extra, job.lease
     face = extra.face if extra is not None else None
-    lines: Sequence[Entry]
-    if lease is not None and lease.until is not None and extra is not None and type(face) is QlessFace:  # it was popped
+    lines: Sequence[HistoryEntry]
+    if lease is not None and lease.until is not None and extra is not None and type(face) is QlessData:  # it was popped
         its_data, lines = job.payload.decode("utf-8", "surrogateescape"), extra.history
         its_queue, its_state, its_worker = face.queue or job.queue, face.state or "running", lease.worker
         its_retries, its_end = face.retries, face.expires
@@ -65,7 +65,7 @@ def text(memory: Memory, job: Job, dialect: Dialect) -> str:
     if extra is not None:
         if extra.error is not None:
             error = cjson.write(failure(job))
-        if extra.tags or extra.links is not None or (type(face) is QlessFace and face.spawned_from):
+        if extra.tags or extra.links is not None or (type(face) is QlessData and face.spawned_from):
             middle = _with_rare(memory, job, extra, its_queue, its_state, dialect)
     if middle is None:
         write = _middle if len(job.kind) <= NAME_BYTES else _parts
@@ -105,20 +105,20 @@ def _parts(
 _middle = lru_cache(maxsize=4_096)(_parts)
 
 
-def _with_rare(memory: Memory, job: Job, extra: Extra, queue: str, state: str, dialect: Dialect) -> str:
+def _with_rare(memory: EngineState, job: Job, extra: Extra, queue: str, state: str, dialect: Dialect) -> str:
     spawned, face = "false", extra.face
-    if type(face) is QlessFace and face.spawned_from:
+    if type(face) is QlessData and face.spawned_from:
         spawned = quoted(face.spawned_from)
     needs = _jids(memory, extra.links.needs) if extra.links is not None and extra.links.needs else "{}"
     tags = cjson.write(list(extra.tags))
     return _parts(job.kind, queue, state, dialect.old, job.jid in memory.watched, spawned, needs, tags)
 
 
-def _jids(memory: Memory, numbers: "tuple[int, ...] | dict[int, None]") -> str:
+def _jids(memory: EngineState, numbers: "tuple[int, ...] | dict[int, None]") -> str:
     return cjson.write(sorted(memory.jobs[number].jid for number in numbers if number in memory.jobs))
 
 
-def _lines(lines: Sequence[Entry], dialect: Dialect) -> str:
+def _lines(lines: Sequence[HistoryEntry], dialect: Dialect) -> str:
     if not lines:
         return "{}"
     queue = "queue" if dialect.renamed else "q"
@@ -130,10 +130,10 @@ def _lines(lines: Sequence[Entry], dialect: Dialect) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _step(what: What, when: float, name: str, queue: str) -> str:
+def _step(what: HistoryKind, when: float, name: str, queue: str) -> str:
     """What happens to every job. Times are whole seconds and names are few, so many jobs have the same."""
-    if what is What.PUT:
+    if what is HistoryKind.PUT:
         return f'{{"when":{when:.14g},"{queue}":{quoted(name)},"what":"put"}}'
-    if what is What.POPPED:
+    if what is HistoryKind.POPPED:
         return f'{{"when":{when:.14g},"what":"popped","worker":{quoted(name)}}}'
     return f'{{"when":{when:.14g},"what":"done"}}'

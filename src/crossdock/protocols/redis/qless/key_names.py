@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Number
@@ -11,7 +11,7 @@ from crossdock.protocols.redis.qless import key_values
 from crossdock.protocols.redis.views import SLICE, Page, hashed
 
 #: Those there is one of: what it is, and whether there is something in it.
-WHOLE: Final[dict[bytes, tuple[Kind, Callable[[Memory], bool]]]] = {
+WHOLE: Final[dict[bytes, tuple[Kind, Callable[[EngineState], bool]]]] = {
     b"ql:queues": (Kind.SORTED, lambda memory: any(queue.listed for queue in memory.queues.values())),
     b"ql:paused_queues": (Kind.SET, lambda memory: any(queue.paused for queue in memory.queues.values())),
     b"ql:workers": (Kind.SORTED, lambda memory: bool(memory.workers.seen)),
@@ -29,14 +29,14 @@ _KINDS: Final = {b"j": Kind.HASH, b"r": Kind.HASH, b"s": Kind.HASH, b"f": Kind.L
 _OTHERS: Final = 1 << 55
 
 
-def all_keys(memory: Memory, now: Now) -> Iterator[bytes]:
+def all_keys(memory: EngineState, now: Now) -> Iterator[bytes]:
     """One a job, without what belongs to it: suites count them."""
     for jid in list(memory.jids):
         yield b"ql:j:" + key_values.text(jid)
     yield from _others(memory, now)
 
 
-def _others(memory: Memory, now: Now) -> Iterator[bytes]:
+def _others(memory: EngineState, now: Now) -> Iterator[bytes]:
     for jid in list(memory.intervals):
         yield b"ql:r:" + key_values.text(jid)
     queues = {**memory.queues, **memory.leased_in, **memory.lazy.queues, **memory.blocked_in, **memory.held_in}
@@ -62,7 +62,7 @@ def _others(memory: Memory, now: Now) -> Iterator[bytes]:
                     yield key_values.text(f"ql:s:{kind}:{day}:{queue}")
 
 
-def page(memory: Memory, now: Now, place: int, count: int) -> Page:
+def page(memory: EngineState, now: Now, place: int, count: int) -> Page:
     keys: list[bytes] = []
     if place < _OTHERS:
         then, keys = yield from _jobs(memory, max(1, place), count)
@@ -75,7 +75,7 @@ def page(memory: Memory, now: Now, place: int, count: int) -> Page:
     return then + _OTHERS if then else 0, keys + more
 
 
-def _jobs(memory: Memory, number: Number, count: int) -> Page:
+def _jobs(memory: EngineState, number: Number, count: int) -> Page:
     """A job keeps its number, whatever becomes of it. Where many numbers in a row are nobody's, the next is looked for
     among all that are somebody's."""
     keys: list[bytes] = []
@@ -97,7 +97,7 @@ def _jobs(memory: Memory, number: Number, count: int) -> Page:
     return 0, keys
 
 
-def _next(memory: Memory, number: Number) -> Generator[None, None, Number | None]:
+def _next(memory: EngineState, number: Number) -> Generator[None, None, Number | None]:
     found: Number | None = None
     numbers = list(memory.jobs)
     for first in range(0, len(numbers), SLICE):

@@ -6,16 +6,16 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
-from crossdock.engine.job_view import face_of, needs_of
+from crossdock.engine.job_view import dependencies_of, qless_data
 from crossdock.engine.keyspace.store import Entry, Sorted
 from crossdock.engine.qless import history as qless_history
 from crossdock.engine.qless.put import newest
 from crossdock.engine.records.stats import Moments, coarse
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.clock import Now
 from crossdock.model.commands.keyspace import Kind
 from crossdock.model.job import Job
-from crossdock.model.protocol_data import What
+from crossdock.model.protocol_data import HistoryKind
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson, job
 from crossdock.protocols.redis.qless.call import Dialect
@@ -51,11 +51,11 @@ def members(values: Iterator[str]) -> Entry:
     return Entry(Kind.SET, {text(value): None for value in values})
 
 
-def job_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
+def job_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry | None:
     found = newest(memory, name)
     if found is None:
         return None
-    face = face_of(found)
+    face = qless_data(found)
     values: dict[str, str | int | float] = {
         "jid": found.jid,
         "klass": found.kind,
@@ -71,7 +71,7 @@ def job_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
         "time": f"{found.since if face is None else face.time:.20f}",
     }
     failure, lines = job.failure(found), qless_history.lines(found)
-    if failure or any(line.what is What.DONE for line in lines):  # a completion writes an empty one
+    if failure or any(line.what is HistoryKind.DONE for line in lines):  # a completion writes an empty one
         values["failure"] = cjson.write(failure)
     if face is not None and face.spawned_from:
         values["spawned_from_jid"] = face.spawned_from
@@ -84,7 +84,7 @@ def job_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
     return fields(values)
 
 
-def history(memory: Memory, name: str) -> Entry | None:
+def history(memory: EngineState, name: str) -> Entry | None:
     found = newest(memory, name)
     if found is None:
         return None
@@ -93,19 +93,19 @@ def history(memory: Memory, name: str) -> Entry | None:
     return Entry(Kind.LIST, deque(text(cjson.write(line)) for line in lines))
 
 
-def dependencies(memory: Memory, name: str) -> Entry | None:
+def dependencies(memory: EngineState, name: str) -> Entry | None:
     found = newest(memory, name)
-    needs = needs_of(found) if found is not None else ()
+    needs = dependencies_of(found) if found is not None else ()
     return members(memory.jobs[need].jid for need in needs if need in memory.jobs) if needs else None
 
 
-def dependents(memory: Memory, name: str) -> Entry | None:
+def dependents(memory: EngineState, name: str) -> Entry | None:
     found = newest(memory, name)
     waiting = memory.needed_by.get(found.number) if found is not None else None
     return members(memory.jobs[each].jid for each in waiting) if waiting else None
 
 
-def recurring_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | None:
+def recurring_fields(memory: EngineState, name: str, dialect: Dialect) -> Entry | None:
     found = memory.intervals.get(name)
     if found is None:
         return None
@@ -128,17 +128,17 @@ def recurring_fields(memory: Memory, name: str, dialect: Dialect) -> Entry | Non
     )
 
 
-def _on_shelf(memory: Memory, state: State, queue: str) -> Iterator[Job]:
+def _on_shelf(memory: EngineState, state: State, queue: str) -> Iterator[Job]:
     return (one for _, number_ in memory.shelves[state] if (one := memory.jobs[number_]).queue == queue)
 
 
-def work(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+def work(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     known = memory.queues.get(queue)
     for first, _, stamp, _, number_ in known.ready if known is not None else ():
         yield memory.jobs[number_].jid, -first - stamp / 1e10
 
 
-def locks(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+def locks(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     """By their ends: that of a job which was warned of is later than what its worker was told."""
     here = memory.lazy.of(queue).locks
     yield from ((jid, until) for until, jid, _ in here)
@@ -147,28 +147,28 @@ def locks(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
         yield from ((one.jid, job.expires(one)) for one in leased if one.lease is not None and one.lease.until is None)
 
 
-def scheduled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+def scheduled(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     waiting = (memory.jobs[number_] for _, _, number_ in memory.scheduled_in.get(queue, ()))
     retrying = (memory.jobs[number_] for _, number_ in memory.retrying_in.get(queue, ()))
     for one in chain(waiting, retrying):
-        face = face_of(one)
+        face = qless_data(one)
         yield one.jid, one.due if face is None or face.due is None else face.due
 
 
-def depends(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+def depends(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     return ((jid, t) for t, jid, _ in memory.blocked_in.get(queue, ()))
 
 
-def recur(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+def recur(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     slots = memory.lazy.of(queue).slots
     return ((jid, slot) for slot, jid in chain(slots.callers, slots.own))
 
 
-def throttled(memory: Memory, queue: str) -> Iterator[tuple[str, float]]:
+def throttled(memory: EngineState, queue: str) -> Iterator[tuple[str, float]]:
     return ((jid, t) for t, jid, _ in memory.held_in.get(queue, ()))
 
 
-def throttle(memory: Memory, name: str, now: Now) -> Entry | None:
+def throttle(memory: EngineState, name: str, now: Now) -> Entry | None:
     """What callers set of it, with its own end."""
     found = memory.throttles.get(name)
     if found is None or found.end is None or not found.is_set(now.steady):
@@ -178,25 +178,25 @@ def throttle(memory: Memory, name: str, now: Now) -> Entry | None:
     return entry
 
 
-def throttle_locks(memory: Memory, name: str) -> Entry | None:
+def throttle_locks(memory: EngineState, name: str) -> Entry | None:
     found = memory.throttles.get(name)
     held = [each for each in found.holders if isinstance(each, str)] if found is not None else []
     return scores((jid, 1.0) for jid in held) if held else None
 
 
-def throttle_pending(memory: Memory, name: str) -> Entry | None:
+def throttle_pending(memory: EngineState, name: str) -> Entry | None:
     waiting = memory.pending.get(name)
     return scores((jid, t) for t, jid in waiting) if waiting else None
 
 
-def _ready(memory: Memory, queue: str) -> int:
+def _ready(memory: EngineState, queue: str) -> int:
     known = memory.queues.get(queue)
     return known.waiting if known is not None else 0
 
 
 #: The sorted sets of a queue: how many are in it, and who.
 OF_QUEUE: Final[
-    dict[str, tuple[Callable[[Memory, str], int], Callable[[Memory, str], Iterator[tuple[str, float]]]]]
+    dict[str, tuple[Callable[[EngineState, str], int], Callable[[EngineState, str], Iterator[tuple[str, float]]]]]
 ] = {
     "work": (_ready, work),
     "locks": (lambda memory, queue: memory.leased_in.get(queue, 0), locks),
@@ -224,7 +224,7 @@ def _moments(of: Moments) -> dict[str, str | int | float]:
     return found
 
 
-def statistics(memory: Memory, kind: str, day: str, queue: str) -> Entry | None:
+def statistics(memory: EngineState, kind: str, day: str, queue: str) -> Entry | None:
     page: Any = memory.stats.days.get(queue, {}).get(int(day)) if day.isdecimal() and len(day) < 16 else None
     if page is None:
         return None

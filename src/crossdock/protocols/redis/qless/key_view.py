@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind
 from crossdock.protocols.redis.commands.command import Act
 from crossdock.protocols.redis.context import Context
@@ -21,13 +21,13 @@ from crossdock.protocols.redis.views import Page, Pass
 #: Made up for one command; more would hold up all doors. Scripts page through what is longer.
 MEMBERS_AT_MOST: Final = 100_000
 
-_OF_JOB: Final[dict[str, Callable[[Memory, str], Entry | None]]] = {
+_OF_JOB: Final[dict[str, Callable[[EngineState, str], Entry | None]]] = {
     "-history": key_values.history,
     "-dependencies": key_values.dependencies,
     "-dependents": key_values.dependents,
 }
 
-_WHOLE: Final[dict[bytes, Callable[[Memory], Entry]]] = {
+_WHOLE: Final[dict[bytes, Callable[[EngineState], Entry]]] = {
     b"ql:queues": lambda memory: key_values.scores((q.name, q.first_t) for q in memory.queues.values() if q.listed),
     b"ql:paused_queues": lambda memory: key_values.members(q.name for q in memory.queues.values() if q.paused),
     b"ql:workers": lambda memory: key_values.scores(iter(memory.workers.seen.items())),
@@ -121,7 +121,7 @@ def _refuse_if_long(key: bytes, count: int) -> None:
         raise Error(text % (key[:128], count))
 
 
-def _read(memory: Memory, key: bytes, name: str, dialect: Dialect) -> Entry | None:
+def _read(memory: EngineState, key: bytes, name: str, dialect: Dialect) -> Entry | None:
     found = _QUEUE.fullmatch(name)
     if found is not None:
         queue, kind = found.groups()
@@ -139,7 +139,7 @@ def _read(memory: Memory, key: bytes, name: str, dialect: Dialect) -> Entry | No
     return _named(memory, key, name[:1], name[2:], dialect)
 
 
-def _named(memory: Memory, key: bytes, kind: str, name: str, dialect: Dialect) -> Entry | None:
+def _named(memory: EngineState, key: bytes, kind: str, name: str, dialect: Dialect) -> Entry | None:
     if kind == "j":
         if name not in memory.jids:
             for ending, of in _OF_JOB.items():

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from crossdock.model import events as e
 from crossdock.model.events import AnyEvent
 from crossdock.model.states import State
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless.call import Answer, Reply
 from crossdock.protocols.redis.qless.cjson import write
 
@@ -75,7 +75,7 @@ def _warned(event: e.Warned, watched: Container[str]) -> Iterator[Notice]:
     yield from _lost(event.jid, event.worker)
 
 
-def _lapsed(event: e.Lapsed, watched: Container[str]) -> Iterator[Notice]:
+def _lapsed(event: e.LeaseExpired, watched: Container[str]) -> Iterator[Notice]:
     """Of the oldest dialect, which warns nobody."""
     if event.retried:
         yield from _follow("stalled", event.jid, watched)
@@ -157,7 +157,7 @@ _TOLD: Final[dict[type[e.Event], Callable[[Any, Container[str]], Iterator[Notice
     e.Leased: _leased,
     e.Warned: _warned,
     e.Stalled: _stalled,
-    e.Lapsed: _lapsed,
+    e.LeaseExpired: _lapsed,
     e.Failed: _failed,
     e.Succeeded: _succeeded,
     e.Advanced: _advanced,
@@ -190,12 +190,12 @@ class Publisher:
 
         return answered
 
-    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
+    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None:
         """Of one command's events. To be called only while somebody listens."""
         for channel, text in notices(events, desk.memory.watched):
             self.say(desk, channel, text)
 
-    def say(self, desk: Desk, channel: str, text: str) -> None:
+    def say(self, desk: Dispatcher, channel: str, text: str) -> None:
         other = in_scripts((channel, text))
         data = text.encode("utf-8", "surrogateescape")
         desk.publish(channel.encode("utf-8", "surrogateescape"), data, to_patterns=not self.in_scripts)

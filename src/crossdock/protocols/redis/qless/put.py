@@ -7,12 +7,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from crossdock.engine.index import dependents
-from crossdock.engine.job_view import needs_of
+from crossdock.engine.job_view import dependencies_of
 from crossdock.engine.qless.put import open_needs
-from crossdock.engine.state import Memory
-from crossdock.model.commands.qless import Cancel, EditNeeds, EditTags, Note, Put, SetPriority, Unwatch, Watch
+from crossdock.engine.state import EngineState
+from crossdock.model.commands.qless import Cancel, EditDependencies, EditTags, Note, Put, SetPriority, Unwatch, Watch
 from crossdock.model.job import Number
-from crossdock.model.protocol_data import Entry, What
+from crossdock.model.protocol_data import HistoryEntry, HistoryKind
 from crossdock.model.states import State
 from crossdock.protocols.redis.keys.values import REPLY_BYTES
 from crossdock.protocols.redis.qless import cjson, cjson_reader, job, job_text, notifications, put_options
@@ -143,7 +143,7 @@ def depends(call: Call) -> Reply:
         shown = "false" if found is None else job.state(found)
         raise Denied(f"Depends(): Job {jid} not in the depends state: {shown}")
     names, memory = call.rest(2), call.memory
-    before, unmet = needs_of(found), dependents.unmet(memory, found)
+    before, unmet = dependencies_of(found), dependents.unmet(memory, found)
     if word == "on":
         needs = tuple(dict.fromkeys((*unmet, *open_needs(memory, names, jid, found.number))))
         refuse_needs(len(needs))
@@ -153,11 +153,11 @@ def depends(call: Call) -> Reply:
         raise Raised('Depends(): Argument "command" must be "on" or "off"')
     call.writes()
     if needs != before:
-        call.desk.do(EditNeeds(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
+        call.desk.do(EditDependencies(VIA, 0.0 if call.dialect.in_scripts else call.t, found.number, needs))
     return 1
 
 
-def _but(memory: Memory, needs: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
+def _but(memory: EngineState, needs: tuple[Number, ...], names: frozenset[str]) -> tuple[Number, ...]:
     """Those that have none of these names. One that is gone was lost, and its dependents are about to learn it."""
     return tuple(need for need in needs if (job := memory.jobs.get(need)) is None or job.jid not in names)
 
@@ -247,5 +247,7 @@ def log(call: Call) -> Reply:
     if found is None:
         raise Raised(f"Log(): Job {jid} does not exist")
     call.writes()
-    call.desk.do(Note(VIA, call.t, found.number, Entry(float(floor(call.t)), What.SAID, message, data=extra)))
+    call.desk.do(
+        Note(VIA, call.t, found.number, HistoryEntry(float(floor(call.t)), HistoryKind.SAID, message, data=extra))
+    )
     return None

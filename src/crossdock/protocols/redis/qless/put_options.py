@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import Any, Final
 
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.model.commands.qless import EditTags
 from crossdock.model.protocol_data import AS_CONFIGURED, Tag
 from crossdock.model.records import OF_QUEUE
@@ -78,7 +78,7 @@ def half_done(call: Call, jid: str, queue: str, given: dict[str, str]) -> None:
     if call.dialect.in_scripts:
         return
     found = call.job(jid)
-    if found is not None and found.extra is not None and found.extra.tags and face_of(found) is not None:
+    if found is not None and found.extra is not None and found.extra.tags and qless_data(found) is not None:
         call.writes()
         call.desk.do(EditTags(VIA, call.t, found.number, (), found.extra.tags))
     try:

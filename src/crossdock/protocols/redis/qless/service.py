@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from crossdock.model.events import AnyEvent
 from crossdock.model.job import Job
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.qless import library
 from crossdock.protocols.redis.qless.arguments import Raised
@@ -55,7 +55,7 @@ class Qless:
         self.library = Library(library.ANSWERED, known, self._handle, _recognise, FUNCTIONS)
         self.view = QlessView(replace(UNIFIED, smaller_first=smaller_first))
 
-    def tell(self, desk: Desk, events: Sequence[AnyEvent]) -> None:
+    def tell(self, desk: Dispatcher, events: Sequence[AnyEvent]) -> None:
         self._publisher.tell(desk, events)
 
     def _handle(self, call: Call) -> Value:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock.engine.qless.history import number as setting
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.qless import Configure
 from crossdock.protocols.redis.keys.values import REPLY_BYTES, TOO_LARGE
 from crossdock.protocols.redis.qless import cjson
@@ -38,7 +38,7 @@ VALUE_AT_MOST: Final = 65_536
 _HEARTBEAT_S: Final = 60.0
 
 
-def heartbeat(memory: Memory, queue: str) -> float:
+def heartbeat(memory: EngineState, queue: str) -> float:
     """How long a lease lasts. The seed has the queue's name behind, all clients before (page 0, conflict 3)."""
     if not memory.config:
         return _HEARTBEAT_S

@@ -6,11 +6,11 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from crossdock.engine.job_view import face_of
+from crossdock.engine.job_view import qless_data
 from crossdock.engine.qless.put import newest
 from crossdock.model.commands.core import Claim, Fail, Succeed
 from crossdock.model.commands.qless import Advance, Renew, TakeBack
-from crossdock.model.job import Bound, Job, Lease
+from crossdock.model.job import Job, Lease, LeaseBinding
 from crossdock.model.states import State
 from crossdock.protocols.redis.qless import cjson_reader, job, settings
 from crossdock.protocols.redis.qless.arguments import (
@@ -26,7 +26,7 @@ from crossdock.protocols.redis.qless.arguments import (
 )
 from crossdock.protocols.redis.qless.call import VIA, Call, Reply
 
-_CONNECTION: Final = Bound.CONNECTION
+_CONNECTION: Final = LeaseBinding.CONNECTION
 
 #: The oldest dialect's own spelling.
 EXHAUSTED: Final = 'Job exhuasted retries in queue "%s"'
@@ -50,7 +50,7 @@ def _held(
     lease = found.lease
     if lease is None:
         raise Denied(who(call, jid) + idle + job.state(found))
-    if worker is None and lease.until is not None and face_of(found) is not None:
+    if worker is None and lease.until is not None and qless_data(found) is not None:
         return found, lease
     if lease.worker != worker or lease.bound is _CONNECTION:
         raise Denied(who(call, jid) + other + lease.worker)
@@ -108,7 +108,7 @@ def complete(call: Call) -> Reply:
         "is not currently running: ",
         "has been handed out to another worker: ",
     )
-    face, under = face_of(found), queue if queue != found.queue else ""
+    face, under = qless_data(found), queue if queue != found.queue else ""
     shown = face.queue if face is not None and face.queue else found.queue
     if shown != queue and not call.dialect.old:
         raise Raised(f"{call.who('Complete', jid)}running in another queue: {shown}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless import (
     cjson_reader,
     job_lists,
@@ -118,7 +118,7 @@ def answering(dialect: Dialect) -> Answer:
     read = dialect.clock.read
 
     def answer(
-        desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+        desk: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
     ) -> Reply:
         act = acts.get(args[0]) if len(args) > 1 and not keys else None
         if act is None:

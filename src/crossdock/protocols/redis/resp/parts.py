@@ -9,7 +9,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
-from crossdock.protocols.base import Keeps
+from crossdock.protocols.base import ReplyMemory
 from crossdock.protocols.redis.resp.encode import elements, scored_head, scored_items
 from crossdock.protocols.redis.resp.values import Scored, Value
 
@@ -40,9 +40,9 @@ def is_long(value: Any) -> bool:
     return type(value) in _SPREAD and len(value) > MANY
 
 
-def bulk_in_parts(value: bytes) -> Generator[bytes | Keeps, None, None]:
+def bulk_in_parts(value: bytes) -> Generator[bytes | ReplyMemory, None, None]:
     """One long string. Its bytes are copied when the peer reads them."""
-    yield Keeps(len(value))
+    yield ReplyMemory(len(value))
     yield b"$%d\r\n" % len(value)
     yield from _cut(value)
     yield b"\r\n"
@@ -53,7 +53,7 @@ def _cut(value: bytes) -> Generator[bytes, None, None]:
         yield value[first : first + _PART_BYTES]
 
 
-def in_parts(value: Any, resp3: bool, kept: int = 0) -> Generator[bytes | Keeps | None, None, None]:
+def in_parts(value: Any, resp3: bool, kept: int = 0) -> Generator[bytes | ReplyMemory | None, None, None]:
     """The bytes of the reply, and what is kept of it meanwhile. `kept` was told before."""
     head, count, some, columns = _captured(value, resp3)
     yield None
@@ -63,7 +63,7 @@ def in_parts(value: Any, resp3: bool, kept: int = 0) -> Generator[bytes | Keeps 
             size = _size(column[first : first + _MEASURED])
             whole += size
             told, kept = min(size, kept), max(0, kept - size)
-            yield Keeps(size - told)
+            yield ReplyMemory(size - told)
     each = max(1, min(_BLOCK, _PART_BYTES * count // whole))
     parts, size, blocks = [head], 0, 0
     for first in range(0, count, each):
@@ -110,6 +110,6 @@ def _size(items: list[Any]) -> int:
         return sum(len(each) for each in items if isinstance(each, bytes)) + _ELEMENT_BYTES * len(items)
 
 
-def kept_by(keys: list[Value]) -> Keeps:
+def kept_by(keys: list[Value]) -> ReplyMemory:
     """What so many more names take in the answer that is being made."""
-    return Keeps(_size(keys)) if keys else Keeps(0)
+    return ReplyMemory(_size(keys)) if keys else ReplyMemory(0)

@@ -4,9 +4,9 @@ from math import inf
 
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import ChangeList
-from crossdock.model.commands.resqu import CommitStage, KeepStage, OpenStage, PushStage
+from crossdock.model.commands.resqu import CommitResquBatch, KeepResquBatch, OpenResquBatch, PushToResquBatch
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys.generic import from_now
 from crossdock.protocols.redis.resp.values import Error, Result, Value
@@ -24,7 +24,7 @@ def init(context: Context, specs: Specs, name: str, text: bytes) -> Value:
     face = job_view.face_in(spec)
     refuse_if_full(context)
     source, job_name = ("", "") if face is None else (face.source, face.name)
-    return 1 if context.desk.do(OpenStage(VIA, name, source, job_name, spec)) else None
+    return 1 if context.desk.do(OpenResquBatch(VIA, name, source, job_name, spec)) else None
 
 
 def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Result:
@@ -37,7 +37,7 @@ def lpushx(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Res
     found = [specs.queued(text, stage) for text in args[1:]]
     length = 0
     for spec in found:
-        length = context.desk.do(PushStage(VIA, stage, spec))
+        length = context.desk.do(PushToResquBatch(VIA, stage, spec))
     return length
 
 
@@ -45,12 +45,12 @@ def expire(context: Context, name: str, args: list[bytes], unit_ms: int) -> Resu
     ms = from_now(context, args[1], unit_ms, b"expire")
     if len(args) > 2:
         raise Error(b"ERR the end of '%b' is set without options" % args[0][:128])
-    return int(context.desk.do(KeepStage(name, max(1e-9, context.desk.now.steady + ms / 1_000))))
+    return int(context.desk.do(KeepResquBatch(name, max(1e-9, context.desk.now.steady + ms / 1_000))))
 
 
 def delete(context: Context, name: str) -> int:
     """Roll it back."""
-    return int(context.desk.do(KeepStage(name, 1e-9)))
+    return int(context.desk.do(KeepResquBatch(name, 1e-9)))
 
 
 def commit(context: Context, name: str) -> Value:
@@ -65,7 +65,7 @@ def commit(context: Context, name: str) -> Value:
         units.refuse_other_kinds(context, mapping.batch_pool(stage.source, stage.job_name), stage.source)
     else:
         units.refuse_other_than_list(context, COMMITTED)
-    if not context.desk.do(CommitStage(name)):
+    if not context.desk.do(CommitResquBatch(name)):
         return None
     if mapping.batch:
         units.give(context, memory.resqu.stages[name])
@@ -79,11 +79,11 @@ def read_stage(context: Context, key: bytes, name: str) -> Entry | None:
     return None if stage is None else _jobs(memory, key, name, 0.0 if stage.end == inf else stage.end)
 
 
-def read_batch(memory: Memory, key: bytes, name: str) -> Entry | None:
+def read_batch(memory: EngineState, key: bytes, name: str) -> Entry | None:
     return None if queries.committed(memory, name) is None else _jobs(memory, key, name, 0.0)
 
 
-def _jobs(memory: Memory, key: bytes, name: str, end: float) -> Entry | None:
+def _jobs(memory: EngineState, key: bytes, name: str, end: float) -> Entry | None:
     """The next one stands at the tail."""
     entries.refuse_if_long(key, queries.length(memory, name))
     return entries.listed(key, (job_view.text(job) for job in reversed(list(queries.jobs_of(memory, name)))), end)

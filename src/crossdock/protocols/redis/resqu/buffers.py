@@ -7,7 +7,7 @@ An allocator's buffer may hold a batch's id instead; that is a plain key.
 
 from typing import Final
 
-from crossdock.engine.jobs.lease import row_goes_on
+from crossdock.engine.jobs.lease import more_candidates
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import queries
 from crossdock.model.commands.core import LeaseNext
@@ -17,7 +17,7 @@ from crossdock.model.commands.resqu import (
     DiscardBuffer,
     EmptyBuffer,
     FillBuffer,
-    LeaseStaged,
+    LeaseFromResquBatch,
     LoseBuffer,
     PutOn,
     TakeNext,
@@ -77,11 +77,11 @@ def _next(context: Context, source: Name, target: Name) -> Job | None:
         return desk.do(TakeNext(VIA, UNASSIGNED))
     worker = target.name.decode()
     if source.kind is Kind.BATCH:
-        return desk.do(LeaseStaged(VIA, source.name.decode(), worker, BUFFER_TERMS))
+        return desk.do(LeaseFromResquBatch(VIA, source.name.decode(), worker, BUFFER_TERMS))
     command = LeaseNext(VIA, (queue_of(source),), worker, BUFFER_TERMS)
     for _ in range(_ROWS):
         job = desk.do(command)
-        if job is not None or not row_goes_on(desk.memory, command, desk.now):
+        if job is not None or not more_candidates(desk.memory, command, desk.now):
             return job
     return None
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.states import State
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.decode import integer
@@ -55,11 +55,11 @@ def zadd(context: Context, args: list[bytes]) -> Result:
     return new
 
 
-def length(memory: Memory, at: int) -> int:
+def length(memory: EngineState, at: int) -> int:
     return memory.resqu.delayed.get(at, 0)
 
 
-def read(memory: Memory, key: bytes, at: int) -> Entry | None:
+def read(memory: EngineState, key: bytes, at: int) -> Entry | None:
     """Of those of a second, a deferred one's may be a fraction behind it."""
     there = length(memory, at)
     if not there:
@@ -70,6 +70,6 @@ def read(memory: Memory, key: bytes, at: int) -> Entry | None:
     return entries.listed(key, islice(ours, there))
 
 
-def times(memory: Memory, key: bytes) -> Entry | None:
+def times(memory: EngineState, key: bytes) -> Entry | None:
     entries.refuse_if_long(key, len(memory.resqu.delayed))
     return entries.seconds(memory.resqu.delayed)

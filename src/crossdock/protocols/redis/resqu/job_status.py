@@ -3,7 +3,7 @@
 from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.protocols.redis.resqu import entries
 
 #: A track's words, and Resqu's for the same.
@@ -16,7 +16,7 @@ _WORDS: Final = {
 }
 
 
-def read(memory: Memory, jid: str) -> Entry | None:
+def read(memory: EngineState, jid: str) -> Entry | None:
     track = memory.tracks.get(jid)
     if track is None or track.state not in _WORDS:
         return None

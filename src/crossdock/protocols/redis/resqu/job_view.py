@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from crossdock.model.commands.resqu import SHOWN_AS
-from crossdock.model.job import Form, Job, ResquFace, Spec
+from crossdock.model.job import Form, Job, ResquData, Spec
 from crossdock.protocols.payload import as_value
 from crossdock.protocols.redis.resqu import payload
 from crossdock.protocols.redis.resqu.specs import added
@@ -13,14 +13,14 @@ from crossdock.protocols.redis.resqu.specs import added
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def face_of(job: Job) -> ResquFace | None:
+def face_of(job: Job) -> ResquData | None:
     face = None if job.extra is None else job.extra.face
-    return face if type(face) is ResquFace else None
+    return face if type(face) is ResquData else None
 
 
-def face_in(spec: Spec) -> ResquFace | None:
+def face_in(spec: Spec) -> ResquData | None:
     face = None if spec.extra is None else spec.extra.face
-    return face if type(face) is ResquFace else None
+    return face if type(face) is ResquData else None
 
 
 def text(job: Job) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.keyspace import Kind as Type
 from crossdock.model.commands.resqu import UNASSIGNED
 from crossdock.model.records import Phase
@@ -27,7 +27,7 @@ TYPES: Final[Mapping[Kind, Type]] = {
 }
 
 
-def keys(memory: Memory) -> Iterator[bytes]:
+def keys(memory: EngineState) -> Iterator[bytes]:
     """Of jobs, locks, plans, batches and buffers; the seconds of delayed jobs and of plans are named by what lists
     them."""
     for queue in list(memory.queues.values()):

@@ -4,7 +4,7 @@ from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Defer, Finalise, Mark, Release, Reserve, Unlock, unique
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
@@ -83,7 +83,7 @@ def finalise(context: Context, uid: str, args: list[bytes], *, nothing: Value) -
     return done.deferred or nothing
 
 
-def read(memory: Memory, kind: Kind, uid: str) -> Entry | None:
+def read(memory: EngineState, kind: Kind, uid: str) -> Entry | None:
     if kind is Kind.DEFERRED:
         return entries.string(queries.deferred(memory, uid))
     state = queries.state(memory, uid)

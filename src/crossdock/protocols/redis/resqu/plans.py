@@ -7,9 +7,9 @@ import msgspec
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import plans as resqu_plans
 from crossdock.engine.resqu import queries
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import ClearPlan, MovePlan, SetPlan
-from crossdock.model.records import Recurrence
+from crossdock.model.records import Schedule
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.resp.values import OK, Error, Result, Value
 from crossdock.protocols.redis.resqu import entries
@@ -68,12 +68,12 @@ def delete(context: Context, plan: str) -> int:
 
 
 def lrem(context: Context, at: int, plan: bytes) -> int:
-    record: Recurrence | None = context.memo.get(_CLEARED)
+    record: Schedule | None = context.memo.get(_CLEARED)
     return int(record is not None and record.plan.encode() == plan and int(record.next) == at)
 
 
 def srem(context: Context, source: str, plans: list[bytes]) -> int:
-    record: Recurrence | None = context.memo.pop(_CLEARED, None)
+    record: Schedule | None = context.memo.pop(_CLEARED, None)
     return int(record is not None and record.plan.encode() in plans and record.source == source)
 
 
@@ -81,7 +81,7 @@ def move(context: Context, plan: str, at: int) -> None:
     context.desk.do(MovePlan(plan, float(at)))
 
 
-def text(record: Recurrence) -> bytes:
+def text(record: Schedule) -> bytes:
     """As it was made, with the next run it has now."""
     members = msgspec.json.decode(record.text, type=dict[str, msgspec.Raw])
     run = b"%d" % record.next
@@ -91,22 +91,22 @@ def text(record: Recurrence) -> bytes:
     return msgspec.json.encode(members)
 
 
-def read(memory: Memory, plan: str) -> Entry | None:
+def read(memory: EngineState, plan: str) -> Entry | None:
     record = queries.plan(memory, plan)
     return None if record is None else entries.string(text(record))
 
 
-def of_source(memory: Memory, key: bytes, source: str) -> Entry | None:
+def of_source(memory: EngineState, key: bytes, source: str) -> Entry | None:
     return entries.members(key, (plan.encode() for plan in queries.plans_of(memory, source)))
 
 
-def at_second(memory: Memory, key: bytes, at: int) -> Entry | None:
+def at_second(memory: EngineState, key: bytes, at: int) -> Entry | None:
     runs = memory.recurring
     start, stop = runs.bisect_left((float(at), "")), runs.bisect_left((float(at + 1), ""))
     records = (memory.recurrences[name] for _, name in runs.islice(start, stop))
     return entries.listed(key, (record.plan.encode() for record in records if record.plan))
 
 
-def times(memory: Memory, key: bytes) -> Entry | None:
+def times(memory: EngineState, key: bytes) -> Entry | None:
     entries.refuse_if_long(key, len(memory.recurring))
     return entries.seconds(int(due) for due, _ in queries.schedule(memory))

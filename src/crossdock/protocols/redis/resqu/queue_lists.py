@@ -4,7 +4,7 @@ from typing import Final
 
 from crossdock.engine.keyspace.store import Entry
 from crossdock.engine.resqu import batch_queues
-from crossdock.engine.state import Memory
+from crossdock.engine.state import EngineState
 from crossdock.model.commands.resqu import Pushing, PushJob
 from crossdock.model.job import Spec
 from crossdock.protocols.redis.context import Context
@@ -58,12 +58,12 @@ def lpush(specs: Specs, name: Name, context: Context, args: list[bytes]) -> Resu
     return queue.waiting or 1 if queue is not None else 1
 
 
-def length(memory: Memory, queue: str) -> int:
+def length(memory: EngineState, queue: str) -> int:
     found = memory.queues.get(queue)
     return found.waiting if found is not None else 0
 
 
-def read(memory: Memory, key: bytes, queue: str) -> Entry | None:
+def read(memory: EngineState, key: bytes, queue: str) -> Entry | None:
     found = memory.queues.get(queue)
     if found is None or not found.waiting:
         return None

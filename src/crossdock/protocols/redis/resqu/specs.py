@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from crossdock.model.commands.resqu import UNASSIGNED, unique
-from crossdock.model.job import Extra, Form, Links, ResquFace, Spec
-from crossdock.model.policies import Lapse, Rules
+from crossdock.model.job import Extra, Form, Links, ResquData, Spec
+from crossdock.model.policies import LeaseExpiry, Policy
 from crossdock.protocols.redis.resqu import payload
 from crossdock.protocols.redis.resqu.payload import Given, Planned, as_bytes
 
@@ -29,7 +29,7 @@ class Specs:
     job does not come back when its worker dies, lest one that kills its workers does so for ever; 0: it always does."""
 
     def __init__(self, fail_retries: int = 3, max_attempts: int = 0) -> None:
-        self._rules = Rules(max(0, fail_retries - 1), max_attempts, lapse=Lapse.RETURN)
+        self._rules = Policy(max(0, fail_retries - 1), max_attempts, lapse=LeaseExpiry.RETURN)
 
     def queued(self, text: bytes, stage: str = "") -> Spec:
         """`stage`: the batch it is pushed to. Nobody checks those for uniqueness (protocol page 6)."""
@@ -68,7 +68,7 @@ class Specs:
             links = Links(unique(given.unique.uid), tracked=given.monitored)
         elif given.monitored:
             links = Links(tracked=True)
-        face = ResquFace(text, given.source, given.name, bool(jid), defer)
+        face = ResquData(text, given.source, given.name, bool(jid), defer)
         return Spec(
             jid or new_id(),
             UNASSIGNED,

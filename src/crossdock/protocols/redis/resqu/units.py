@@ -7,8 +7,8 @@ is told to the engine, which makes it a lane of its pool or lets it wait for its
 from collections.abc import Callable
 
 from crossdock.model.commands.keyspace import ChangeList, ChangeMembers, Kind
-from crossdock.model.commands.resqu import AssignStage, FinishStage
-from crossdock.model.records import Phase, Stage
+from crossdock.model.commands.resqu import AssignResquBatch, FinishResquBatch
+from crossdock.model.records import Phase, ResquBatch
 from crossdock.protocols.redis.context import Context
 from crossdock.protocols.redis.keys import lists
 from crossdock.protocols.redis.keys.values import elements, fields, scored
@@ -24,7 +24,7 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     source, batch, member = args[:3]
     _refuse_other_kinds(context, pool, units, backlog, unit)
     refuse_if_no_place(context, (*keys, *args))
-    outcome = context.desk.do(AssignStage(batch.decode(), _pool(pool)))
+    outcome = context.desk.do(AssignResquBatch(batch.decode(), _pool(pool)))
     waits = bool(outcome) if outcome != 0 else source in fields(context, pool)
     if waits:
         length = lists.lpush(context, [backlog, batch])
@@ -33,7 +33,7 @@ def assign(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     return None
 
 
-def give(context: Context, stage: Stage) -> None:
+def give(context: Context, stage: ResquBatch) -> None:
     """A batch that the mapping gave to its pool: if that has units of Resqu's server, the one that has the fewest."""
     pool = b"%bpool:%b" % (PREFIX, stage.queue.encode())
     units = scored(context, pool + b":unit_queues")
@@ -110,7 +110,7 @@ def remove(context: Context, keys: list[bytes], args: list[bytes]) -> Value:
     score = scored(context, units).scores.get(member, 0.0)
     context.desk.do(ChangeMembers(units, Kind.SORTED, [(member, score - count)]))
     context.desk.do(ChangeMembers(pool, Kind.HASH, drop=[source]))
-    context.desk.do(FinishStage(batch.decode()))
+    context.desk.do(FinishResquBatch(batch.decode()))
     lists.rpoplpush(context, [backlog, committed])
     return None
 

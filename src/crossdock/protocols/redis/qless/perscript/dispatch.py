@@ -6,7 +6,7 @@ A call is put into the unified order and carried out by the same functions; wher
 from collections.abc import Sequence
 from typing import Final
 
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless.arguments import Denied, Raised
 from crossdock.protocols.redis.qless.call import PER_SCRIPT, Answer, Dialect, Grant, Publish, Reply, decode, unheard
 from crossdock.protocols.redis.qless.perscript import jobs, sets
@@ -26,7 +26,7 @@ def answering(script: str, dialect: Dialect = PER_SCRIPT) -> Answer:
     title, keyed, act, its_data = script.capitalize(), script in _KEYED, SCRIPTS[script], _DATA.get(script, -1)
 
     def answer(
-        desk: Desk, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
+        desk: Dispatcher, keys: Sequence[bytes], args: Sequence[bytes], publish: Publish, grant: Grant = unheard
     ) -> Reply:
         if keyed:
             if not keys:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from crossdock.protocols.base import Desk
+from crossdock.protocols.base import Dispatcher
 from crossdock.protocols.redis.qless import cjson_reader
 from crossdock.protocols.redis.qless.arguments import Raised, kind, name, number
 from crossdock.protocols.redis.qless.call import Call, Dialect, Grant, Publish, Reply
@@ -11,7 +11,7 @@ from crossdock.protocols.redis.qless.call import Call, Dialect, Grant, Publish, 
 class Script:
     """One call: its arguments, and `unified` to make a call of the other kind out of some of them."""
 
-    def __init__(self, desk: Desk, args: Sequence[str], publish: Publish, dialect: Dialect, grant: Grant) -> None:
+    def __init__(self, desk: Dispatcher, args: Sequence[str], publish: Publish, dialect: Dialect, grant: Grant) -> None:
         self.desk = desk
         self._args = args
         self._publish = publish

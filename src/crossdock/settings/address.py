@@ -1,0 +1,38 @@
+"""Addresses that a protocol listens on: `HOST:PORT`, `[::1]:PORT`, `unix:PATH` or `off`."""
+
+import ipaddress
+from typing import NamedTuple
+
+
+class Address(NamedTuple):
+    host: str
+    port: int = 0
+    path: str = ""  #: of a UNIX socket
+
+    @property
+    def is_loopback(self) -> bool:
+        """Reachable from this machine alone. A name other than localhost may mean anything, so it is not."""
+        if self.path or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix:{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address | None:
+    """None for `off`. Raises ValueError with the cure."""
+    if text == "off":
+        return None
+    if text.startswith("unix:") and len(text) > 5:
+        return Address("", 0, text[5:])
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise ValueError(f"{text!r} is not an address; write HOST:PORT, unix:PATH or off, for example 127.0.0.1:7419")
+    return Address(host, int(port))
